@@ -15,12 +15,12 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
                       requests.replay, loop.recovery, loop.response, loop.attempts,
                       loop.arguments, loop.tools, loop.run, models.choice,
                       requests.mcp_servers, audit
-    owui_chat  events, code, messages, storage.markers, storage.records, input.history,
-               input.tasks, render.chunks, files, citations, storage.output_carrier,
-               render.completions, render.items, render.commentary, render.hosted,
-               render.native, storage.details_carrier, storage.images, storage.recorder,
-               host_tools, input.attachments, input.directive_words, input.directives,
-               input.prefix
+    owui_chat  events, code, messages, storage.markers, storage.signature,
+               storage.records, input.history, input.tasks, render.chunks, files,
+               citations, storage.output_carrier, render.completions, render.items,
+               render.commentary, render.hosted, render.native, storage.details_carrier,
+               storage.images, storage.recorder, host_tools, input.attachments,
+               input.directive_words, input.directives, input.prefix
     owui_manifold  valves, config, log, context, host, files, host_tools, hosted_tools,
                    rounds, store, chat, artifacts, report, answer, models, checkup, pipe
 """
@@ -28,6 +28,7 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
 import asyncio
 import base64
 import hashlib
+import hmac
 import inspect
 import json
 import logging
@@ -41,6 +42,7 @@ import ssl
 import time
 from abc import ABC, abstractmethod
 from base64 import b64encode
+from bisect import bisect, bisect_left, insort
 from collections import Counter, deque
 from collections.abc import (
     AsyncGenerator,
@@ -71,13 +73,13 @@ from functools import partial
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
-from itertools import groupby
+from itertools import accumulate, groupby, pairwise
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from threading import Lock
 from traceback import extract_tb
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeGuard, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 from urllib.parse import (
     SplitResult,
     parse_qsl,
@@ -729,7 +731,8 @@ def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
         if not isinstance(call_id, str):
             continue
         if is_call(item):
-            calls.setdefault(call_id, place)
+            if item.get("name"):  # of some only the place is known
+                calls.setdefault(call_id, place)
         elif call_id in calls and call_id not in outputs:
             call = items[calls[call_id]]
             if CALL_OUTPUTS[item_type(call)] == item_type(item):
@@ -843,10 +846,14 @@ def is_kept_hosted(item: Mapping[str, Any]) -> bool:
 
 
 def is_replayed(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns send `item`; unknown types are never sent."""
+    """Say whether later turns send `item`, which an answer stored.
+
+    Unknown types are never sent, nor are messages that are not the model's.
+    """
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
-    return item_type(item) in _ITEM_KINDS
+    is_output = item.get("role", "assistant") == "assistant"
+    return is_output and item_type(item) in _ITEM_KINDS
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -4376,11 +4383,11 @@ async def run_calls(
         asyncio.create_task(batch.answer(str(call["call_id"]), one))
         for call, one in zip(calls, checked, strict=True)
     ]
-    limited = [
+    limited = {
         task
         for one, task in zip(checked, tasks, strict=True)
         if isinstance(one, ToolResult) or not one.is_interactive
-    ]
+    }
     try:
         for call, task in zip(calls, tasks, strict=True):
             await (batch.wait(task) if task in limited else asyncio.wait([task]))
@@ -5090,17 +5097,47 @@ def replay_code(item: Mapping[str, Any], printed: str) -> str:
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
-def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without what the host inserted for stored code.
+_MOST_DELETED = 20
+"""Deleted cards of one run that are searched for: each time all texts are read."""
 
-    None if that is not in it: somebody has deleted the card.
+
+class CodeTexts:
+    """The texts of a run, out of which the host's texts for stored code are taken.
+
+    They stand in the order of the code.
     """
-    code = code_host_item(item)["code"]
-    if not code:
-        return text.strip()
-    told = f"<code_interpreter>\n{code}\n</code_interpreter>"
-    before, found, after = text.partition(told)
-    return f"{before}{after}".strip() if found else None
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        """Begin with the first text."""
+        self._texts = [(text, list[int]()) for text in texts]
+        self._place = self._start = self._deleted = 0
+
+    def take_out(self, item: Mapping[str, Any]) -> bool:
+        """Take out what the host inserted for `item`.
+
+        Return False if that is not there: somebody has deleted the card.
+        """
+        code = code_host_item(item)["code"]
+        if not code or self._deleted >= _MOST_DELETED:
+            return not code
+        told = f"<code_interpreter>\n{code}\n</code_interpreter>"
+        start = self._start
+        for place in range(self._place, len(self._texts)):
+            text, cuts = self._texts[place]
+            at = text.find(told, start)
+            if at >= 0:
+                self._place, self._start = place, at + len(told)
+                cuts += [at, self._start]
+                return True
+            start = 0
+        self._deleted += 1
+        return False
+
+    def rest(self) -> Iterator[str]:
+        """Yield what is left of each text."""
+        for text, cuts in self._texts:
+            ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
+            yield "".join(text[start:end] for start, end in ends).strip()
 
 
 # ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
@@ -5329,11 +5366,15 @@ _V1 = (
 )
 _ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
 _FOREIGN = (
-    r"(?m:^[ \t]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#[ \t]*$)"
+    r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
+    r"[^\S\n]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
 # A text without any of these has no marker; searching for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
+
+
+_MOST_PASSES = 5
 
 
 class MarkedText(NamedTuple):
@@ -5371,7 +5412,9 @@ def split_at_markers(text: str) -> Iterator[MarkedText]:
 def strip_markers(text: str) -> str:
     """Return `text` as a person reads it."""
     # Repeated, because a line of another pipe may become a line of its own only now.
-    while _has_marker(text):
+    for _ in range(_MOST_PASSES):
+        if not _has_marker(text):
+            break
         pieces = (piece.text for piece in split_at_markers(text))
         text = "\n\n".join(piece for piece in pieces if piece)
     return text
@@ -5386,9 +5429,49 @@ def _named(match: re.Match[str]) -> str:
     return (match["ulid"] or match["ulid1"] or "").upper()
 
 
+# ==== owui_chat.storage.signature: Signatures of what is stored in a chat, which its owner can read and change.
+
+Sign = Callable[[object], str]
+"""Returns the signature of a JSON value, as 32 hexadecimal digits (128 bits)."""
+
+_NO_SALT = bytes(32)
+_ONE_BLOCK = b"\x01"
+
+
+def derive_key(secret: str, purpose: str) -> bytes:
+    """Return a key of 32 bytes; without the secret nobody can derive it."""
+    seed = hmac.digest(_NO_SALT, secret.encode("utf-8", "replace"), "sha256")
+    return hmac.digest(seed, purpose.encode() + _ONE_BLOCK, "sha256")
+
+
+def signer(secret: str, purpose: str) -> Sign:
+    """Return what signs values for one purpose."""
+    return partial(_signature, derive_key(secret, purpose))
+
+
+def is_signed(value: object, signature: object, sign: Sign | None) -> bool:
+    """Say whether a signature is that of a value; without `sign` nothing is signed."""
+    if sign is None or not isinstance(signature, str) or not signature.isascii():
+        return False
+    try:
+        return hmac.compare_digest(sign(value), signature)
+    except (RecursionError, TypeError, ValueError):  # nothing that this pipe wrote
+        return False
+
+
+def _signature(key: bytes, value: object) -> str:
+    # A database may return the keys of an object in another order.
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hmac.digest(key, text.encode(), "sha256").hex()[:32]
+
+
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
 
 _SEED_KEY = "openai_responses_pipe"
+_VERSION = 5
+
+UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
+"""A part without text; its text is the one behind the marker."""
 
 
 class Record(NamedTuple):
@@ -5429,11 +5512,11 @@ def message_key(message_id: str) -> str:
 
 
 def write_records(
-    records: Mapping[str, Record], dead: Iterable[str] = ()
+    records: Mapping[str, Record], sign: Sign | None, dead: Iterable[str] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
-    items = {ulid: _wire(record) for ulid, record in records.items()}
-    value: dict[str, Any] = {"__v": 4, "items": items}
+    items = {u: _sign_record(u, _wire(one), sign) for u, one in records.items()}
+    value: dict[str, Any] = {"__v": _VERSION, "items": items}
     return {**value, "dead": sorted(dead)} if dead else value
 
 
@@ -5442,11 +5525,11 @@ def is_pipe_key(key: str) -> bool:
     return key == _SEED_KEY or key.startswith(f"{_SEED_KEY}:")
 
 
-def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
+def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
     """Return every record of a chat's JSON that can be read, by id."""
     values = [value for key, value in chat.items() if is_pipe_key(key)]
     dead = {ulid for value in values for ulid in invalid_ids(value)}
-    found = (record for value in values for record in _records_in(value))
+    found = (record for value in values for record in _records_in(value, sign))
     return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
 
 
@@ -5460,11 +5543,63 @@ def _invalidated(record: Record) -> Record:
     return record._replace(payload=rest)
 
 
-def _records_in(value: object) -> Iterator[Record]:
-    for ulid, stored in as_mapping(as_mapping(value).get("items")).items():
-        wire = as_mapping(stored)
-        if payload := _payload(wire.get("payload")):
-            yield _record(str(ulid).upper(), wire, payload)
+def _wires_in(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for ulid, wire in as_mapping(as_mapping(value).get("items")).items():
+        yield str(ulid).upper(), as_mapping(wire)
+
+
+def _records_in(value: object, sign: Sign | None) -> Iterator[Record]:
+    for ulid, wire in _wires_in(value):
+        payload, is_ours = _payload(wire.get("payload")), _is_ours(ulid, wire, sign)
+        if used := payload if is_ours else _harmless(payload):
+            yield _record(ulid, wire if is_ours else {**wire, "shown": ""}, used)
+
+
+def _is_ours(ulid: str, wire: Mapping[str, Any], sign: Sign | None) -> bool:
+    return is_signed(_signed_part(ulid, wire), wire.get("signature"), sign)
+
+
+def _signed_part(ulid: str, wire: Mapping[str, Any]) -> list[Any]:
+    bare = {key: one for key, one in wire.items() if key != "signature"}
+    return [_VERSION, ulid, bare]
+
+
+def _sign_record(ulid: str, wire: Mapping[str, Any], sign: Sign | None) -> Item:
+    signature = {"signature": sign(_signed_part(ulid, wire))} if sign else {}
+    return {**wire, **signature}
+
+
+def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
+    # The chat has the text of the last message only: it stands behind the marker.
+    heads, last = payload[:-1], payload[-1:]
+    items = [item for item in heads if item_type(item) != "message"]
+    return tuple(filter(None, harmless_items([*items, *last])))
+
+
+def harmless_items(items: Sequence[Item]) -> list[Item | None]:
+    """Return what is used of items that anybody may have written, None for nothing.
+
+    Reasoning stays only in front of what stays, because it belongs to its product.
+    """
+    found: list[Item | None] = []
+    stays = True  # the text behind the marker
+    for item in reversed(items):
+        found.append(_stub(item) if stays or not is_reasoning(item) else None)
+        stays = found[-1] is not None
+    return found[::-1]
+
+
+def _stub(item: Item) -> Item | None:
+    if has_encrypted_reasoning(item):
+        sealed = str(item["encrypted_content"])
+        return {"type": "reasoning", "summary": [], "encrypted_content": sealed}
+    if is_call(item):
+        return {"type": item["type"], "call_id": str(item.get("call_id"))}
+    is_answer = item_type(item) == "message" and item.get("role") == "assistant"
+    if not is_answer or is_commentary(item):
+        return None
+    phase = {"phase": "final_answer"} if item.get("phase") == "final_answer" else {}
+    return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
 
 
 def _payload(value: object) -> tuple[Item, ...]:
@@ -5508,13 +5643,18 @@ _Values = Mapping[str, Any]
 
 
 def prune(
-    values: _Values, messages: Mapping[str, Any], own: str, most: int
+    values: _Values,
+    messages: Mapping[str, Any],
+    own: str,
+    most: int,
+    sign: Sign | None = None,
 ) -> dict[str, Any]:
     """Return the values to write in addition to that of the key `own`.
 
     `messages` are those of the chat; without any, all count as present. Answers that
     are still growing are not touched, because others write them. The remaining values
-    have at most `most` characters.
+    have at most `most` characters. With `sign`, a signed record that is shortened is
+    signed again.
     """
     present = set(map(message_key, messages)) if messages else set(values)
     growing = {message_key(id) for id, message in messages.items() if _grows(message)}
@@ -5525,7 +5665,7 @@ def prune(
     }
     now = {k: _without_kept(v) for k, v in ours.items() if k not in present}
     left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    now |= _prune_values(left, most)
+    now |= _prune_values(left, most, sign)
     return {key: value for key, value in now.items() if value != ours[key]}
 
 
@@ -5546,7 +5686,7 @@ def _empty_value(value: _Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name != "items"}
 
 
-def _prune_values(values: _Values, most: int) -> dict[str, Any]:
+def _prune_values(values: _Values, most: int, sign: Sign | None) -> dict[str, Any]:
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
         return {}
@@ -5554,7 +5694,7 @@ def _prune_values(values: _Values, most: int) -> dict[str, Any]:
     now = dict(values)
     filled = (key for key in values if as_mapping(values[key].get("items")))
     oldest = sorted(filled, key=lambda key: _oldest_time(values[key]))
-    for shrink in (_with_short_outputs, _empty_value):
+    for shrink in (partial(_with_short_outputs, sign), _empty_value):
         for key in oldest:
             if over <= 0:
                 break
@@ -5565,21 +5705,24 @@ def _prune_values(values: _Values, most: int) -> dict[str, Any]:
 
 
 def _oldest_time(value: object) -> int:
-    return min((record.created_at for record in _records_in(value)), default=0)
+    times = (wire.get("created_at") for _, wire in _wires_in(value))
+    return min((time for time in times if isinstance(time, int)), default=0)
 
 
-def _with_short_outputs(value: _Values) -> dict[str, Any]:
-    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
-    return {**value, "items": items}
+def _with_short_outputs(sign: Sign | None, value: _Values) -> dict[str, Any]:
+    rows = value["items"].items()
+    return {**value, "items": {u: _short_record(u, wire, sign) for u, wire in rows}}
 
 
-def _short_record(wire: Any) -> Any:
-    if not isinstance(wire, Mapping):
+def _short_record(ulid: str, wire: Any, sign: Sign | None) -> Any:
+    payload = as_mapping(wire).get("payload")
+    rows = payload if isinstance(payload, list) else None
+    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
+    if short == payload:
         return wire
-    payload = wire.get("payload")
-    if isinstance(payload, list):
-        return {**wire, "payload": list(map(_short_item, payload))}
-    return {**wire, "payload": _short_item(payload)}
+    bare = {key: one for key, one in wire.items() if key != "signature"}
+    kept_sign = sign if _is_ours(ulid, wire, sign) else None
+    return _sign_record(ulid, {**bare, "payload": short}, kept_sign)
 
 
 def _short_item(item: Any) -> Any:
@@ -5634,15 +5777,16 @@ def build_input(
     """
     items: list[Item] = []
     run: list[ChatPart] = []
+    left = dict(records)  # a copied marker names nothing: each record is used once
     for part in parts:
         if isinstance(part, UserMessage):
-            past = _RunHistory(run, records, reader).items()
+            past = _RunHistory(run, left, reader).items()
             items += past if with_tools else drop_hosted_tool_items(past)
             items.append(part.item)
             run = []
         else:
             run.append(part)
-    items += _RunHistory(run, records, reader).items()
+    items += _RunHistory(run, left, reader).items()
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
         image_message(item) if has_image(item) else item
@@ -5650,11 +5794,10 @@ def build_input(
     ]
 
 
-def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
-    """Return the input item for a tool's result; its call is one of `before`."""
+def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
+    """Return the input item for a tool's result; `call_types` are those of calls."""
     call_id = returned.call_id
-    calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
-    kind = next(map(item_type, calls), "function_call")
+    kind = call_types.get(call_id, "function_call")
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
 
 
@@ -5663,64 +5806,69 @@ class _RunHistory:
     def __init__(
         self,
         run: Sequence[ChatPart],
-        records: Mapping[str, Record],
+        records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [piece for part in run for piece in _split(part)]
+        pieces = [piece for part in run for piece in _split(part)]
         self._reader = reader
         self._records = {
-            piece.ulid: records[piece.ulid]
-            for piece in self._pieces
+            piece.ulid: records.pop(piece.ulid)
+            for piece in pieces
             if isinstance(piece, MarkedText) and piece.ulid in records
         }
+        codes = CodeTexts(p.text if isinstance(p, MarkedText) else "" for p in pieces)
         self._waiting = {
-            ulid: [
+            ulid: deque(
                 item
                 for item in map(strip_for_replay, filter(is_replayed, record.payload))
-                if not is_code(item) or self._take_out(item)
-            ]
+                if not is_code(item) or codes.take_out(item)
+            )
             for ulid, record in self._records.items()
         }
+        self._pieces = [
+            piece._replace(text=rest) if isinstance(piece, MarkedText) else piece
+            for piece, rest in zip(pieces, codes.rest(), strict=True)
+        ]
         self._ulid_of_call = {
             str(item.get("call_id")): ulid
-            for ulid, record in self._records.items()
-            for item in record.payload
+            for ulid, waiting in self._waiting.items()
+            for item in waiting
             if is_call(item)
         }
 
-    def _take_out(self, code: Item) -> bool:
-        for place, piece in enumerate(self._pieces):
-            if isinstance(piece, MarkedText):
-                rest = remove_code(piece.text, code)
-                if rest is not None:
-                    self._pieces[place] = piece._replace(text=rest)
-                    return True
-        return False
-
     def items(self) -> list[Item]:
         items: list[Item] = []
+        call_types: dict[str, str] = {}
         for piece in self._pieces:
             match piece:
                 case MarkedText():
-                    items += self._text(piece)
+                    items += (found := self._text(piece))
                 case ToolCall():
-                    items += self._call(piece)
+                    items += (found := self._call(piece))
                 case ToolMessage():
-                    items.append(tool_message_item(piece, items))
+                    items += (found := [tool_message_item(piece, call_types)])
+            for item in filter(is_call, found):
+                call_types.setdefault(str(item.get("call_id")), item_type(item))
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
-        ulid = self._ulid_of_call.get(call.call_id, "")
-        waiting = self._waiting.get(ulid, [])
-        for place, item in enumerate(waiting):
-            if is_call(item) and item.get("call_id") == call.call_id:
-                self._waiting[ulid] = waiting[place + 1 :]
-                return self._allowed(ulid, waiting[: place + 1])
+        ulid = self._ulid_of_call.pop(call.call_id, "")
+        waiting, before = self._waiting.get(ulid, deque()), list[Item]()
+        while waiting:
+            item = waiting.popleft()
+            own = str(item.get("call_id")) if is_call(item) else ""
+            if own == call.call_id:
+                # Of a record that is not signed only the chat's own words count.
+                whole = item if item.get("name") else _call_item(call)
+                return self._allowed(ulid, [*before, whole])
+            if self._ulid_of_call.get(own) == ulid:
+                del self._ulid_of_call[own]
+            before.append(item)
         return [_call_item(call)]
 
     def _text(self, piece: MarkedText) -> list[Item]:
         items, message = (
-            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, [])),
+            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, ())),
             None,
         )
         if items and _is_answer(items[-1]):
@@ -5732,7 +5880,7 @@ class _RunHistory:
                 message = items.pop()
         return [*items, _message_item(message, piece.text)] if piece.text else items
 
-    def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
+    def _allowed(self, ulid: str, items: Iterable[Item]) -> list[Item]:
         reader, record = self._reader, self._records.get(ulid)
         readable = reader and record and reader.can_decrypt(record.origin)
         return [
@@ -6011,7 +6159,7 @@ class Citations:
         """Continue after the sources that the page already has, given by their keys."""
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
-        self._waiting: list[str] = []  # sources that the page does not know yet
+        self._waiting = deque[str]()  # sources that the page does not know yet
         self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
 
     @property
@@ -6073,7 +6221,7 @@ class Citations:
 
     def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
         while self._waiting and (ended or self._waiting[0] in self._names):
-            key = self._waiting.pop(0)
+            key = self._waiting.popleft()
             name = self._names.get(key, key)
             url = {"url": key} if key.startswith("http") else {}
             head = {"source": {"name": name, **url}, "document": [name]}
@@ -6116,10 +6264,11 @@ class Citations:
             for link in _LINK.finditer(text)
             if _TRACKING.search(link["url"]) or link["url"] in keys
         ]
-        linked = [range(start, end) for start, end, _ in edits]
+        starts = [start for start, _, _ in edits]
+        ends = [float("-inf"), *(end for _, end, _ in edits)]
         for annotation in annotations:
             key, (start, end) = _key(annotation), _range(annotation, text)
-            is_link = "url" in annotation and any(start in place for place in linked)
+            is_link = "url" in annotation and start < ends[bisect(starts, start)]
             if key and not is_link:
                 edits.append((end, end, f"[{self._number(key)}]"))
         return strip_tracking(_apply_edits(text, edits))
@@ -6184,22 +6333,33 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
         text = part_text(part)
+        shift = _PlaceShift(text)
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") == "url_citation":
-                annotations.append(_url_citation(annotation, text, before))
+                annotations.append(_url_citation(annotation, shift, before))
         before += len(strip_tracking(text))
     return annotations
 
 
-def _url_citation(annotation: Item, text: str, before: int) -> Item:
+class _PlaceShift:
+
+    def __init__(self, text: str) -> None:
+        found = list(_TRACKING.finditer(text))
+        gone = (len(match[0]) - len(_kept_of_tracking(match)) for match in found)
+        self._length = len(text)
+        self._starts = [match.start() for match in found]
+        self._gone = [0, *accumulate(gone)]
+
+    def place(self, place: object) -> int:
+        old = place if isinstance(place, int) else self._length
+        return old - self._gone[bisect_left(self._starts, old)]
+
+
+def _url_citation(annotation: Item, shift: _PlaceShift, before: int) -> Item:
     title = str(annotation.get("title") or "")
     cited: Item = {"url": _key(annotation), "title": title}
     for key in ("start_index", "end_index"):
-        place = annotation.get(key)
-        place = place if isinstance(place, int) else len(text)
-        gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
-        place -= sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
-        cited[key] = before + place
+        cited[key] = before + shift.place(annotation.get(key))
     return {"type": "url_citation", "url_citation": cited}
 
 
@@ -6255,10 +6415,10 @@ def stored_outputs(
     chain: list[Mapping[str, Any]] = []
     left = dict(messages)
     while isinstance(message := left.pop(tip, None), Mapping):
-        chain.insert(0, message)
+        chain.append(message)
         tip = str(message.get("parentId") or "")
     runs: list[list[Item]] = [[]]
-    for message in chain:
+    for message in reversed(chain):
         if message.get("role") == "user":
             runs.append([])
         runs[-1] += _output_of(message)
@@ -6272,34 +6432,41 @@ def restore_from_outputs(
 
     A run that differs from the stored chat is not changed.
     """
-    waiting, result = list(runs), list[ChatPart]()
+    waiting, groups = list(runs), list[list[ChatPart]]()
     grouped = groupby(reversed(parts), lambda part: isinstance(part, UserMessage))
     for is_said, group in grouped:
         found = [*group][::-1]
-        result[:0] = found if is_said else _merge_output(found, waiting)
-    return result
+        groups.append(found if is_said else _merge_output(found, waiting))
+    return [part for group in reversed(groups) for part in group]
+
+
+_MOST_TRIED = 20
+"""Runs that an answer is compared with: those of changed answers are passed over."""
 
 
 def _merge_output(
     answer: list[ChatPart], waiting: list[Sequence[Item]]
 ) -> list[ChatPart]:
-    for number in reversed(range(len(waiting))):
-        places = _places(answer, waiting[number])
+    outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
+    for number in reversed(range(len(waiting))[-_MOST_TRIED:]):
+        places = _places(answer, outputs, waiting[number])
         if places is not None:
             kept = list(filter(_is_record, waiting[number]))
             del waiting[number:]
             return [*_with_markers(answer, kept, places)]
+    if len(waiting) > _MOST_TRIED:
+        waiting.pop()  # so that the runs that are tried move along with the answers
     return answer
 
 
 def _places(
-    answer: Sequence[ChatPart], run: Sequence[Item]
+    answer: Sequence[ChatPart], outputs: Mapping[str, int], run: Sequence[Item]
 ) -> dict[str, _Place] | None:
     found: dict[str, _Place] = {}
     place, has_text = (0, 0), False
     for item in run:
         if is_call_output(item):
-            place = max(place, _behind_output(answer, item))
+            place = max(place, (outputs.get(str(item.get("call_id")), -1) + 1, 0))
         elif item_type(item) == COMMENTARY_TYPE:
             found[_item_id(item)] = place
         elif item_type(item) == "message" and (text := _given_text(item)):
@@ -6313,19 +6480,13 @@ def _places(
 
 def _find_text(answer: Sequence[ChatPart], place: _Place, text: str) -> _Place | None:
     first, start = place
-    for number, part in enumerate(answer[first:], first):
+    for number in range(first, len(answer)):
+        part = answer[number]
         if isinstance(part, AssistantText):
             at = part.text.find(text, start if number == first else 0)
             if at >= 0:
                 return number, at
     return None
-
-
-def _behind_output(answer: Sequence[ChatPart], item: Item) -> _Place:
-    for number, part in enumerate(answer):
-        if isinstance(part, ToolMessage) and part.call_id == item.get("call_id"):
-            return number + 1, 0
-    return 0, 0
 
 
 def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
@@ -6336,26 +6497,23 @@ def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
 def _with_markers(
     answer: Sequence[ChatPart], kept: Sequence[Item], places: Mapping[str, _Place]
 ) -> Iterator[ChatPart]:
-    lines: dict[_Place, str] = {}
+    lines: list[dict[int, str]] = [{} for _ in range(len(answer) + 1)]
     for item in kept:
         place = places.get(item.get("before") or "")
         if place is None and item.get("before"):
             continue  # its text is gone
-        place = place or (len(answer), 0)
-        ulid = _item_id(item).removeprefix(_RECORD_ID)
-        lines[place] = lines.get(place, "") + format_marker("items", ulid)
-    for number, part in enumerate(answer):
-        here = {at: line for (n, at), line in lines.items() if n == number}
+        number, at = place or (len(answer), 0)
+        line = format_marker("items", _item_id(item).removeprefix(_RECORD_ID))
+        lines[number][at] = lines[number].get(at, "") + line
+    for part, here in zip(answer, lines, strict=False):
         if isinstance(part, AssistantText):
-            text = part.text
-            for at in sorted(here, reverse=True):
-                text = text[:at] + here[at] + text[at:]
-            yield AssistantText(text)
+            cuts = [*sorted({0, *here}), len(part.text)]
+            texts = (here.get(a, "") + part.text[a:b] for a, b in pairwise(cuts))
+            yield AssistantText("".join(texts))
         else:
             yield from map(AssistantText, here.values())
             yield part
-    if last := lines.get((len(answer), 0)):
-        yield AssistantText(last)
+    yield from map(AssistantText, lines[-1].values())
 
 
 def _output_of(message: object) -> list[Item]:
@@ -6558,11 +6716,11 @@ def _message(ended: RunDone) -> dict[str, Any]:
 
 
 def _progress(ended: RunDone) -> str:
-    answer = _messages(ended)
+    answer = set(map(id, _messages(ended)))
     steps = [
         item
         for item in ended.output
-        if is_reasoning(item) or (is_commentary(item) and item not in answer)
+        if is_reasoning(item) or (is_commentary(item) and id(item) not in answer)
     ]
     texts = (text for item in steps for _, text in item_texts(item) if text)
     return strip_tracking(_GAP.join(texts))
@@ -6662,15 +6820,29 @@ class OutputItems:
         self.items: list[Item] = []
         self.files: list[Item] = []
         self._turn_start = 0
+        self._answered = set[object]()
+        self._open_calls: dict[object, int] = {}
+        self._records: dict[object, int] = {}
 
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
+        place = len(self.items)
         self.items.append(item)
-        return _native("output_item.added", len(self.items) - 1, item=item)
+        self._note_call(place, item)
+        return _native("output_item.added", place, item=item)
+
+    def _note_call(self, place: int, item: Item) -> None:
+        call_id = item.get("call_id")
+        if is_call_output(item):
+            self._answered.add(call_id)
+            self._open_calls.pop(call_id, None)
+        elif is_call(item) and call_id not in self._answered:
+            self._open_calls[call_id] = place
 
     def end(self, place: int, item: Item) -> Chunk:
         """Return the event that replaces the item at `place`."""
         self.items[place] = item
+        self._note_call(place, item)
         return _native("output_item.done", place, item=item)
 
     def update(self, place: int, **fields: Any) -> Chunk:
@@ -6711,14 +6883,14 @@ class OutputItems:
 
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
         """Yield the output of a call in the form in which the host would store it."""
-        place = self._open_calls().get(event.item["call_id"])
+        place = self._open_calls.get(event.item["call_id"])
         if place is not None and event.failed:
             yield self.update(place, status="failed")
         yield from self.add(output_host_item(event))
 
     def break_off_calls(self) -> Iterator[Chunk]:
         """Yield outputs for calls that a broken answer left open."""
-        for place in self._open_calls().values():
+        for place in [*self._open_calls.values()]:
             yield from self.break_off(place, _NOT_RUN)
 
     def break_off(self, place: int, why: str) -> Iterator[Chunk]:
@@ -6727,30 +6899,18 @@ class OutputItems:
         output = {"call_id": self.items[place].get("call_id"), "output": why}
         yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
 
-    def _open_calls(self) -> dict[object, int]:
-        call_ids = {call.get("call_id") for call in open_calls(self.items)}
-        return {
-            item.get("call_id"): place
-            for place, item in enumerate(self.items)
-            if is_call(item) and item.get("call_id") in call_ids
-        }
-
-    def add_record(
-        self, stored: StoredRecord, places: Mapping[int, int]
-    ) -> Iterator[Chunk]:
+    def add_record(self, stored: StoredRecord, place: int | None) -> Iterator[Chunk]:
         """Yield the events of a record, which may replace an earlier one.
 
-        `places` are those of the run's items.
+        `place` is that of the item whose text follows.
         """
-        index = stored.output_index
-        found = None if index is None else places.get(index)
-        before = "" if found is None else self.items[found].get("id") or ""
+        before = "" if place is None else self.items[place].get("id") or ""
         record = record_item(stored, before)
-        for place, item in enumerate(self.items):
-            if item.get("id") == record["id"]:
-                yield self.update(place, kept=record["kept"])
-                return
-        yield from self.add(record)
+        earlier = self._records.setdefault(record["id"], len(self.items))
+        if earlier < len(self.items):
+            yield self.update(earlier, kept=record["kept"])
+        else:
+            yield from self.add(record)
 
     def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
         """Yield the reasoning of a response again, now with its details, if any."""
@@ -6776,8 +6936,8 @@ class Commentary:
         """Begin at the next place."""
         self.place = len(shown.items)
         self._shown = shown
-        self._quoted = ""
-        self._stored = 0  # how much of it the host has
+        self._quoted: list[str] = []
+        self._length = self._stored = 0  # of it, and how much the host has
         self._ended: ItemDone | None = None
         self._marker = (self.place, "")
 
@@ -6813,15 +6973,16 @@ class Commentary:
         if not text:
             return
         more = text.replace("\n", "\n> ") if self._quoted else _quotation(text)
-        self._quoted += more
-        if len(self._quoted) < 2 * self._stored:
+        self._quoted.append(more)
+        self._length += len(more)
+        if self._length < 2 * self._stored:
             yield self._shown.grow(self.place, "text", more)
         else:
             yield self._whole("in_progress")
 
     def _whole(self, status: str) -> Chunk:
-        self._stored = len(self._quoted)
-        item = _commentary_item(self._shown.items[self.place], self._quoted, status)
+        self._stored, text = self._length, "".join(self._quoted)
+        item = _commentary_item(self._shown.items[self.place], text, status)
         return self._shown.end(self.place, item)
 
     def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
@@ -7137,10 +7298,14 @@ class NativeRenderer:
             case Status():
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                places = {i: remark.place for i, remark in self._commentary.items()}
-                yield from self._shown.add_record(event, self._places | places)
+                yield from self._shown.add_record(event, self._place_of(event))
             case TurnDetails():
                 yield from self._shown.add_details(event)
+
+    def _place_of(self, stored: StoredRecord) -> int | None:
+        index = -1 if stored.output_index is None else stored.output_index
+        remark = self._commentary.get(index)
+        return remark.place if remark else self._places.get(index)
 
     def _take_marker(self) -> str:
         marker, self._marker = self._marker, ""
@@ -7209,6 +7374,7 @@ _FORMAT = "openai-responses-v1"
 _REASONING = "reasoning.encrypted"
 _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
+_SIGNATURE = "signature"
 
 
 class _DetailItem(NamedTuple):
@@ -7231,10 +7397,11 @@ def write_details(
     items: Iterable[tuple[Item, str]],
     origin: Origin,
     notes: Mapping[str, Any],
+    sign: Sign | None,
 ) -> list[Item]:
     """Return the entries of a response from its items and the text shown for each.
 
-    `name` is unique among the responses of its message.
+    `name` distinguishes the response from all others.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
@@ -7243,17 +7410,27 @@ def write_details(
         for back in replay_output([item], with_reasoning=True)
     ]
     return [
-        {**entry, "format": _FORMAT, "turn": name, "index": place}
+        _sign_entry({**entry, "format": _FORMAT, "turn": name, "index": place}, sign)
         for place, entry in enumerate([head, *entries])
     ]
 
 
-def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
+def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
     """Return the responses that a message of the host carries, in order."""
     turns: dict[str, list[Item]] = {}
     for entry in filter(_is_entry, as_list(message.get("reasoning_details"))):
         turns.setdefault(entry["turn"], []).append(entry)
-    return [_turn(sorted(turn, key=itemgetter("index"))) for turn in turns.values()]
+    ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
+    return [_turn(turn, sign) for turn in ordered]
+
+
+def _sign_entry(entry: Item, sign: Sign | None) -> Item:
+    return {**entry, _SIGNATURE: sign(entry)} if sign else entry
+
+
+def _is_own_entry(entry: Item, sign: Sign | None) -> bool:
+    bare = {key: value for key, value in entry.items() if key != _SIGNATURE}
+    return is_signed(bare, entry.get(_SIGNATURE), sign)
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -7286,11 +7463,17 @@ def _is_entry(entry: object) -> bool:
     return kind in (_REASONING, _ITEM) and isinstance(item, dict) and bool(needed)
 
 
-def _turn(entries: Sequence[Item]) -> DetailTurn:
+def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     head = next((entry for entry in entries if entry["type"] == _TURN), {})
-    items = tuple(_detail_item(entry) for entry in entries if entry["type"] != _TURN)
+    notes = as_mapping(head.get("notes")) if _is_own_entry(head, sign) else {}
+    carried = [entry for entry in entries if entry["type"] != _TURN]
+    stubs = harmless_items([_detail_item(entry).item for entry in carried])
+    items = tuple(
+        _detail_item(entry) if _is_own_entry(entry, sign) else _stub_detail(entry, stub)
+        for entry, stub in zip(carried, stubs, strict=True)
+    )
     origin = read_origin(head.get("origin"), "")
-    return DetailTurn(items, origin, as_mapping(head.get("notes")))
+    return DetailTurn(tuple(filter(None, items)), origin, notes)
 
 
 def _detail_item(entry: Item) -> _DetailItem:
@@ -7300,8 +7483,14 @@ def _detail_item(entry: Item) -> _DetailItem:
     return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
+def _stub_detail(entry: Item, stub: Item | None) -> _DetailItem | None:
+    shown = _detail_item(entry).shown
+    length = shown if isinstance(shown, int) else len(shown)
+    return None if stub is None else _DetailItem(stub, length)
+
+
 def restore_from_details(
-    messages: Sequence[Mapping[str, Any]],
+    messages: Sequence[Mapping[str, Any]], sign: Sign | None
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
     """Return the messages with markers for their entries, and the records by id.
 
@@ -7314,7 +7503,7 @@ def restore_from_details(
         if known.get("role") == "user":
             found += _marker_message(textless)
             textless = ""
-        if turns := read_details(known):
+        if turns := read_details(known, sign):
             text, markers = _mark_text(as_text(known.get("content")), turns, records)
             found.append({**known, "content": text})
             textless += markers
@@ -7341,11 +7530,11 @@ def _mark_text(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> tuple[str, str]:
     spans = [one for turn in turns for one in _spans_of(turn)]
-    texts, marked, textless = _split_text(content, spans), "", ""
+    texts, marked, textless = deque(_split_text(content, spans)), "", ""
     for span in spans:
         marker = _add_record(span, records)
         if span.last.shown and texts:
-            marked += marker + _own_text(span.last, texts.pop(0))
+            marked += marker + _own_text(span.last, texts.popleft())
         else:
             textless += marker
     return "".join([marked, *texts]), textless
@@ -7373,13 +7562,14 @@ def _spans_of(turn: DetailTurn) -> list[_Span]:
 def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
     shown = (span.last.shown for span in spans if span.last.shown)
     lengths = [one if isinstance(one, int) else len(one) for one in shown]
-    texts, rest = list[str](), content
+    texts, start = list[str](), 0
     for length in lengths[:-1]:
-        if rest[length : length + 1] != "\n":
+        end = start + length
+        if length < 0 or content[end : end + 1] != "\n":
             return [content] if content else []
-        texts.append(rest[:length])
-        rest = rest[length + 1 :]
-    return [*texts, rest] if rest else texts
+        texts.append(content[start:end])
+        start = end + 1
+    return [*texts, content[start:]] if content[start:] else texts
 
 
 def _own_text(detail: _DetailItem, text: str) -> str:
@@ -7450,8 +7640,6 @@ def _fill_images(
 
 # ==== owui_chat.storage.recorder: Decides what of a run is recorded, and where its marker stands.
 
-# A part without text: its text is the one behind the marker.
-_UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 _EARLIER = -1  # the index of items of earlier rounds, before all others
 
 Carrier = Literal["markers", "output", "details"]
@@ -7469,6 +7657,8 @@ class RecordScope(NamedTuple):
     delegates: bool = False
     """Open calls are left to the host, which calls the pipe again."""
     carrier: Carrier = "markers"
+    sign: Sign | None = None
+    """Signs the details; None if there is no secret."""
 
 
 class NewRecord(NamedTuple):
@@ -7543,7 +7733,10 @@ class Recorder:
             self._turn = {}
             name, _ = self._new_record()
             entries = _returned_texts(pairs)
-            yield TurnDetails(write_details(name, entries, self._scope.origin, {}))
+            scope = self._scope
+            yield TurnDetails(
+                write_details(name, entries, scope.origin, {}, scope.sign)
+            )
 
     def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
         if self._last_commentary:
@@ -7561,9 +7754,9 @@ class Recorder:
     def _wait(self, index: int, item: Item) -> None:
         if self._is_kept(item):
             # The chat returns what a remote server said: its card has it.
-            told = [one for one in replay_items(item) if not is_call_output(one)]
-            self._pending += [(index, one) for one in told]
-            self._pending.sort(key=itemgetter(0))
+            for one in replay_items(item):
+                if not is_call_output(one):
+                    insort(self._pending, (index, one), key=itemgetter(0))
 
     def _is_kept(self, item: Item) -> bool:
         if has_encrypted_reasoning(item) or is_compaction(item):
@@ -7577,7 +7770,7 @@ class Recorder:
             return
         # Without a phase the text itself is all there is to know of the message.
         plain = self._pending and not item.get("phase")
-        stub = {**_stored_message(item), "content": [_UNSHOWN_TEXT]}
+        stub = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
         self._records[index] = self._record(() if plain else (stub,))
         yield from self._with_marker(self._records[index], index)
 
@@ -7590,7 +7783,7 @@ class Recorder:
         payload = (*before, _stored_message(ended.item))
         if ended.shown == message_text(ended.item):
             kept, shown = _without_shown_text(ended.item), ""
-            is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
+            is_plain = not kept.get("phase") and kept.get("content") == [UNSHOWN_TEXT]
             payload = before if before and is_plain else (*before, kept)
         again = record._replace(payload=payload, shown=shown)
         if again != record:
@@ -7845,11 +8038,11 @@ def _files_without_row(
     metadata: Mapping[str, Any],
 ) -> tuple[list[Attachment], list[Attachment]]:
     own = _read_attachments(as_mapping(metadata.get("user_message")).get("files"))
-    knowledge = _knowledge_ids(metadata.get("model"))
+    knowledge, owned = _knowledge_ids(metadata.get("model")), set(own)
     others = [
         found
         for found in _read_attachments(metadata.get("files"))
-        if found.file_id not in knowledge and found not in own
+        if found.file_id not in knowledge and found not in owned
     ]
     return own, others
 
@@ -7903,14 +8096,17 @@ def add_tool_images(
     `rows` are the messages of the chat's row.
     """
     result: list[ChatPart] = []
+    bare = 0  # where the last outputs begin; they get pictures once
     counts, users = _image_counts(rows), user_messages(parts)
     for place, part in enumerate(parts):
         urls = _tool_image_urls(users[place]) if place in users else []
-        outputs = _last_outputs(result) if urls else []
-        if outputs:
-            result[-len(outputs) :] = _assign_images(outputs, urls, counts)
+        last = result[bare:] if urls else []
+        if outputs := [one for one in last if isinstance(one, ToolMessage)]:
+            result[bare:] = _assign_images(outputs, urls, counts)
+            bare = len(result)
         else:
             result.append(part)
+            bare = bare if isinstance(part, ToolMessage) else len(result)
     return result
 
 
@@ -7932,15 +8128,6 @@ def _tool_image_urls(message: UserMessage) -> list[str]:
     if not is_made or not all(image.get("image_url") for image in images):
         return []
     return [str(image["image_url"]) for image in images]
-
-
-def _last_outputs(parts: Sequence[ChatPart]) -> list[ToolMessage]:
-    outputs: list[ToolMessage] = []
-    for part in reversed(parts):
-        if not isinstance(part, ToolMessage):
-            break
-        outputs.insert(0, part)
-    return outputs
 
 
 def _assign_images(
@@ -8090,6 +8277,9 @@ def _is_input_text(part: Item) -> bool:
 
 _SENT_KEY = "sent"
 
+_Unseal = Callable[[str, str], object]
+"""Returns the JSON value that was encrypted for a message's id, or None."""
+
 
 class SentContext(NamedTuple):
     """What one run sent beside the chat.
@@ -8104,7 +8294,7 @@ class SentContext(NamedTuple):
     gone: tuple[str, ...] = ()
 
     def wire(self) -> dict[str, Any]:
-        """Return the stored form, without empty fields."""
+        """Return the form that is encrypted, without empty fields."""
         found = {
             "injected": self.injected and self.injected.wire(),
             "instructions": self.instructions,
@@ -8117,24 +8307,29 @@ class SentContext(NamedTuple):
 _NOTHING = SentContext()
 
 
-def add_sent_context(
-    value: Mapping[str, Any], sent: SentContext | None
-) -> dict[str, Any]:
-    """Return the value of a message's key, with what its run sent."""
-    wire = sent.wire() if sent else None
-    return {**value, _SENT_KEY: wire} if wire else dict(value)
+def add_sent_context(value: Mapping[str, Any], sealed: str) -> dict[str, Any]:
+    """Return the value of a message's key, with what its run sent, encrypted."""
+    return {**value, _SENT_KEY: sealed} if sealed else dict(value)
 
 
-def read_sent_context(chat: Mapping[str, Any]) -> dict[str, SentContext]:
-    """Return what a chat's JSON holds of this, by the ids of the answers."""
+def read_sent_context(
+    chat: Mapping[str, Any], unseal: _Unseal
+) -> dict[str, SentContext]:
+    """Return what a chat's JSON holds of this, by the ids of the answers.
+
+    What was not encrypted here for its message is ignored: the owner of a chat can
+    write its row, but must not write instructions.
+    """
     prefix = message_key("")
     found: dict[str, SentContext] = {}
     for key, value in chat.items():
-        wire = as_mapping(value).get(_SENT_KEY)
-        if key.startswith(prefix) and isinstance(wire, Mapping):
+        sealed = as_mapping(value).get(_SENT_KEY)
+        if key.startswith(prefix) and isinstance(sealed, str):
             # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
-            found[owner] = _read_context(wire)
+            wire = unseal(sealed, owner)
+            if isinstance(wire, Mapping):
+                found[owner] = _read_context(wire)
     return found
 
 
@@ -8153,7 +8348,9 @@ def capture_sent_context(
         return SentContext(injected, instructions)
     told, given = _lines(first), _lines(instructions)
     for one in _in_order(parts, sent):
-        told = [line for line in told if line not in one.gone] + [*one.new]
+        for line in one.gone:
+            told.pop(line, None)
+        told |= dict.fromkeys(one.new)
     new = tuple(line for line in given if line not in told)
     gone = tuple(line for line in told if line not in given)
     return SentContext(injected, new=new, gone=gone)
@@ -8200,8 +8397,8 @@ def _in_order(
     return [sent.get(one.answer_id, _NOTHING) for one in stored_messages(parts)]
 
 
-def _lines(text: str) -> list[str]:
-    return [line for line in text.splitlines() if line.strip()]
+def _lines(text: str) -> dict[str, None]:
+    return dict.fromkeys(line for line in text.splitlines() if line.strip())
 
 
 def _read_context(wire: Mapping[str, Any]) -> SentContext:
@@ -8375,22 +8572,18 @@ class Valves(BaseModel):
         "lines in the answers, or in Open WebUI's stored output of each answer. Both "
         "are always read.",
     )
-    STORE_ENCRYPTION: Literal["off", "on"] = _valve(
-        "off",
-        "Encrypt what this pipe stores in a chat. Open WebUI stores text, reasoning "
-        "summaries and tool cards in clear, also in a shared or exported chat.",
-    )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
-        "A long random text; after a change, reasoning stored before is lost. Empty: "
-        "the server's WEBUI_SECRET_KEY.",
+        "A long random text, from which the keys for what chats store are made. After a "
+        "change, what was stored before is used only in part. Empty: the server's "
+        "WEBUI_SECRET_KEY.",
         secret=True,
     )
     STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
         "auto",
         "Keep the first instructions of a chat and send changes (a date, a memory) with "
-        "the next message, so that reasoning and the prompt cache stay valid; the "
-        "chat's owner can read them. `auto`: for models that need it.",
+        "the next message, so that reasoning and the prompt cache stay valid. The chat "
+        "stores them encrypted. `auto`: for models that need it.",
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
@@ -9068,7 +9261,10 @@ async def write_chat_keys(chat_id: str, values: Mapping[str, Any]) -> bool:
 
 def server_secret() -> str:
     """Return the server's own secret, or nothing."""
-    return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
+    try:
+        return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
+    except InvalidRequest:  # a chat goes on without what needs a secret
+        return ""
 
 
 async def user_model(user_id: str) -> Any:
@@ -9676,59 +9872,62 @@ def continue_input(
 ) -> list[Item] | None:
     """Return the input after `ended`; None when a call of it has no output."""
     outputs = {s.call_id: s for s in parts if isinstance(s, ToolMessage)}
-    calls = [item["call_id"] for item in open_calls(ended.received)]
+    calls = {item["call_id"]: item_type(item) for item in open_calls(ended.received)}
     if not calls or not all(call_id in outputs for call_id in calls):
         return None
-    answers = [tool_message_item(outputs[call_id], ended.received) for call_id in calls]
+    answers = [tool_message_item(outputs[call_id], calls) for call_id in calls]
     return since_compaction(
         drop_settled_approvals([*ended.sent, *ended.received, *answers])
     )
 
 
-# ==== owui_manifold.store: Where the records of a chat are written and read, encrypted if wanted.
+# ==== owui_manifold.store: Where the records of a chat are written and read, signed and in part encrypted.
 
-_ENCRYPTED = "sealed"
-_PURPOSE = b"openai_responses_pipe kept items\x00"
-"""The key may be the server's own secret, which also signs its sessions. A digest with
-this text is used, so the derived key is useless for sessions."""
+_PURPOSE = "openai_responses_pipe "
+_NONCE_BYTES = 12
 
 
-class _Encryption:
+class ChatKeys:
+    """Signs and encrypts what is stored in the chats of one user."""
 
-    def __init__(self, valves: Valves) -> None:
-        secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
-        if not secret:
-            raise InvalidRequest(
-                "STORE_ENCRYPTION needs a key. An administrator has to set "
-                "STORE_ENCRYPTION_KEY in the valves of this pipe."
+    def __init__(self, secret: str, user_id: str) -> None:
+        """Derive the keys; without a secret nothing is signed or encrypted."""
+        self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
+        self._cipher = (
+            _cipher(derive_key(secret, f"{_PURPOSE}sent")) if secret else None
+        )
+        self._user_id = user_id
+
+    def seal(self, value: object, message_id: str) -> str:
+        """Return a JSON value encrypted for a message; empty if that is impossible."""
+        if self._cipher is None:
+            return ""
+        nonce, text = os.urandom(_NONCE_BYTES), json.dumps(value).encode()
+        sealed = self._cipher.encrypt(nonce, text, self._scope(message_id))
+        return base64.b64encode(nonce + sealed).decode("ascii")
+
+    def unseal(self, sealed: str, message_id: str) -> object:
+        """Return the value that was encrypted for a message; None for anything else."""
+        if self._cipher is None:
+            return None
+        try:
+            whole = base64.b64decode(sealed, validate=True)
+            nonce, rest = whole[:_NONCE_BYTES], whole[_NONCE_BYTES:]
+            return json.loads(
+                self._cipher.decrypt(nonce, rest, self._scope(message_id))
             )
-        try:
-            fernet = import_module("cryptography.fernet")
-        except ImportError:
-            raise InvalidRequest(
-                "STORE_ENCRYPTION is on, but this server lacks the package "
-                "cryptography. An administrator has to install it or turn the valve "
-                "off."
-            ) from None
-        digest = hashlib.sha256(_PURPOSE + secret.encode("utf-8")).digest()
-        self._fernet = fernet.Fernet(base64.urlsafe_b64encode(digest))
-        self._unreadable = fernet.InvalidToken
+        except Exception:  # not ours, or changed: the package has its own exceptions
+            return None
 
-    def encrypt(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        token = self._fernet.encrypt(json.dumps(value).encode("utf-8"))
-        return {"__v": value.get("__v"), _ENCRYPTED: token.decode("ascii")}
-
-    def decrypt(self, value: object) -> object:
-        if not _is_encrypted_value(value):
-            return value
-        try:
-            return json.loads(self._fernet.decrypt(str(value[_ENCRYPTED]).encode()))
-        except (self._unreadable, ValueError):
-            return {}
+    def _scope(self, message_id: str) -> bytes:
+        return json.dumps([self._user_id, message_id]).encode()
 
 
-def _is_encrypted_value(value: object) -> TypeGuard[Mapping[str, Any]]:
-    return isinstance(value, Mapping) and _ENCRYPTED in value
+def _cipher(key: bytes) -> Any:
+    try:
+        return import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM(key)
+    except ImportError:
+        return None
 
 
 _HISTORY = "history"
@@ -9746,21 +9945,19 @@ class ChatStore:
 
     carrier: Carrier = "markers"
 
-    def __init__(
-        self, caller: Caller, chat: Mapping[str, Any], seal: _Encryption | None = None
-    ) -> None:
-        """Begin with what `chat` holds; with a `seal`, what is written is encrypted."""
-        self.records = read_records(chat)
+    def __init__(self, caller: Caller, chat: Mapping[str, Any], keys: ChatKeys) -> None:
+        """Begin with what `chat` holds."""
+        self.records = read_records(chat, keys.sign)
         self.messages = _messages_of(chat)
-        self.sent = read_sent_context(chat)
+        self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
         self._unshown: list[StoredRecord] = []
         self._caller = caller
-        self._seal = seal
+        self._keys = keys
         self._key = message_key(caller.message_id)
         in_answers = output_values(self.messages)  # the host takes those along
-        keys = [key for key in chat if is_pipe_key(key) and key not in in_answers]
-        self._untidy = {key: chat[key] for key in keys}
+        rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
+        self._untidy = {key: chat[key] for key in rows}
         self._dead = set(invalid_ids(chat.get(self._key)))
         self._own = {
             ulid: record
@@ -9808,20 +10005,20 @@ class ChatStore:
             await self._write()
 
     async def _write(self) -> None:
-        value = self._with_sent(write_records(self._own, self._dead))
+        sign = self._keys.sign
+        value = self._with_sent(write_records(self._own, sign, self._dead))
         room = MAX_STORED_KB * 1024 - stored_size(value)
-        others = prune(self._untidy, self.messages, self._key, room)
+        others = prune(self._untidy, self.messages, self._key, room, sign)
         values = {**others, self._key: value}
-        stored = {key: self._closed(one) for key, one in values.items()}
-        self._is_behind = not await write_chat_keys(self._caller.chat_id, stored)
+        self._is_behind = not await write_chat_keys(self._caller.chat_id, values)
         if not self._is_behind:
             self._untidy = {}
 
     def _with_sent(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        return add_sent_context(value, self.sent.get(self._caller.message_id))
-
-    def _closed(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        return self._seal.encrypt(value) if self._seal else value
+        message_id = self._caller.message_id
+        sent = self.sent.get(message_id)
+        sealed = self._keys.seal(sent.wire(), message_id) if sent else ""
+        return add_sent_context(value, sealed)
 
     def take_unsent(self) -> list[StoredRecord]:
         """Return the records that the answer's own output still needs, each once."""
@@ -9850,14 +10047,21 @@ class _OutputStore(ChatStore):
     def _give(
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
     ) -> None:
-        value = write_records(records, self._dead)
+        value = write_records(records, self._keys.sign, self._dead)
         if self._is_behind:
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
             self._is_behind = False
-        self._unshown.append(StoredRecord(ulid, self._closed(value), index))
+        self._unshown.append(StoredRecord(ulid, value, index))
 
 
-async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
+def chat_keys(valves: Valves, user_id: str) -> ChatKeys:
+    """Return the keys for the chats of a user on this server."""
+    return ChatKeys(valves.STORE_ENCRYPTION_KEY.strip() or server_secret(), user_id)
+
+
+async def open_store(
+    caller: Caller, valves: Valves, keys: ChatKeys
+) -> ChatStore | None:
     """Return the store of the caller's own chat, or None if it has no row."""
     if not caller.may_have_row:
         return None
@@ -9867,21 +10071,11 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
     kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
     kept |= output_values(_messages_of(chat))
     store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
-    if valves.STORE_ENCRYPTION == "on":
-        seal = _Encryption(valves)
-        return store(caller, _decrypt_values(kept, seal), seal)
-    if any(map(_is_encrypted_value, kept.values())):
-        with suppress(InvalidRequest):  # unreadable items must not stop a chat
-            kept = _decrypt_values(kept, _Encryption(valves))
-    return store(caller, kept)
+    return store(caller, kept, keys)
 
 
 def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
     return as_mapping(as_mapping(chat.get(_HISTORY)).get("messages"))
-
-
-def _decrypt_values(kept: Mapping[str, Any], seal: _Encryption) -> dict[str, Any]:
-    return {key: seal.decrypt(value) for key, value in kept.items()}
 
 
 # ==== owui_manifold.chat: Builds the request for a chat or a task.
@@ -9909,6 +10103,8 @@ class PreparedRequest(NamedTuple):
     """Without it no calls are answered here."""
     notices: tuple[str, ...] = ()
     """Sentences for the person who asked."""
+    sign: Sign | None = None
+    """Signs what the chat itself carries."""
 
     @property
     def delegates(self) -> bool:
@@ -9937,9 +10133,10 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
     endpoint = call.endpoint
-    messages, records = restore_from_details(call.messages)
+    keys = chat_keys(call.valves, call.caller.user_id)
+    messages, records = restore_from_details(call.messages, keys.sign)
     instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
-    store = await open_store(call.caller, call.valves)
+    store = await open_store(call.caller, call.valves, keys)
     model, reason = _choose_model(call, parts, store)
     before = load_round(call.state, call.caller.message_id)
     chat = _Chat(call, model, store, before, instructions, parts, records)
@@ -9964,6 +10161,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         before,
         _toolset(call, tools),
         notices=() if before or not reason else (reason,),
+        sign=keys.sign,
     )
 
 
@@ -10548,6 +10746,7 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
         cites=any(tool_kind(tool).is_cited for tool in prepared.request.tools or ()),
         delegates=prepared.delegates,
         carrier=store.carrier if store else "details",
+        sign=prepared.sign,
     )
     pending = prepared.round.pending if store and prepared.round else ()
     return Recorder(scope, _new_record, pending)

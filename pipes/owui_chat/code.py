@@ -67,18 +67,20 @@ class CodeTexts:
         Return False if that is not there: somebody has deleted the card.
         """
         code = code_host_item(item)["code"]
+        if not code or self._deleted >= _MOST_DELETED:
+            return not code
         told = f"<code_interpreter>\n{code}\n</code_interpreter>"
         start = self._start
-        for place in range(self._place, len(self._texts) if code else 0):
+        for place in range(self._place, len(self._texts)):
             text, cuts = self._texts[place]
-            at = text.find(told, start) if self._deleted < _MOST_DELETED else -1
+            at = text.find(told, start)
             if at >= 0:
                 self._place, self._start = place, at + len(told)
                 cuts += [at, self._start]
                 return True
             start = 0
-        self._deleted += bool(code)
-        return not code
+        self._deleted += 1
+        return False
 
     def rest(self) -> Iterator[str]:
         """Yield what is left of each text."""

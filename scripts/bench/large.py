@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 # Run as a file, Python looks for modules in this file's folder alone.
-for folder in ("scripts", "pipes", "pipelines"):
-    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / folder))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pipes"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pipelines"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from bench import large_answers as answers
 from bench import large_chats as chats

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from bench.chats import MODEL, ORIGIN
+from bench.large_chats import SIGN
 from gpt5_agent.agent.thoughts import ThoughtFilter
 from gpt5_agent.shell.views import HostRenderer
 from openai_responses.endings import COMPLETED
@@ -111,7 +112,7 @@ def _stored(event: Any) -> AnswerEvent:
     if not isinstance(event, NewRecord):
         return event  # type: ignore[no-any-return]
     record = event.record
-    value = write_records({record.ulid: record})
+    value = write_records({record.ulid: record}, SIGN)
     return StoredRecord(record.ulid, value, event.output_index)
 
 
@@ -126,7 +127,7 @@ def late_items(count: int) -> Work:
     calls = [(index, _call(index)) for index in range(count)]
     added = [ItemAdded(index, call) for index, call in calls]
     done = [ItemDone(index, call) for index, call in reversed(calls)]
-    events = [*added, *done, _ended(call for _, call in calls)]
+    events: list[RunEvent] = [*added, *done, _ended(call for _, call in calls)]
     return lambda: _shown_and_recorded(events)
 
 
@@ -162,7 +163,7 @@ def long_commentary(count: int) -> Work:
     message = _message(0, text, [], "commentary")
     deltas = [TextDelta(0, "text", 0, "word ") for _ in range(count)]
     begun = ItemAdded(0, {**message, "content": []})
-    events = [begun, *deltas, ItemDone(0, message), _ended([message])]
+    events: list[RunEvent] = [begun, *deltas, ItemDone(0, message), _ended([message])]
     return lambda: _shown_and_recorded(events)
 
 
@@ -196,14 +197,17 @@ def cited_sources(count: int) -> Work:
     """An answer with many sources, as the page is shown it."""
     message = _cited(count)
     begun = ItemAdded(0, {**message, "content": []})
-    events = [begun, ItemDone(0, message), _ended([message])]
+    events: list[RunEvent] = [begun, ItemDone(0, message), _ended([message])]
     return lambda: _shown_and_recorded(events)
 
 
 def plain_sources(count: int) -> Work:
     """The same for a client of plain HTTP."""
     message = _cited(count)
-    events = [ItemAdded(0, {**message, "content": []}), ItemDone(0, message)]
+    events: list[RunEvent] = [
+        ItemAdded(0, {**message, "content": []}),
+        ItemDone(0, message),
+    ]
 
     def work() -> None:
         view = ChunkRenderer("chatcmpl-1", 0, MODEL)
@@ -248,14 +252,12 @@ def run_many_calls(count: int) -> Work:
 def calls_of_the_agent(count: int) -> Work:
     """Calls and texts of one round of the pipeline's agent."""
     items = [
-        one
-        for n in range(count)
-        for one in (_message(n, f"Step {n}.", []), _call(n))
+        one for n in range(count) for one in (_message(n, f"Step {n}.", []), _call(n))
     ]
     events = [*_item_events(items), ResponseDone("resp_1", "completed", None)]
 
     def work() -> None:
-        thoughts, view = ThoughtFilter(emits=True), HostRenderer(True, ORIGIN)
+        thoughts, view = ThoughtFilter(emits=True), HostRenderer(True, ORIGIN, SIGN)
         thoughts.begin_round(may_call=True)
         for event in events:
             for shown in thoughts.show(event):
@@ -274,7 +276,12 @@ def _history_of(text: str) -> Work:
 
 def half_markers(characters: int) -> Work:
     """A text of beginnings of markers."""
-    pieces = ("[openai_responses:v2:items:", "[](openai_responses:v1:aa:", "\n [P:", "]: #")
+    pieces = (
+        "[openai_responses:v2:items:",
+        "[](openai_responses:v1:aa:",
+        "\n [P:",
+        "]: #",
+    )
     return _history_of(_repeat("".join(pieces), characters))
 
 
@@ -301,7 +308,7 @@ def half_links(characters: int) -> Work:
         for place in range(0, len(text), size)
     ]
     begun = ItemAdded(0, {**message, "content": []})
-    events = [begun, *deltas, ItemDone(0, message), _ended([message])]
+    events: list[RunEvent] = [begun, *deltas, ItemDone(0, message), _ended([message])]
     return lambda: _shown_and_recorded(events)
 
 
@@ -314,7 +321,7 @@ def one_long_link(characters: int) -> Work:
     ]
     message = _message(0, text, [])
     begun = ItemAdded(0, {**message, "content": []})
-    events = [begun, *deltas, ItemDone(0, message), _ended([message])]
+    events: list[RunEvent] = [begun, *deltas, ItemDone(0, message), _ended([message])]
     return lambda: _shown_and_recorded(events)
 
 
@@ -332,7 +339,12 @@ def long_arguments(characters: int) -> Work:
         TextDelta(0, "arguments", 0, text[place : place + 100])
         for place in range(0, len(text), 100)
     ]
-    events = [ItemAdded(0, _call(0)), *deltas, ItemDone(0, call), _ended([call])]
+    events: list[RunEvent] = [
+        ItemAdded(0, _call(0)),
+        *deltas,
+        ItemDone(0, call),
+        _ended([call]),
+    ]
     return lambda: _shown_and_recorded(events)
 
 

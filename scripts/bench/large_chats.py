@@ -38,17 +38,19 @@ from owui_chat.storage.records import (
     read_records,
     write_records,
 )
+from owui_chat.storage.signature import signer
 from owui_manifold.rounds import DelegatedRound, continue_input
 
 Json = dict[str, Any]
 Work = Callable[[], object]
 
+SIGN = signer("secret", "large chats")
 SEALED = "gAAAA" + "x" * 60
 
 
 def records_value(records: Mapping[str, Record]) -> Json:
     """Return what the key of a message holds."""
-    return write_records(records)
+    return write_records(records, SIGN)
 
 
 # ---------------------------------------------------------------- bodies
@@ -58,7 +60,7 @@ def _body(messages: Sequence[Mapping[str, Any]], rows: Json | None = None) -> Wo
     """Return the work for a body, up to the input items."""
 
     def work() -> list[Item]:
-        marked, records = restore_from_details(messages)
+        marked, records = restore_from_details(messages, SIGN)
         _, parts = parse_messages(marked)
         parts = add_tool_images(parts, rows or {})
         parts = attach_stored_messages(parts, rows or {}, {})
@@ -168,7 +170,7 @@ def attachments(count: int) -> Work:
 
 
 def _turn_details(name: str, items: Sequence[tuple[Item, str]]) -> list[Item]:
-    return write_details(name, items, ORIGIN, {})
+    return write_details(name, items, ORIGIN, {}, SIGN)
 
 
 def turns_with_details(count: int) -> Work:
@@ -241,7 +243,9 @@ def codes_in_one_answer(count: int) -> Work:
         f"<code_interpreter>\n{code_host_item(code)['code']}\n</code_interpreter>"
         for code in codes[::10]
     ]
-    record = Record(f"{0:026d}", MODEL, 0, tuple(map(strip_for_replay, codes)), "a", ORIGIN)
+    record = Record(
+        f"{0:026d}", MODEL, 0, tuple(map(strip_for_replay, codes)), "a", ORIGIN
+    )
     line = format_marker("items", record.ulid)
     messages = [
         _said("user", "Hello"),
@@ -311,7 +315,7 @@ def _restored(chat: Json, said: Sequence[Json]) -> Work:
     rows = chat["history"]["messages"]
 
     def work() -> list[Item]:
-        records = read_records({**chat, **output_values(rows)})
+        records = read_records({**chat, **output_values(rows)}, SIGN)
         _, parts = parse_messages(said)
         parts = attach_stored_messages(parts, rows, {"user_message_id": "q"})
         parts = restore_from_outputs(parts, stored_outputs(rows, "a"))
@@ -381,7 +385,7 @@ def _records(count: int, message: str, start: int = 0) -> dict[str, Record]:
 def records_of_one_key(count: int) -> Work:
     """Many records under the key of one message."""
     chat = {message_key("a"): records_value(_records(count, "a"))}
-    return lambda: read_records(chat)
+    return lambda: read_records(chat, SIGN)
 
 
 def pruning(count: int) -> Work:
@@ -391,7 +395,7 @@ def pruning(count: int) -> Work:
         for n in range(count)
     }
     messages = {f"a{n}": {"role": "assistant"} for n in range(count)}
-    return lambda: prune(values, messages, "own", 100 * count)
+    return lambda: prune(values, messages, "own", 100 * count, SIGN)
 
 
 def changed_instructions(count: int) -> Work:
@@ -446,7 +450,7 @@ def rounds_of_the_agent(count: int) -> Work:
             _said("tool", "Rain.", tool_call_id=f"call_{number}"),
         ]
     restored = _body(messages)
-    return lambda: (read_earlier_rounds(messages), restored())
+    return lambda: (read_earlier_rounds(messages, SIGN), restored())
 
 
 def context_of_the_agent(count: int) -> Work:

@@ -156,14 +156,17 @@ class _RunHistory:
     def _call(self, call: ToolCall) -> list[Item]:
         """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.pop(call.call_id, "")
-        waiting, items = self._waiting.get(ulid, deque()), list[Item]()
+        waiting, before = self._waiting.get(ulid, deque()), list[Item]()
         while waiting:
-            items.append(item := waiting.popleft())
+            item = waiting.popleft()
             own = str(item.get("call_id")) if is_call(item) else ""
             if own == call.call_id:
-                return self._allowed(ulid, items)
+                # Of a record that is not signed only the chat's own words count.
+                whole = item if item.get("name") else _call_item(call)
+                return self._allowed(ulid, [*before, whole])
             if self._ulid_of_call.get(own) == ulid:
                 del self._ulid_of_call[own]
+            before.append(item)
         return [_call_item(call)]
 
     def _text(self, piece: MarkedText) -> list[Item]:
