@@ -7,6 +7,7 @@ ResponsesError
  ├─ ResponseLost           a background response whose rest cannot be had
  ├─ ApiRefused             an HTTP status of 400 or more
  ├─ UnreadableAnswer       an answer that is not what the API sends
+ ├─ AnswerTooLarge         an answer that is not read on
  └─ MalformedEvent         one event of a stream that cannot be read
 
 `str(error)` is our own sentence for a person, without body, header or key.
@@ -66,6 +67,10 @@ class ResponseLost(ResponsesError):
 
 class UnreadableAnswer(ResponsesError):
     """The answer does not have the form of the Responses API."""
+
+
+class AnswerTooLarge(ResponsesError):
+    """The answer, or a part of it, is larger than what is accepted."""
 
 
 class MalformedEvent(ResponsesError):

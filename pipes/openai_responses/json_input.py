@@ -1,15 +1,53 @@
-"""JSON that people and models wrote, which may be invalid."""
+"""JSON that people, models and servers wrote, which may be invalid or hostile."""
 
 import json
 from collections.abc import Mapping
 from typing import Any
 
+MAX_JSON_DEPTH = 128
+"""Far more than the API sends. Recursive code, ours and the host's, fails at a depth
+of some hundreds, which Python's parser still reads."""
+_VALUE_BYTES = 32
+"""About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
+
+
+def load_json(text: str | bytes | bytearray) -> Any:
+    """Return the value of a JSON text; raises ValueError, also if it is too deep."""
+    try:
+        value = json.loads(text)
+    except RecursionError:
+        raise ValueError("too deep") from None
+    if is_too_deep(value):
+        raise ValueError("too deep")
+    return value
+
+
+def is_too_deep(value: object) -> bool:
+    """Say whether arrays and objects lie in each other deeper than MAX_JSON_DEPTH."""
+    level = [value]
+    for _ in range(MAX_JSON_DEPTH + 1):
+        found: list[object] = []
+        for one in level:
+            if isinstance(one, dict):
+                found += one.values()
+            elif isinstance(one, list):
+                found += one
+        if not found:
+            return False
+        level = found
+    return True
+
+
+def json_weight(text: bytes | bytearray) -> int:
+    """Return about how many bytes a JSON text takes once it is parsed."""
+    return len(text) + _VALUE_BYTES * sum(map(text.count, (b"[", b"{", b",")))
+
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
     """Return the JSON object of a text, None for anything else."""
     try:
-        found = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        found = load_json(text) if isinstance(text, str) else None
+    except ValueError:
         return None
     return found if isinstance(found, dict) else None
 
