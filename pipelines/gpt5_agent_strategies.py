@@ -129,39 +129,37 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-# ==== openai_responses.json_input: JSON that people, models and servers wrote, which may be invalid or hostile.
+# ==== openai_responses.json_input: JSON that others wrote, which may be invalid.
 
+MAX_JSON_BYTES = 64 * 1024 * 1024
+"""Of an event or a body: each can be a whole response with its images."""
 MAX_JSON_DEPTH = 128
-"""Far more than the API sends. Recursive code, ours and the host's, fails at a depth
-of some hundreds, which Python's parser still reads."""
+"""Recursive code, ours and the host's, fails at some hundreds."""
 _VALUE_BYTES = 32
 """About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
 
 
 def load_json(text: str | bytes | bytearray) -> Any:
     """Return the value of a JSON text; raises ValueError, also if it is too deep."""
-    try:
+    with suppress(RecursionError):
         value = json.loads(text)
-    except RecursionError:
-        raise ValueError("too deep") from None
-    if is_too_deep(value):
-        raise ValueError("too deep")
-    return value
+        if not is_too_deep(value):
+            return value
+    raise ValueError("too deep")
 
 
 def is_too_deep(value: object) -> bool:
-    """Say whether arrays and objects lie in each other deeper than MAX_JSON_DEPTH."""
+    """Say whether a value has more levels than MAX_JSON_DEPTH."""
     level = [value]
     for _ in range(MAX_JSON_DEPTH + 1):
-        found: list[object] = []
-        for one in level:
-            if isinstance(one, dict):
-                found += one.values()
-            elif isinstance(one, list):
-                found += one
+        found = [one for one in level if isinstance(one, dict | list)]
         if not found:
             return False
-        level = found
+        level = [
+            inner
+            for one in found
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
     return True
 
 
@@ -618,7 +616,15 @@ class UnreadableAnswer(ResponsesError):
 
 
 class AnswerTooLarge(ResponsesError):
-    """The answer, or a part of it, is larger than what is accepted."""
+    """The answer is larger than what is accepted."""
+
+    def __init__(self) -> None:
+        """Use one sentence."""
+        super().__init__(
+            "The model's server sent more than this pipe accepts for one answer, so the "
+            "answer ends here. What arrived is kept; regenerate the answer, or ask to "
+            "continue."
+        )
 
 
 class MalformedEvent(ResponsesError):
@@ -767,7 +773,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
         "3": "The server at BASE_URL redirects requests (HTTP {status}), which is not "
-        "followed, because the key would be sent along. An administrator has to check "
+        "followed, because the key would go along. An administrator has to check "
         "BASE_URL in the valves of this pipe.",
         "401": "OpenAI does not accept the API key. An administrator has to check "
         "API_KEY in the valves of this pipe.",
@@ -796,15 +802,11 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "": "The server at BASE_URL answered, but not as the Responses API does. An "
         "administrator has to check BASE_URL in the valves of this pipe.",
         "compressed": "The server at BASE_URL sent a compressed answer, which is not "
-        "accepted. An administrator has to check BASE_URL and EXTRA_HEADERS in the "
-        "valves of this pipe.",
+        "read. An administrator has to check BASE_URL and EXTRA_HEADERS in the valves.",
     },
     "malformed": {
         "": "The model's server sent something that cannot be read, so the answer "
         "ends here. Regenerate it, or ask to continue.",
-        "too_large": "The model's server sent more than this pipe accepts for one "
-        "answer, so the answer ends here. What arrived is kept; regenerate the answer, "
-        "or ask to continue.",
     },
     "first_event_timeout": {
         "": "The model's server accepted the request and then said nothing for too "
@@ -820,8 +822,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     },
 }
 """The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
-codes, "3" for the statuses from 300 to 399, "5" for all other statuses from 500 up.
-Other kinds use their exception's text."""
+codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
+exception's text."""
 
 
 _EndingKind = Literal[
@@ -884,7 +886,7 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         case MalformedEvent():
             return _usual_ending("malformed")
         case AnswerTooLarge():
-            return Ending("malformed", sentence=SENTENCES["malformed"]["too_large"])
+            return Ending("malformed", sentence=str(error))
         case ApiRefused():
             return Ending("refused", _code(error.error), str(error))
         case ResponseLost():
@@ -1330,9 +1332,6 @@ class ServerSentEvent(NamedTuple):
     data: str
 
 
-MAX_EVENT_BYTES = 64 * 1024 * 1024
-"""Of one event, and so of a line: the last event of a response holds all its items, with
-the images that were made."""
 _LINE_BYTES = 64
 """What a line of an event takes in memory beside its text."""
 
@@ -1344,7 +1343,7 @@ class EventStreamDecoder:
     linear in the length of the stream.
     """
 
-    def __init__(self, most_bytes: int = MAX_EVENT_BYTES) -> None:
+    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
         """Start before the first byte; an event can have `most_bytes`."""
         self._most_bytes = most_bytes
         self._partial_line = bytearray()
@@ -1356,11 +1355,10 @@ class EventStreamDecoder:
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """Return the events that `chunk` completes.
 
-        Raises AnswerTooLarge if the bytes before it belong to an event that is too
-        large: what is in front of that event was returned.
+        Raises AnswerTooLarge for the event after those that were returned.
         """
         if len(self._partial_line) + self._size > self._most_bytes:
-            raise AnswerTooLarge("The server sent an event that is too large.")
+            raise AnswerTooLarge
         if self._after_cr and chunk:
             self._after_cr = False
             if chunk.startswith(b"\n"):  # the second half of a CRLF
@@ -1525,13 +1523,10 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         wire, end = _JSON_READER.raw_decode(text)  # faster than json.loads
     except (ValueError, RecursionError):  # the latter for thousands of brackets
         wire, end = None, -1
-    if end != len(text):
-        raise MalformedEvent("The server sent an event that is not JSON.")
-    # A short text cannot be deep; most events are short.
-    if not isinstance(wire, dict) or (
-        len(text) > 2 * MAX_JSON_DEPTH and is_too_deep(wire)
-    ):
+    if end != len(text) or not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
+    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and is_too_deep(wire):
+        raise MalformedEvent("The server sent an event of too many levels.")
     kind = wire.get("type") or event.event
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
@@ -2478,7 +2473,7 @@ class ResponseState:
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
         self.event_count = 0
-        self.received_bytes = 0
+        self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
         self._early: dict[int, list[TextDelta | TextDone]] = {}
@@ -2742,11 +2737,9 @@ class Deadlines:
 
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
-MAX_JSON_BYTES = 64 * 1024 * 1024
-"""Of an answer that is one JSON text, with the images that were made."""
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
-"""Of all that is received of one response, as `json_weight` counts it. The longest
-answers of today's models, 128,000 tokens in as many events, are a quarter of it."""
+"""Of all that arrives of one response, as `json_weight` counts it: four times as much as
+128,000 tokens, each in an event of its own."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
@@ -2787,13 +2780,13 @@ class _HttpResponse:
         while chunk := await self.read_any():
             body += chunk
             if len(body) > most_bytes:
-                raise AnswerTooLarge(f"The answer has more than {most_bytes} bytes.")
+                raise AnswerTooLarge
         return body
 
     async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
         body = await self.read_all(most_bytes)
         if json_weight(body) > MAX_ANSWER_BYTES:
-            raise AnswerTooLarge("The answer has too many values.")
+            raise AnswerTooLarge
         try:
             return load_json(body)
         except ValueError:
@@ -2833,22 +2826,14 @@ class _HttpResponse:
         status, headers = self._response.status, self._response.headers
         error = ApiError()  # a redirection, no body, or not JSON
         if status >= 400:
-            with suppress(*_NETWORK_ERRORS, ValueError):
-                error = read_api_error(load_json(await self._error_body()))
+            with suppress(TimeoutError, ResponsesError):
+                async with asyncio.timeout(_DRAIN_SECONDS):
+                    error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
         wish = headers.get("x-should-retry", "").lower()
         should_retry = {"true": True, "false": False}.get(wish)
         failure = Failure(status, error, _retry_after(headers), should_retry)
         sentence = refusal_sentence(status, error, model)
         return ApiRefused(sentence, failure, self.request_id)
-
-    async def _error_body(self) -> bytearray:
-        body = bytearray()
-        async with asyncio.timeout(_DRAIN_SECONDS):
-            async for piece in self._response.content.iter_any():
-                body += piece
-                if len(body) > _MAX_ERROR_BODY:
-                    break
-        return body
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
@@ -3020,7 +3005,7 @@ class Limits(NamedTuple):
     `join_seconds` is the shortest time between two events that show more of an answer.
     `resuming` limits the requests in a row for the rest of a background response,
     `poll_seconds` is the wait while the server is still working on one.
-    `most_answer_bytes` may be received of one response, see `json_weight`.
+    `most_bytes` is what may arrive of one response, counted by `json_weight`.
     """
 
     join_seconds: float = 0.05
@@ -3028,7 +3013,7 @@ class Limits(NamedTuple):
     retries: RetryPolicy = RetryPolicy()
     resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
-    most_answer_bytes: int = MAX_ANSWER_BYTES
+    most_bytes: int = MAX_ANSWER_BYTES
 
 
 class Attempts:
@@ -3072,10 +3057,10 @@ class Attempts:
             yield event
 
     def count_bytes(self, chunk: bytes) -> None:
-        """Count what was received of this response; raises AnswerTooLarge."""
-        self.response.received_bytes += json_weight(chunk)
-        if self.response.received_bytes > self.limits.most_answer_bytes:
-            raise AnswerTooLarge("The server sent an answer that is too large.")
+        """Count what arrived of this response; raises AnswerTooLarge."""
+        self.response.byte_count += json_weight(chunk)
+        if self.response.byte_count > self.limits.most_bytes:
+            raise AnswerTooLarge
 
     @property
     def ending(self) -> Ending:
@@ -3216,8 +3201,8 @@ class _Background:
         self._abandon()
 
     def _can_go_on(self, error: ResponsesError | None) -> bool:
-        is_final = isinstance(error, AnswerTooLarge)
-        is_final = is_final or _is_timeout(error, "total_timeout")
+        is_final = _is_timeout(error, "total_timeout")
+        is_final = is_final or isinstance(error, AnswerTooLarge)
         goes_on = self._response_id and not is_final
         if error is not None and not goes_on:
             raise error
@@ -8778,11 +8763,12 @@ _REMOTE_CONNECT_SECONDS = 10.0
 
 
 class RemoteConnection:
-    """The connections of one run to one server; `name` is for error texts."""
+    """The connections of one run to one server; `name` and `valve` are for error texts."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, valve: str) -> None:
         """Open nothing yet."""
         self._name = name
+        self._valve = valve
         self._session: aiohttp.ClientSession | None = None
 
     @asynccontextmanager
@@ -8803,6 +8789,12 @@ class RemoteConnection:
                 allow_redirects=False,
             )
             try:
+                if 300 <= response.status < 400:
+                    raise RemoteError(
+                        f"{self._name} redirects requests (HTTP {response.status}), "
+                        "which is not followed, because keys would be sent along. An "
+                        f"administrator has to check its address in {self._valve}."
+                    )
                 yield response
             finally:
                 response.close()  # nothing happens when it was read to its end
@@ -8862,6 +8854,8 @@ _RpcMessage = dict[str, Any]
 _MAX_UNRELATED_MESSAGES = 1_000
 """How many messages a server may send that answer nothing, before it has failed."""
 _METHOD_NOT_FOUND = -32601
+_MAX_ID_CHARACTERS = 200
+"""A server's request with a longer id is ignored: its answers would fill the memory."""
 
 
 def build_rpc_message(
@@ -8882,9 +8876,11 @@ def _encode_rpc_message(message: _RpcMessage) -> bytes:
 
 
 def _build_rpc_reply(message: _RpcMessage) -> _RpcMessage | None:
-    if "method" not in message or message.get("id") is None:
+    number = message.get("id")
+    is_request = "method" in message and isinstance(number, int | str)
+    if not is_request or len(str(number)) > _MAX_ID_CHARACTERS:
         return None
-    head = {"jsonrpc": "2.0", "id": message["id"]}
+    head = {"jsonrpc": "2.0", "id": number}
     if message["method"] == "ping":
         return {**head, "result": {}}
     return {**head, "error": {"code": _METHOD_NOT_FOUND, "message": "Method not found"}}
@@ -8921,7 +8917,7 @@ class McpHttpTransport(_McpTransport):
     def __init__(self, entry: ServerEntry) -> None:
         """Open nothing yet."""
         super().__init__(entry)
-        self._connection = RemoteConnection(self._name)
+        self._connection = RemoteConnection(self._name, "MCP_SERVERS_JSON")
         self._session_id = ""
 
     async def open(self) -> None:
@@ -9250,11 +9246,12 @@ class McpClient:
     async def _call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         await self._open()
         try:
-            return _read_tool_result(
-                await self._request_with_retry(
-                    "tools/call", {"name": name, "arguments": arguments}
-                )
+            result = await self._request_with_retry(
+                "tools/call", {"name": name, "arguments": arguments}
             )
+            if is_too_deep(result):
+                raise RemoteError(f"{self._name} sent JSON that is nested too deeply.")
+            return _read_tool_result(result)
         except _RpcError as refused:
             reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
             return build_error_result(reason)
@@ -9630,7 +9627,6 @@ def _operation_description(operation: Mapping[str, Any]) -> str:
 
 # ==== toolbox.openapi.client: The tools of a server with an OpenAPI document, each call one HTTP request.
 
-_MAX_REDIRECTED_REQUESTS = 4
 _MAX_TEXT_BYTES = 1024 * 1024
 _MAX_HTTP_ERROR_CHARACTERS = 2_000
 _STYLE_SEPARATORS: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
@@ -9655,7 +9651,7 @@ class OpenApiClient:
         """Open nothing yet."""
         self._entry = entry
         self._name = f"The tool server {entry.label}"
-        self._connection = RemoteConnection(self._name)
+        self._connection = RemoteConnection(self._name, "OPENAPI_SERVERS_JSON")
 
     async def list_tools(self) -> tuple[OpenApiOperation, ...]:
         """Return what the server's document offers; raises RemoteError."""
@@ -9663,14 +9659,14 @@ class OpenApiClient:
             self._load_document(), self._entry.seconds, self._name
         )
         try:
-            content = json.loads(body)
+            content = load_json(body)
             document = OpenApiDocument(content, self._entry.url, self._entry.base_url)
             found = [
                 one
                 for one in document.operations()
                 if is_tool_allowed(self._entry.allowed, one.spec.own_name)
             ]
-        except (ValueError, RecursionError):
+        except ValueError:
             raise RemoteError(
                 f"{self._name} has no OpenAPI document of version 3, as JSON, at its "
                 "address."
@@ -9708,19 +9704,10 @@ class OpenApiClient:
         return await run_with_timeout(sending, self._entry.seconds, self._name)
 
     async def _send(self, request: _OpenApiRequest) -> dict[str, Any]:
-        url = request.url
-        for _ in range(_MAX_REDIRECTED_REQUESTS):
-            headers = {**request.headers, **self._headers_for(url)}
-            sent = self._connection.send(request.method, url, headers, request.body)
-            async with sent as response:
-                place = response.headers.get("Location", "")
-                if not place or not _should_follow(response.status, request.method):
-                    return await self._read_result(response)
-            target = urljoin(url, place)
-            if web_origin(target) != web_origin(url):
-                raise RemoteError(f"{self._name} sends calls on to another host.")
-            url = target
-        raise RemoteError(f"{self._name} sends calls round in circles.")
+        method, url, headers, body = request
+        headers = {**headers, **self._headers_for(url)}
+        async with self._connection.send(method, url, headers, body) as response:
+            return await self._read_result(response)
 
     async def _read_result(self, response: aiohttp.ClientResponse) -> dict[str, Any]:
         kind = response.content_type
@@ -9739,8 +9726,8 @@ class OpenApiClient:
         if kind.endswith("json") and len(content) <= most:
             try:
                 # A part of its own: a list of parts could name our files.
-                return {"content": [{"type": "json", "json": json.loads(text)}]}
-            except (ValueError, RecursionError):
+                return {"content": [{"type": "json", "json": load_json(text)}]}
+            except ValueError:
                 pass
         told = text or f"{status}, with no content."
         cut = "" if len(content) <= most else "\n[the rest is left out]"
@@ -9750,10 +9737,6 @@ class OpenApiClient:
         home = self._entry.base_url or self._entry.url
         is_home = web_origin(url) == web_origin(home)
         return dict(self._entry.headers) if is_home else {}
-
-
-def _should_follow(status: int, method: str) -> bool:
-    return status in (307, 308) or (method == "GET" and status in (301, 302))
 
 
 def _build_openapi_request(

@@ -126,39 +126,37 @@ def new_ulid() -> str:
     return "".join(digits)
 
 
-# ==== openai_responses.json_input: JSON that people, models and servers wrote, which may be invalid or hostile.
+# ==== openai_responses.json_input: JSON that others wrote, which may be invalid.
 
+MAX_JSON_BYTES = 64 * 1024 * 1024
+"""Of an event or a body: each can be a whole response with its images."""
 MAX_JSON_DEPTH = 128
-"""Far more than the API sends. Recursive code, ours and the host's, fails at a depth
-of some hundreds, which Python's parser still reads."""
+"""Recursive code, ours and the host's, fails at some hundreds."""
 _VALUE_BYTES = 32
 """About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
 
 
 def load_json(text: str | bytes | bytearray) -> Any:
     """Return the value of a JSON text; raises ValueError, also if it is too deep."""
-    try:
+    with suppress(RecursionError):
         value = json.loads(text)
-    except RecursionError:
-        raise ValueError("too deep") from None
-    if is_too_deep(value):
-        raise ValueError("too deep")
-    return value
+        if not is_too_deep(value):
+            return value
+    raise ValueError("too deep")
 
 
 def is_too_deep(value: object) -> bool:
-    """Say whether arrays and objects lie in each other deeper than MAX_JSON_DEPTH."""
+    """Say whether a value has more levels than MAX_JSON_DEPTH."""
     level = [value]
     for _ in range(MAX_JSON_DEPTH + 1):
-        found: list[object] = []
-        for one in level:
-            if isinstance(one, dict):
-                found += one.values()
-            elif isinstance(one, list):
-                found += one
+        found = [one for one in level if isinstance(one, dict | list)]
         if not found:
             return False
-        level = found
+        level = [
+            inner
+            for one in found
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
     return True
 
 
@@ -262,7 +260,15 @@ class UnreadableAnswer(ResponsesError):
 
 
 class AnswerTooLarge(ResponsesError):
-    """The answer, or a part of it, is larger than what is accepted."""
+    """The answer is larger than what is accepted."""
+
+    def __init__(self) -> None:
+        """Use one sentence."""
+        super().__init__(
+            "The model's server sent more than this pipe accepts for one answer, so the "
+            "answer ends here. What arrived is kept; regenerate the answer, or ask to "
+            "continue."
+        )
 
 
 class MalformedEvent(ResponsesError):
@@ -411,7 +417,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
         "3": "The server at BASE_URL redirects requests (HTTP {status}), which is not "
-        "followed, because the key would be sent along. An administrator has to check "
+        "followed, because the key would go along. An administrator has to check "
         "BASE_URL in the valves of this pipe.",
         "401": "OpenAI does not accept the API key. An administrator has to check "
         "API_KEY in the valves of this pipe.",
@@ -440,15 +446,11 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "": "The server at BASE_URL answered, but not as the Responses API does. An "
         "administrator has to check BASE_URL in the valves of this pipe.",
         "compressed": "The server at BASE_URL sent a compressed answer, which is not "
-        "accepted. An administrator has to check BASE_URL and EXTRA_HEADERS in the "
-        "valves of this pipe.",
+        "read. An administrator has to check BASE_URL and EXTRA_HEADERS in the valves.",
     },
     "malformed": {
         "": "The model's server sent something that cannot be read, so the answer "
         "ends here. Regenerate it, or ask to continue.",
-        "too_large": "The model's server sent more than this pipe accepts for one "
-        "answer, so the answer ends here. What arrived is kept; regenerate the answer, "
-        "or ask to continue.",
     },
     "first_event_timeout": {
         "": "The model's server accepted the request and then said nothing for too "
@@ -464,8 +466,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     },
 }
 """The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
-codes, "3" for the statuses from 300 to 399, "5" for all other statuses from 500 up.
-Other kinds use their exception's text."""
+codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
+exception's text."""
 
 
 _EndingKind = Literal[
@@ -528,7 +530,7 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         case MalformedEvent():
             return _usual_ending("malformed")
         case AnswerTooLarge():
-            return Ending("malformed", sentence=SENTENCES["malformed"]["too_large"])
+            return Ending("malformed", sentence=str(error))
         case ApiRefused():
             return Ending("refused", _code(error.error), str(error))
         case ResponseLost():
@@ -1398,9 +1400,6 @@ class ServerSentEvent(NamedTuple):
     data: str
 
 
-MAX_EVENT_BYTES = 64 * 1024 * 1024
-"""Of one event, and so of a line: the last event of a response holds all its items, with
-the images that were made."""
 _LINE_BYTES = 64
 """What a line of an event takes in memory beside its text."""
 
@@ -1412,7 +1411,7 @@ class EventStreamDecoder:
     linear in the length of the stream.
     """
 
-    def __init__(self, most_bytes: int = MAX_EVENT_BYTES) -> None:
+    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
         """Start before the first byte; an event can have `most_bytes`."""
         self._most_bytes = most_bytes
         self._partial_line = bytearray()
@@ -1424,11 +1423,10 @@ class EventStreamDecoder:
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """Return the events that `chunk` completes.
 
-        Raises AnswerTooLarge if the bytes before it belong to an event that is too
-        large: what is in front of that event was returned.
+        Raises AnswerTooLarge for the event after those that were returned.
         """
         if len(self._partial_line) + self._size > self._most_bytes:
-            raise AnswerTooLarge("The server sent an event that is too large.")
+            raise AnswerTooLarge
         if self._after_cr and chunk:
             self._after_cr = False
             if chunk.startswith(b"\n"):  # the second half of a CRLF
@@ -1593,13 +1591,10 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         wire, end = _JSON_READER.raw_decode(text)  # faster than json.loads
     except (ValueError, RecursionError):  # the latter for thousands of brackets
         wire, end = None, -1
-    if end != len(text):
-        raise MalformedEvent("The server sent an event that is not JSON.")
-    # A short text cannot be deep; most events are short.
-    if not isinstance(wire, dict) or (
-        len(text) > 2 * MAX_JSON_DEPTH and is_too_deep(wire)
-    ):
+    if end != len(text) or not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
+    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and is_too_deep(wire):
+        raise MalformedEvent("The server sent an event of too many levels.")
     kind = wire.get("type") or event.event
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
@@ -2164,11 +2159,9 @@ class Deadlines:
 
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
-MAX_JSON_BYTES = 64 * 1024 * 1024
-"""Of an answer that is one JSON text, with the images that were made."""
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
-"""Of all that is received of one response, as `json_weight` counts it. The longest
-answers of today's models, 128,000 tokens in as many events, are a quarter of it."""
+"""Of all that arrives of one response, as `json_weight` counts it: four times as much as
+128,000 tokens, each in an event of its own."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
@@ -2209,13 +2202,13 @@ class _HttpResponse:
         while chunk := await self.read_any():
             body += chunk
             if len(body) > most_bytes:
-                raise AnswerTooLarge(f"The answer has more than {most_bytes} bytes.")
+                raise AnswerTooLarge
         return body
 
     async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
         body = await self.read_all(most_bytes)
         if json_weight(body) > MAX_ANSWER_BYTES:
-            raise AnswerTooLarge("The answer has too many values.")
+            raise AnswerTooLarge
         try:
             return load_json(body)
         except ValueError:
@@ -2255,22 +2248,14 @@ class _HttpResponse:
         status, headers = self._response.status, self._response.headers
         error = ApiError()  # a redirection, no body, or not JSON
         if status >= 400:
-            with suppress(*_NETWORK_ERRORS, ValueError):
-                error = read_api_error(load_json(await self._error_body()))
+            with suppress(TimeoutError, ResponsesError):
+                async with asyncio.timeout(_DRAIN_SECONDS):
+                    error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
         wish = headers.get("x-should-retry", "").lower()
         should_retry = {"true": True, "false": False}.get(wish)
         failure = Failure(status, error, _retry_after(headers), should_retry)
         sentence = refusal_sentence(status, error, model)
         return ApiRefused(sentence, failure, self.request_id)
-
-    async def _error_body(self) -> bytearray:
-        body = bytearray()
-        async with asyncio.timeout(_DRAIN_SECONDS):
-            async for piece in self._response.content.iter_any():
-                body += piece
-                if len(body) > _MAX_ERROR_BODY:
-                    break
-        return body
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
@@ -3668,7 +3653,7 @@ class ResponseState:
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
         self.event_count = 0
-        self.received_bytes = 0
+        self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
         self._early: dict[int, list[TextDelta | TextDone]] = {}
@@ -3811,7 +3796,7 @@ class Limits(NamedTuple):
     `join_seconds` is the shortest time between two events that show more of an answer.
     `resuming` limits the requests in a row for the rest of a background response,
     `poll_seconds` is the wait while the server is still working on one.
-    `most_answer_bytes` may be received of one response, see `json_weight`.
+    `most_bytes` is what may arrive of one response, counted by `json_weight`.
     """
 
     join_seconds: float = 0.05
@@ -3819,7 +3804,7 @@ class Limits(NamedTuple):
     retries: RetryPolicy = RetryPolicy()
     resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
-    most_answer_bytes: int = MAX_ANSWER_BYTES
+    most_bytes: int = MAX_ANSWER_BYTES
 
 
 class Attempts:
@@ -3863,10 +3848,10 @@ class Attempts:
             yield event
 
     def count_bytes(self, chunk: bytes) -> None:
-        """Count what was received of this response; raises AnswerTooLarge."""
-        self.response.received_bytes += json_weight(chunk)
-        if self.response.received_bytes > self.limits.most_answer_bytes:
-            raise AnswerTooLarge("The server sent an answer that is too large.")
+        """Count what arrived of this response; raises AnswerTooLarge."""
+        self.response.byte_count += json_weight(chunk)
+        if self.response.byte_count > self.limits.most_bytes:
+            raise AnswerTooLarge
 
     @property
     def ending(self) -> Ending:
@@ -4007,8 +3992,8 @@ class _Background:
         self._abandon()
 
     def _can_go_on(self, error: ResponsesError | None) -> bool:
-        is_final = isinstance(error, AnswerTooLarge)
-        is_final = is_final or _is_timeout(error, "total_timeout")
+        is_final = _is_timeout(error, "total_timeout")
+        is_final = is_final or isinstance(error, AnswerTooLarge)
         goes_on = self._response_id and not is_final
         if error is not None and not goes_on:
             raise error

@@ -101,7 +101,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
         "3": "The server at BASE_URL redirects requests (HTTP {status}), which is not "
-        "followed, because the key would be sent along. An administrator has to check "
+        "followed, because the key would go along. An administrator has to check "
         "BASE_URL in the valves of this pipe.",
         "401": "OpenAI does not accept the API key. An administrator has to check "
         "API_KEY in the valves of this pipe.",
@@ -130,15 +130,11 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "": "The server at BASE_URL answered, but not as the Responses API does. An "
         "administrator has to check BASE_URL in the valves of this pipe.",
         "compressed": "The server at BASE_URL sent a compressed answer, which is not "
-        "accepted. An administrator has to check BASE_URL and EXTRA_HEADERS in the "
-        "valves of this pipe.",
+        "read. An administrator has to check BASE_URL and EXTRA_HEADERS in the valves.",
     },
     "malformed": {
         "": "The model's server sent something that cannot be read, so the answer "
         "ends here. Regenerate it, or ask to continue.",
-        "too_large": "The model's server sent more than this pipe accepts for one "
-        "answer, so the answer ends here. What arrived is kept; regenerate the answer, "
-        "or ask to continue.",
     },
     "first_event_timeout": {
         "": "The model's server accepted the request and then said nothing for too "
@@ -154,8 +150,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     },
 }
 """The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
-codes, "3" for the statuses from 300 to 399, "5" for all other statuses from 500 up.
-Other kinds use their exception's text."""
+codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
+exception's text."""
 
 
 _EndingKind = Literal[
@@ -218,7 +214,7 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         case MalformedEvent():
             return _usual_ending("malformed")
         case AnswerTooLarge():
-            return Ending("malformed", sentence=SENTENCES["malformed"]["too_large"])
+            return Ending("malformed", sentence=str(error))
         case ApiRefused():
             return Ending("refused", _code(error.error), str(error))
         case ResponseLost():

@@ -70,7 +70,15 @@ class UnreadableAnswer(ResponsesError):
 
 
 class AnswerTooLarge(ResponsesError):
-    """The answer, or a part of it, is larger than what is accepted."""
+    """The answer is larger than what is accepted."""
+
+    def __init__(self) -> None:
+        """Use one sentence."""
+        super().__init__(
+            "The model's server sent more than this pipe accepts for one answer, so the "
+            "answer ends here. What arrived is kept; regenerate the answer, or ask to "
+            "continue."
+        )
 
 
 class MalformedEvent(ResponsesError):

@@ -1,40 +1,39 @@
-"""JSON that people, models and servers wrote, which may be invalid or hostile."""
+"""JSON that others wrote, which may be invalid."""
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
+MAX_JSON_BYTES = 64 * 1024 * 1024
+"""Of an event or a body: each can be a whole response with its images."""
 MAX_JSON_DEPTH = 128
-"""Far more than the API sends. Recursive code, ours and the host's, fails at a depth
-of some hundreds, which Python's parser still reads."""
+"""Recursive code, ours and the host's, fails at some hundreds."""
 _VALUE_BYTES = 32
 """About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
 
 
 def load_json(text: str | bytes | bytearray) -> Any:
     """Return the value of a JSON text; raises ValueError, also if it is too deep."""
-    try:
+    with suppress(RecursionError):
         value = json.loads(text)
-    except RecursionError:
-        raise ValueError("too deep") from None
-    if is_too_deep(value):
-        raise ValueError("too deep")
-    return value
+        if not is_too_deep(value):
+            return value
+    raise ValueError("too deep")
 
 
 def is_too_deep(value: object) -> bool:
-    """Say whether arrays and objects lie in each other deeper than MAX_JSON_DEPTH."""
+    """Say whether a value has more levels than MAX_JSON_DEPTH."""
     level = [value]
     for _ in range(MAX_JSON_DEPTH + 1):
-        found: list[object] = []
-        for one in level:
-            if isinstance(one, dict):
-                found += one.values()
-            elif isinstance(one, list):
-                found += one
+        found = [one for one in level if isinstance(one, dict | list)]
         if not found:
             return False
-        level = found
+        level = [
+            inner
+            for one in found
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
     return True
 
 

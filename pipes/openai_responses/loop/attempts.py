@@ -67,7 +67,7 @@ class Limits(NamedTuple):
     `join_seconds` is the shortest time between two events that show more of an answer.
     `resuming` limits the requests in a row for the rest of a background response,
     `poll_seconds` is the wait while the server is still working on one.
-    `most_answer_bytes` may be received of one response, see `json_weight`.
+    `most_bytes` is what may arrive of one response, counted by `json_weight`.
     """
 
     join_seconds: float = 0.05
@@ -75,7 +75,7 @@ class Limits(NamedTuple):
     retries: RetryPolicy = RetryPolicy()
     resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
-    most_answer_bytes: int = MAX_ANSWER_BYTES
+    most_bytes: int = MAX_ANSWER_BYTES
 
 
 class Attempts:
@@ -119,10 +119,10 @@ class Attempts:
             yield event
 
     def count_bytes(self, chunk: bytes) -> None:
-        """Count what was received of this response; raises AnswerTooLarge."""
-        self.response.received_bytes += json_weight(chunk)
-        if self.response.received_bytes > self.limits.most_answer_bytes:
-            raise AnswerTooLarge("The server sent an answer that is too large.")
+        """Count what arrived of this response; raises AnswerTooLarge."""
+        self.response.byte_count += json_weight(chunk)
+        if self.response.byte_count > self.limits.most_bytes:
+            raise AnswerTooLarge
 
     @property
     def ending(self) -> Ending:
@@ -283,8 +283,8 @@ class _Background:
 
     def _can_go_on(self, error: ResponsesError | None) -> bool:
         """Say whether there can be more of the response; raises `error` if not."""
-        is_final = isinstance(error, AnswerTooLarge)
-        is_final = is_final or _is_timeout(error, "total_timeout")
+        is_final = _is_timeout(error, "total_timeout")
+        is_final = is_final or isinstance(error, AnswerTooLarge)
         goes_on = self._response_id and not is_final
         if error is not None and not goes_on:
             raise error

@@ -33,7 +33,7 @@ from openai_responses.errors import (
     read_api_error,
     valve_error,
 )
-from openai_responses.json_input import json_weight, load_json
+from openai_responses.json_input import MAX_JSON_BYTES, json_weight, load_json
 
 _IDLE_SECONDS = 60.0
 """Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
@@ -174,11 +174,9 @@ class Deadlines:
 
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
-MAX_JSON_BYTES = 64 * 1024 * 1024
-"""Of an answer that is one JSON text, with the images that were made."""
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
-"""Of all that is received of one response, as `json_weight` counts it. The longest
-answers of today's models, 128,000 tokens in as many events, are a quarter of it."""
+"""Of all that arrives of one response, as `json_weight` counts it: four times as much as
+128,000 tokens, each in an event of its own."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
@@ -221,14 +219,14 @@ class _HttpResponse:
         while chunk := await self.read_any():
             body += chunk
             if len(body) > most_bytes:
-                raise AnswerTooLarge(f"The answer has more than {most_bytes} bytes.")
+                raise AnswerTooLarge
         return body
 
     async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
-        """Return the body as JSON; raises AnswerTooLarge and UnreadableAnswer."""
+        """Return the body; raises AnswerTooLarge, UnreadableAnswer."""
         body = await self.read_all(most_bytes)
         if json_weight(body) > MAX_ANSWER_BYTES:
-            raise AnswerTooLarge("The answer has too many values.")
+            raise AnswerTooLarge
         try:
             return load_json(body)
         except ValueError:
@@ -276,22 +274,14 @@ class _HttpResponse:
         status, headers = self._response.status, self._response.headers
         error = ApiError()  # a redirection, no body, or not JSON
         if status >= 400:
-            with suppress(*_NETWORK_ERRORS, ValueError):
-                error = read_api_error(load_json(await self._error_body()))
+            with suppress(TimeoutError, ResponsesError):
+                async with asyncio.timeout(_DRAIN_SECONDS):
+                    error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
         wish = headers.get("x-should-retry", "").lower()
         should_retry = {"true": True, "false": False}.get(wish)
         failure = Failure(status, error, _retry_after(headers), should_retry)
         sentence = refusal_sentence(status, error, model)
         return ApiRefused(sentence, failure, self.request_id)
-
-    async def _error_body(self) -> bytearray:
-        body = bytearray()
-        async with asyncio.timeout(_DRAIN_SECONDS):
-            async for piece in self._response.content.iter_any():
-                body += piece
-                if len(body) > _MAX_ERROR_BODY:
-                    break
-        return body
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

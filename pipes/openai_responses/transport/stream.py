@@ -21,7 +21,11 @@ from openai_responses.errors import (
     read_api_error,
 )
 from openai_responses.items import Item
-from openai_responses.json_input import MAX_JSON_DEPTH, is_too_deep
+from openai_responses.json_input import (
+    MAX_JSON_BYTES,
+    MAX_JSON_DEPTH,
+    is_too_deep,
+)
 
 
 class ServerSentEvent(NamedTuple):
@@ -31,9 +35,6 @@ class ServerSentEvent(NamedTuple):
     data: str
 
 
-MAX_EVENT_BYTES = 64 * 1024 * 1024
-"""Of one event, and so of a line: the last event of a response holds all its items, with
-the images that were made."""
 _LINE_BYTES = 64
 """What a line of an event takes in memory beside its text."""
 
@@ -45,7 +46,7 @@ class EventStreamDecoder:
     linear in the length of the stream.
     """
 
-    def __init__(self, most_bytes: int = MAX_EVENT_BYTES) -> None:
+    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
         """Start before the first byte; an event can have `most_bytes`."""
         self._most_bytes = most_bytes
         self._partial_line = bytearray()
@@ -57,11 +58,10 @@ class EventStreamDecoder:
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
         """Return the events that `chunk` completes.
 
-        Raises AnswerTooLarge if the bytes before it belong to an event that is too
-        large: what is in front of that event was returned.
+        Raises AnswerTooLarge for the event after those that were returned.
         """
         if len(self._partial_line) + self._size > self._most_bytes:
-            raise AnswerTooLarge("The server sent an event that is too large.")
+            raise AnswerTooLarge
         if self._after_cr and chunk:
             self._after_cr = False
             if chunk.startswith(b"\n"):  # the second half of a CRLF
@@ -226,13 +226,10 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         wire, end = _JSON_READER.raw_decode(text)  # faster than json.loads
     except (ValueError, RecursionError):  # the latter for thousands of brackets
         wire, end = None, -1
-    if end != len(text):
-        raise MalformedEvent("The server sent an event that is not JSON.")
-    # A short text cannot be deep; most events are short.
-    if not isinstance(wire, dict) or (
-        len(text) > 2 * MAX_JSON_DEPTH and is_too_deep(wire)
-    ):
+    if end != len(text) or not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
+    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and is_too_deep(wire):
+        raise MalformedEvent("The server sent an event of too many levels.")
     kind = wire.get("type") or event.event
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:

@@ -20,7 +20,7 @@ TOO_LARGE = "sent more than this pipe accepts for one answer"
 
 def small(weight: int = 2 * MEGABYTE, **timeouts: float) -> Limits:
     """Return limits that are soon reached."""
-    return Limits(0.0, Timeouts(**timeouts), RetryPolicy(1), most_answer_bytes=weight)
+    return Limits(0.0, Timeouts(**timeouts), RetryPolicy(1), most_bytes=weight)
 
 
 def text_of(events: list[RunEvent]) -> str:

@@ -11,8 +11,8 @@ from aiohttp import web
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import AnswerTooLarge, ApiRefused, UnreadableAnswer
+from openai_responses.json_input import MAX_JSON_BYTES
 from openai_responses.transport.connections import (
-    MAX_JSON_BYTES,
     Connections,
     Deadlines,
     Timeouts,

@@ -9,9 +9,13 @@ from collections.abc import Callable, Iterable
 import pytest
 
 from openai_responses.errors import AnswerTooLarge, MalformedEvent
-from openai_responses.json_input import MAX_JSON_DEPTH, json_weight, load_json
+from openai_responses.json_input import (
+    MAX_JSON_BYTES,
+    MAX_JSON_DEPTH,
+    json_weight,
+    load_json,
+)
 from openai_responses.transport.stream import (
-    MAX_EVENT_BYTES,
     EventStreamDecoder,
     ServerSentEvent,
     TextDelta,
@@ -22,7 +26,7 @@ from openai_responses.transport.stream import (
 MEGABYTE = 1 << 20
 
 
-def fed(pieces: Iterable[bytes], most: int = MAX_EVENT_BYTES) -> tuple[int, int]:
+def fed(pieces: Iterable[bytes], most: int = MAX_JSON_BYTES) -> tuple[int, int]:
     """Feed pieces until they are refused: how many bytes that took, and the peak held."""
     decoder, taken = EventStreamDecoder(most), 0
     gc.collect()
