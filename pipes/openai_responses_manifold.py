@@ -9123,10 +9123,13 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
 def _refused_choices(
     wanted: UserValves, own: UserValves, valves: Valves
 ) -> tuple[str, ...]:
-    names = _CHOICES.values()
-    refused = [name for name in names if getattr(wanted, name) != getattr(own, name)]
+    lost = [
+        name
+        for name in _CHOICES.values()
+        if getattr(wanted, name) != getattr(own, name)
+    ]
     has_key = valves.USER_API_KEYS == "off" and wanted.API_KEY.strip()
-    return (*refused, *(["API_KEY"] if has_key else ()))
+    return (*lost, *(["API_KEY"] if has_key else ()))
 
 
 def _permission_error(valves: Valves) -> str:
@@ -9458,19 +9461,20 @@ async def allowed_features(
     `features` is the client's word (docs/reference/open-webui.md, "Parameters and
     switches of a call").
     """
-    asked = as_mapping(metadata.get("features"))
+    asked, about = as_mapping(metadata.get("features")), as_mapping(
+        metadata.get("model")
+    )
     if not asked.get("web_search") or user.get("role") == "admin":
         return metadata
-    meta = as_mapping(
-        as_mapping(as_mapping(metadata.get("model")).get("info")).get("meta")
-    )
+    for key in ("info", "meta", "capabilities"):
+        about = as_mapping(about.get(key))
     config = _host_name("models.config", "Config")
     has_permission = _host_name("utils.access_control", "has_permission")
-    permissions = await config.get("user.permissions", {})
+    rights = await config.get("user.permissions", {})
     if (
-        as_mapping(meta.get("capabilities")).get("web_search", True)
+        about.get("web_search", True)
         and await config.get("web.search.enable", False)
-        and await has_permission(user.get("id"), "features.web_search", permissions)
+        and await has_permission(user.get("id"), "features.web_search", rights)
     ):
         return metadata
     return {**metadata, "features": {**asked, "web_search": False}}
@@ -11003,7 +11007,6 @@ def _hand_over(
 
 # ==== owui_manifold.callers: What a caller may set; the rest is the administrator's (docs/parameters.md).
 
-_FIELDS = {"reasoning": ("effort", "summary"), "text": ("format", "verbosity")}
 _LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOLS = ("tools", "extra_tools")
 
@@ -11012,11 +11015,8 @@ async def permitted_call(call: PipeCall) -> PipeCall:
     """Return the call without what its caller may not set; the log says it once."""
     caller, valves = call.caller, call.valves
     words = comma_list(valves.CALLER_MAY_SET.lower())
-    opened = {
-        w.removeprefix("admin:").strip()
-        for w in words
-        if caller.is_admin or ":" not in w
-    }
+    words = [word for word in words if caller.is_admin or ":" not in word]
+    opened = {word.removeprefix("admin:").strip() for word in words}
     most = 0 if "max_output_tokens" in opened else valves.MAX_OUTPUT_TOKENS
     if _permitted_body(call.body, opened, most, {}) == call.body:
         return call
@@ -11037,13 +11037,12 @@ def _permitted_body(
     closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in opened]
     kept = {k: v for k, v in body.items() if k not in closed}
     kept |= {k: own[k] for k in closed if k in own}
-    for name, fields in _FIELDS.items():
-        given, stored = body.get(name), as_mapping(own.get(name)).items()
-        if isinstance(given, Mapping):
-            free = {*fields, *(k for k in given if f"{name}.{k}" in opened)}
-            kept[name] = {
-                k: v for k, v in given.items() if k in free or (k, v) in stored
-            }
+    if isinstance(given := body.get("reasoning"), Mapping):
+        stored = as_mapping(own.get("reasoning")).items()
+        free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in opened)}
+        kept["reasoning"] = dict(
+            i for i in given.items() if i[0] in free or i in stored
+        )
     tools = [tool for name in _TOOLS for tool in as_list(own.get(name))]
     for name in _TOOLS:
         if isinstance(given := body.get(name), list):

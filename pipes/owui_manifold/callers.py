@@ -14,7 +14,6 @@ from owui_manifold.config import comma_list
 from owui_manifold.context import PipeCall
 from owui_manifold.host import administrator_params
 
-_FIELDS = {"reasoning": ("effort", "summary"), "text": ("format", "verbosity")}
 _LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOLS = ("tools", "extra_tools")
 
@@ -23,11 +22,8 @@ async def permitted_call(call: PipeCall) -> PipeCall:
     """Return the call without what its caller may not set; the log says it once."""
     caller, valves = call.caller, call.valves
     words = comma_list(valves.CALLER_MAY_SET.lower())
-    opened = {
-        w.removeprefix("admin:").strip()
-        for w in words
-        if caller.is_admin or ":" not in w
-    }
+    words = [word for word in words if caller.is_admin or ":" not in word]
+    opened = {word.removeprefix("admin:").strip() for word in words}
     most = 0 if "max_output_tokens" in opened else valves.MAX_OUTPUT_TOKENS
     if _permitted_body(call.body, opened, most, {}) == call.body:
         return call
@@ -49,13 +45,12 @@ def _permitted_body(
     closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in opened]
     kept = {k: v for k, v in body.items() if k not in closed}
     kept |= {k: own[k] for k in closed if k in own}
-    for name, fields in _FIELDS.items():
-        given, stored = body.get(name), as_mapping(own.get(name)).items()
-        if isinstance(given, Mapping):
-            free = {*fields, *(k for k in given if f"{name}.{k}" in opened)}
-            kept[name] = {
-                k: v for k, v in given.items() if k in free or (k, v) in stored
-            }
+    if isinstance(given := body.get("reasoning"), Mapping):
+        stored = as_mapping(own.get("reasoning")).items()
+        free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in opened)}
+        kept["reasoning"] = dict(
+            i for i in given.items() if i[0] in free or i in stored
+        )
     tools = [tool for name in _TOOLS for tool in as_list(own.get(name))]
     for name in _TOOLS:
         if isinstance(given := body.get(name), list):

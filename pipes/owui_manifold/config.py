@@ -168,10 +168,13 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
 def _refused_choices(
     wanted: UserValves, own: UserValves, valves: Valves
 ) -> tuple[str, ...]:
-    names = _CHOICES.values()
-    refused = [name for name in names if getattr(wanted, name) != getattr(own, name)]
+    lost = [
+        name
+        for name in _CHOICES.values()
+        if getattr(wanted, name) != getattr(own, name)
+    ]
     has_key = valves.USER_API_KEYS == "off" and wanted.API_KEY.strip()
-    return (*refused, *(["API_KEY"] if has_key else ()))
+    return (*lost, *(["API_KEY"] if has_key else ()))
 
 
 def _permission_error(valves: Valves) -> str:

@@ -107,19 +107,20 @@ async def allowed_features(
     `features` is the client's word (docs/reference/open-webui.md, "Parameters and
     switches of a call").
     """
-    asked = as_mapping(metadata.get("features"))
+    asked, about = as_mapping(metadata.get("features")), as_mapping(
+        metadata.get("model")
+    )
     if not asked.get("web_search") or user.get("role") == "admin":
         return metadata
-    meta = as_mapping(
-        as_mapping(as_mapping(metadata.get("model")).get("info")).get("meta")
-    )
+    for key in ("info", "meta", "capabilities"):
+        about = as_mapping(about.get(key))
     config = _host_name("models.config", "Config")
     has_permission = _host_name("utils.access_control", "has_permission")
-    permissions = await config.get("user.permissions", {})
+    rights = await config.get("user.permissions", {})
     if (
-        as_mapping(meta.get("capabilities")).get("web_search", True)
+        about.get("web_search", True)
         and await config.get("web.search.enable", False)
-        and await has_permission(user.get("id"), "features.web_search", permissions)
+        and await has_permission(user.get("id"), "features.web_search", rights)
     ):
         return metadata
     return {**metadata, "features": {**asked, "web_search": False}}

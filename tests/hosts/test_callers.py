@@ -1,9 +1,5 @@
 """Strangers on one server: what they may set, and what only administrators do."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from copy import deepcopy
-
 import pytest
 
 from caller_sample import HOSTED, OURS
@@ -13,15 +9,13 @@ from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies
 from hosts.switches import workspace_model
 from hosts.tabs import Tab
-from hosts.users import User
-from hosts.website import Website
+from hosts.users import User, permissions
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.asyncio, pytest.mark.usefixtures("pipe")]
 
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-5.2"
-PERMISSIONS = "/api/v1/users/default/permissions"
 SAID = [{"role": "user", "content": "sim:short"}]
 LOOK: Json = {
     "type": "function",
@@ -29,19 +23,6 @@ LOOK: Json = {
 }
 STORED = {"service_tier": "flex", "safety_identifier": "the-school"}
 SEARCH = {"type": "web_search", "search_context_size": "low"}
-
-
-@asynccontextmanager
-async def permissions(admin: User, kind: str, **changes: bool) -> AsyncIterator[None]:
-    """Other permissions of all users for a while."""
-    before = await admin.call("GET", PERMISSIONS)
-    changed = deepcopy(before)
-    changed[kind] |= changes
-    await admin.call("POST", PERMISSIONS, changed)
-    try:
-        yield
-    finally:
-        await admin.call("POST", PERMISSIONS, before)
 
 
 def hosted(body: Json) -> list[Json]:
@@ -110,21 +91,6 @@ async def test_what_an_administrator_stored_with_a_model_arrives(
         assert body["metadata"] == {"team": "red"}
         assert hosted(body) == [SEARCH]
     assert opened["service_tier"] == "priority"
-
-
-async def test_the_pages_switch_is_the_hosts_to_allow(
-    admin: User, tab: Tab, simulator: Simulator
-) -> None:
-    """By its own setting and by the user's permission."""
-    switched = {"features": {"web_search": True}}
-    await tab.send(MODEL, "sim:short", body=switched)
-    async with Website() as site, site.reachable(admin):
-        await tab.send(MODEL, "sim:short", body=switched)
-        async with permissions(admin, "features", web_search=False):
-            await tab.send(MODEL, "sim:short", body=switched)
-
-    found = [[t["type"] for t in hosted(body)] for body in chat_bodies(simulator)]
-    assert found == [[], ["web_search"], []]
 
 
 async def test_a_users_own_settings_within_bounds(

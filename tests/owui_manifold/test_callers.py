@@ -63,7 +63,7 @@ async def test_what_costs_money_is_left_out(
         user,
         **OURS,
         reasoning={"effort": "low", "mode": "pro"},
-        text={"verbosity": "low", "anything": 1},
+        text={"verbosity": "low"},
         tools=[*HOSTED, OWN, SMUGGLED],
         extra_tools=HOSTED,
     )
