@@ -340,10 +340,7 @@ class Connections:
         closes the connection, which stops the work at the server. Redirections of a
         GET are not followed, because the key would be sent along.
         """
-        body = None
-        if payload is not None:
-            # A lone surrogate, as of a broken copy, must not stop the request.
-            body = json.dumps(payload, ensure_ascii=False).encode(errors="replace")
+        body = None if payload is None else await _encode(payload)
         async with self._sent(endpoint, path, body, deadlines) as response:
             answer = _HttpResponse(response, deadlines)
             if response.status >= 400 or (body is None and response.status != 200):
@@ -393,6 +390,24 @@ class Connections:
     async def close(self) -> None:
         """Close the session of the running loop, after the work of `do_later`."""
         await self._pool().close()
+
+
+_ITEMS_AT_ONCE = 1000
+
+
+async def _encode(payload: Mapping[str, Any]) -> bytes:
+    """Return a request as JSON; others run between the pieces of a long input."""
+    items, texts = payload["input"], list[str]()
+    for place in range(0, len(items), _ITEMS_AT_ONCE):
+        part = items[place : place + _ITEMS_AT_ONCE]
+        texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
+        if len(items) > _ITEMS_AT_ONCE:
+            await asyncio.sleep(0)
+    head = json.dumps({**payload, "input": []}, ensure_ascii=False)
+    before, name, after = head.partition('"input": [')
+    # A lone surrogate, as of a broken copy, must not stop the request.
+    text = f"{before}{name}{', '.join(texts)}{after}"
+    return text.encode(errors="replace")
 
 
 async def _receive(
