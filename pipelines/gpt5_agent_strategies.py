@@ -27,7 +27,7 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
                 tools.execution, agent.preparation, agent.transcript, agent.calls,
                 agent.thoughts, agent.provider, agent.loop, shell.bridge, shell.log,
                 shell.sealing, shell.valves, shell.own_tools, shell.settings,
-                shell.views, shell.answers, pipeline
+                shell.views, shell.answers, shell.request_keys, pipeline
 """
 
 import asyncio
@@ -1890,7 +1890,7 @@ def _environment_proxy(url: str) -> str | None:
     return proxy
 
 
-# ==== openai_responses.clock: The time, random numbers, and ids made of both.
+# ==== openai_responses.clock: The time, random numbers, ids made of both, and what happened lately.
 
 
 def unix_seconds() -> int:
@@ -1906,6 +1906,34 @@ def monotonic_seconds() -> float:
 def random_fraction() -> float:
     """Return a number from 0 to 1, to spread waits."""
     return random.random()
+
+
+_DAY_SECONDS = 86_400
+_MOST_TEXTS = 1000
+
+
+class RecentTexts:
+    """The texts of the last day, a thousand at most."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        self._now = now
+        self._added: dict[int, float] = {}
+        """When each was added, by its hash: a text may be long, or secret."""
+
+    def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added in the last day."""
+        added = self._added.get(hash(text))
+        return added is not None and self._now() - added < _DAY_SECONDS
+
+    def add(self, text: str) -> bool:
+        """Add `text`; say whether it was missing."""
+        if text in self:
+            return False
+        if len(self._added) >= _MOST_TEXTS:
+            self._added.clear()
+        self._added[hash(text)] = self._now()
+        return True
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -12508,8 +12536,8 @@ class Valves(BaseModel):
 
     MODEL: str = Field(
         default="gpt-6.1-sol",
-        description="Model of both agents; the name can include an effort. A request "
-        "can name another model as `agent_model`. Example: `gpt-5.2-high`.",
+        description="Model of both agents; the name can include an effort. Example: "
+        "`gpt-5.2-high`.",
     )
     REASONING_EFFORT: Literal[
         "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
@@ -12575,6 +12603,17 @@ class Valves(BaseModel):
         default=True,
         description="Show what the model says before it calls tools, as a thought. If "
         "off, only the answer is shown. Example: `true`.",
+    )
+
+    # The request
+
+    REQUEST_MAY_SET: str = Field(
+        default="context, query, emit_intermediate_thoughts",
+        description="What a request may set beside its chat, tools, sampling and "
+        "format, separated by commas; also `agent_model`, `instruction`, "
+        "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
+        "`reasoning_summary`, `verbosity` and the API's parameters. Whoever may chat "
+        "can then spend more, or change the rules. Example: `context, verbosity`.",
     )
 
     # Tools that run in this pipeline
@@ -13342,6 +13381,58 @@ def _report_exception(error: Exception, log: AgentLog) -> str:
     return f"{sentence} (Error id: {log.run_id})"
 
 
+# ==== gpt5_agent.shell.request_keys: What a request may set; everything else is the administrator's.
+
+_CHAT_KEYS = frozenset(
+    {
+        *("model", "messages", "stream", CONTEXT_KEY),
+        # The sender runs these tools: only functions are offered to the model.
+        *("tools", "tool_choice"),
+        *("response_format", "json_schema", "stop"),
+        *("temperature", "top_p", "top_logprobs"),
+        # The model's own limit is the default, so these only make an answer shorter.
+        *("max_tokens", "max_completion_tokens", "max_output_tokens"),
+    }
+)
+"""What every client of chats needs; it costs nothing more and changes no rule."""
+
+_FIELDS: Mapping[str, Mapping[str, str]] = {
+    "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
+    "text": {"verbosity": "verbosity", "format": "response_format"},
+}
+"""Fields of the API's objects, with the keys that mean the same."""
+
+_SETTINGS = {
+    *("agent_model", "instruction", "prompt_policy_overrides", "maximum_iterations"),
+    *("context", "query", "emit_intermediate_thoughts"),
+    *("reasoning_effort", "reasoning_summary", "verbosity"),
+    *ResponsesRequest.model_fields,
+}
+"""The keys that mean something here or to the API; others are dropped anyway."""
+
+
+def select_keys(
+    body: Mapping[str, Any], may_set: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what a request may set, and the names of the settings left out.
+
+    `may_set` is the valve REQUEST_MAY_SET.
+    """
+    allowed = _CHAT_KEYS | {word.strip() for word in may_set.lower().split(",")}
+    kept: dict[str, Any] = {}
+    refused: set[str] = set()
+    for key, value in body.items():
+        fields = _FIELDS.get(key, {})
+        if key in allowed:
+            kept[key] = value
+        elif fields and isinstance(value, Mapping):
+            kept[key] = {f: v for f, v in value.items() if fields.get(f) in allowed}
+            refused |= {fields.get(f, key) for f in value.keys() - kept[key].keys()}
+        elif value is not None:
+            refused.add(key)
+    return kept, sorted(refused & _SETTINGS)
+
+
 # ==== gpt5_agent.pipeline: The story of a question, from the Pipelines server's call to the last piece.
 
 STRATEGY_NAMES: Mapping[str, str] = {
@@ -13374,6 +13465,7 @@ class Pipeline:
         self.valves = self.Valves()
         self._connections = Connections()
         self._own_tools = OwnToolPool()
+        self._refusals = RecentTexts()
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
@@ -13405,8 +13497,9 @@ class Pipeline:
         """Return an iterator if the caller streams, else one complete result."""
         del user_message  # the last message of the user, which `messages` has
         caller = read_caller(body)
-        question = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
         log = AgentLog(new_ulid()[-10:])
+        body = self._select_keys(body, caller, log)
+        question = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
             if caller.streams:
@@ -13415,6 +13508,18 @@ class Pipeline:
         except BridgeClosed:
             error = error_chunk(_STOPPED_TEXT)
             return iter((error, DONE_LINE)) if caller.streams else error
+
+    def _select_keys(
+        self, body: Mapping[str, Any], caller: PipelineCaller, log: AgentLog
+    ) -> dict[str, Any]:
+        kept, refused = select_keys(body, self.valves.REQUEST_MAY_SET)
+        who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
+        if new := [name for name in refused if self._refusals.add(f"{who} {name}")]:
+            log.warn(
+                f"left out of requests of {who}: {', '.join(new)} (the valve "
+                "REQUEST_MAY_SET says what a request may set)"
+            )
+        return kept
 
     async def _close_all(self) -> None:
         await self._own_tools.close()

@@ -94,7 +94,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-# ==== openai_responses.clock: The time, random numbers, and ids made of both.
+# ==== openai_responses.clock: The time, random numbers, ids made of both, and what happened lately.
 
 
 def unix_seconds() -> int:
