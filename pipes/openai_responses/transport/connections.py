@@ -397,17 +397,17 @@ _ITEMS_AT_ONCE = 1000
 
 async def _encode(payload: Mapping[str, Any]) -> bytes:
     """Return a request as JSON; others run between the pieces of a long input."""
-    items, texts = payload["input"], list[str]()
-    for place in range(0, len(items), _ITEMS_AT_ONCE):
-        part = items[place : place + _ITEMS_AT_ONCE]
-        texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
-        if len(items) > _ITEMS_AT_ONCE:
+    items, texts = payload.get("input"), list[str]()
+    if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:
+        payload = {**payload, "input": []}
+        for place in range(0, len(items), _ITEMS_AT_ONCE):
+            part = items[place : place + _ITEMS_AT_ONCE]
+            texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
             await asyncio.sleep(0)
-    head = json.dumps({**payload, "input": []}, ensure_ascii=False)
-    before, name, after = head.partition('"input": [')
+    whole = json.dumps(payload, ensure_ascii=False)
+    before, found, after = whole.partition('"input": [')
     # A lone surrogate, as of a broken copy, must not stop the request.
-    text = f"{before}{name}{', '.join(texts)}{after}"
-    return text.encode(errors="replace")
+    return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
 
 
 async def _receive(
