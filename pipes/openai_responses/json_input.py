@@ -36,6 +36,10 @@ _VALUE_SIZE = 10
 _DEEPEST_VALUE = 64
 
 
+class JsonTooLarge(ValueError):
+    """What others sent is more than is read."""
+
+
 class JsonBudget:
     """The work that may still be done on what others sent."""
 
@@ -44,16 +48,16 @@ class JsonBudget:
         self.left = left
 
     def spend(self, size: int) -> None:
-        """Take a size away; raises ValueError if there is not so much."""
+        """Take a size away; raises JsonTooLarge if there is not so much."""
         if size > self.left:
-            raise ValueError("more than may be read")
+            raise JsonTooLarge
         self.left -= size
 
 
 def json_size(value: object, most: int) -> int:
     """Return the size of a JSON value: its characters, and ten for each value.
 
-    Raises ValueError for a size over `most`, having read no more than that, and for too
+    Raises JsonTooLarge for a size over `most`, having read no more than that, and for too
     many levels.
     """
     size, level = _VALUE_SIZE, [value]
@@ -65,7 +69,7 @@ def json_size(value: object, most: int) -> int:
             elif isinstance(one, dict | list):
                 size += _VALUE_SIZE * len(one)
             if size > most:
-                raise ValueError("a JSON value that is too large")
+                raise JsonTooLarge
             if isinstance(one, dict):
                 inner += [*one, *one.values()]
             elif isinstance(one, list):
@@ -73,7 +77,7 @@ def json_size(value: object, most: int) -> int:
         if not inner:
             return size
         level = inner
-    raise ValueError("a JSON value of too many levels")
+    raise JsonTooLarge
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:

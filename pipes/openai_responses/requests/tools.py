@@ -9,7 +9,13 @@ from typing import Any
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, content_parts
-from openai_responses.json_input import JsonBudget, as_mapping, as_text, json_size
+from openai_responses.json_input import (
+    JsonBudget,
+    JsonTooLarge,
+    as_mapping,
+    as_text,
+    json_size,
+)
 from openai_responses.requests.json_schema import (
     LARGEST_SCHEMA,
     open_schema,
@@ -104,7 +110,7 @@ def responses_tools(
     for spec in specs:
         try:
             left.spend(json_size(spec, min(left.left, LARGEST_SCHEMA)))
-        except ValueError:
+        except JsonTooLarge:
             left_out.append(spec)
         else:
             tools.append(_responses_tool(spec, strict, strict_left))
