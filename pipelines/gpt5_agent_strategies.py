@@ -27,7 +27,7 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
                 tools.execution, agent.preparation, agent.transcript, agent.calls,
                 agent.thoughts, agent.provider, agent.loop, shell.bridge, shell.log,
                 shell.sealing, shell.valves, shell.own_tools, shell.settings,
-                shell.views, shell.answers, pipeline
+                shell.views, shell.answers, shell.request_keys, pipeline
 """
 
 import asyncio
@@ -56,7 +56,8 @@ from abc import ABC, abstractmethod
 from asyncio import StreamReader, StreamWriter, Task
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from base64 import b64encode
-from collections import Counter
+from bisect import bisect, bisect_left
+from collections import Counter, deque
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -83,7 +84,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
 from importlib import import_module
-from itertools import chain, count, groupby
+from itertools import accumulate, chain, count, groupby
 from mimetypes import guess_type
 from operator import attrgetter, itemgetter
 from os.path import basename, commonpath, getsize, isabs, isfile, join, realpath
@@ -1889,7 +1890,7 @@ def _environment_proxy(url: str) -> str | None:
     return proxy
 
 
-# ==== openai_responses.clock: The time, random numbers, and ids made of both.
+# ==== openai_responses.clock: The time, random numbers, ids made of both, and what happened lately.
 
 
 def unix_seconds() -> int:
@@ -1905,6 +1906,34 @@ def monotonic_seconds() -> float:
 def random_fraction() -> float:
     """Return a number from 0 to 1, to spread waits."""
     return random.random()
+
+
+_DAY_SECONDS = 86_400
+_MOST_TEXTS = 1000
+
+
+class RecentTexts:
+    """The texts of the last day, a thousand at most."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        self._now = now
+        self._added: dict[int, float] = {}
+        """When each was added, by its hash: a text may be long, or secret."""
+
+    def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added in the last day."""
+        added = self._added.get(hash(text))
+        return added is not None and self._now() - added < _DAY_SECONDS
+
+    def add(self, text: str) -> bool:
+        """Add `text`; say whether it was missing."""
+        if text in self:
+            return False
+        if len(self._added) >= _MOST_TEXTS:
+            self._added.clear()
+        self._added[hash(text)] = self._now()
+        return True
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -3892,11 +3921,11 @@ async def run_calls(
         asyncio.create_task(batch.answer(str(call["call_id"]), one))
         for call, one in zip(calls, checked, strict=True)
     ]
-    limited = [
+    limited = {
         task
         for one, task in zip(checked, tasks, strict=True)
         if isinstance(one, ToolResult) or not one.is_interactive
-    ]
+    }
     try:
         for call, task in zip(calls, tasks, strict=True):
             await (batch.wait(task) if task in limited else asyncio.wait([task]))
@@ -4648,11 +4677,15 @@ _V1 = (
 )
 _ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
 _FOREIGN = (
-    r"(?m:^[ \t]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#[ \t]*$)"
+    r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
+    r"[^\S\n]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
 # A text without any of these has no marker; searching for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
+
+
+_MOST_PASSES = 5
 
 
 class MarkedText(NamedTuple):
@@ -4690,7 +4723,9 @@ def split_at_markers(text: str) -> Iterator[MarkedText]:
 def strip_markers(text: str) -> str:
     """Return `text` as a person reads it."""
     # Repeated, because a line of another pipe may become a line of its own only now.
-    while _has_marker(text):
+    for _ in range(_MOST_PASSES):
+        if not _has_marker(text):
+            break
         pieces = (piece.text for piece in split_at_markers(text))
         text = "\n\n".join(piece for piece in pieces if piece)
     return text
@@ -4931,11 +4966,11 @@ def _mark_text(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> tuple[str, str]:
     spans = [one for turn in turns for one in _spans_of(turn)]
-    texts, marked, textless = _split_text(content, spans), "", ""
+    texts, marked, textless = deque(_split_text(content, spans)), "", ""
     for span in spans:
         marker = _add_record(span, records)
         if span.last.shown and texts:
-            marked += marker + _own_text(span.last, texts.pop(0))
+            marked += marker + _own_text(span.last, texts.popleft())
         else:
             textless += marker
     return "".join([marked, *texts]), textless
@@ -4963,13 +4998,14 @@ def _spans_of(turn: DetailTurn) -> list[_Span]:
 def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
     shown = (span.last.shown for span in spans if span.last.shown)
     lengths = [one if isinstance(one, int) else len(one) for one in shown]
-    texts, rest = list[str](), content
+    texts, start = list[str](), 0
     for length in lengths[:-1]:
-        if rest[length : length + 1] != "\n":
+        end = start + length
+        if length < 0 or content[end : end + 1] != "\n":
             return [content] if content else []
-        texts.append(rest[:length])
-        rest = rest[length + 1 :]
-    return [*texts, rest] if rest else texts
+        texts.append(content[start:end])
+        start = end + 1
+    return [*texts, content[start:]] if content[start:] else texts
 
 
 def _own_text(detail: _DetailItem, text: str) -> str:
@@ -5011,17 +5047,47 @@ def replay_code(item: Mapping[str, Any], printed: str) -> str:
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
-def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without what the host inserted for stored code.
+_MOST_DELETED = 20
+"""Deleted cards of one run that are searched for: each time all texts are read."""
 
-    None if that is not in it: somebody has deleted the card.
+
+class CodeTexts:
+    """The texts of a run, out of which the host's texts for stored code are taken.
+
+    They stand in the order of the code.
     """
-    code = code_host_item(item)["code"]
-    if not code:
-        return text.strip()
-    told = f"<code_interpreter>\n{code}\n</code_interpreter>"
-    before, found, after = text.partition(told)
-    return f"{before}{after}".strip() if found else None
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        """Begin with the first text."""
+        self._texts = [(text, list[int]()) for text in texts]
+        self._place = self._start = self._deleted = 0
+
+    def take_out(self, item: Mapping[str, Any]) -> bool:
+        """Take out what the host inserted for `item`.
+
+        Return False if that is not there: somebody has deleted the card.
+        """
+        code = code_host_item(item)["code"]
+        if not code or self._deleted >= _MOST_DELETED:
+            return not code
+        told = f"<code_interpreter>\n{code}\n</code_interpreter>"
+        start = self._start
+        for place in range(self._place, len(self._texts)):
+            text, cuts = self._texts[place]
+            at = text.find(told, start)
+            if at >= 0:
+                self._place, self._start = place, at + len(told)
+                cuts += [at, self._start]
+                return True
+            start = 0
+        self._deleted += 1
+        return False
+
+    def rest(self) -> Iterator[str]:
+        """Yield what is left of each text."""
+        for text, cuts in self._texts:
+            ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
+            yield "".join(text[start:end] for start, end in ends).strip()
 
 
 # ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
@@ -5223,15 +5289,16 @@ def build_input(
     """
     items: list[Item] = []
     run: list[ChatPart] = []
+    left = dict(records)  # a copied marker names nothing: each record is used once
     for part in parts:
         if isinstance(part, UserMessage):
-            past = _RunHistory(run, records, reader).items()
+            past = _RunHistory(run, left, reader).items()
             items += past if with_tools else drop_hosted_tool_items(past)
             items.append(part.item)
             run = []
         else:
             run.append(part)
-    items += _RunHistory(run, records, reader).items()
+    items += _RunHistory(run, left, reader).items()
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
         image_message(item) if has_image(item) else item
@@ -5239,11 +5306,10 @@ def build_input(
     ]
 
 
-def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
-    """Return the input item for a tool's result; its call is one of `before`."""
+def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
+    """Return the input item for a tool's result; `call_types` are those of calls."""
     call_id = returned.call_id
-    calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
-    kind = next(map(item_type, calls), "function_call")
+    kind = call_types.get(call_id, "function_call")
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
 
 
@@ -5252,66 +5318,69 @@ class _RunHistory:
     def __init__(
         self,
         run: Sequence[ChatPart],
-        records: Mapping[str, Record],
+        records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [piece for part in run for piece in _split(part)]
+        pieces = [piece for part in run for piece in _split(part)]
         self._reader = reader
         self._records = {
-            piece.ulid: records[piece.ulid]
-            for piece in self._pieces
+            piece.ulid: records.pop(piece.ulid)
+            for piece in pieces
             if isinstance(piece, MarkedText) and piece.ulid in records
         }
+        codes = CodeTexts(p.text if isinstance(p, MarkedText) else "" for p in pieces)
         self._waiting = {
-            ulid: [
+            ulid: deque(
                 item
                 for item in map(strip_for_replay, filter(is_replayed, record.payload))
-                if not is_code(item) or self._take_out(item)
-            ]
+                if not is_code(item) or codes.take_out(item)
+            )
             for ulid, record in self._records.items()
         }
+        self._pieces = [
+            piece._replace(text=rest) if isinstance(piece, MarkedText) else piece
+            for piece, rest in zip(pieces, codes.rest(), strict=True)
+        ]
         self._ulid_of_call = {
             str(item.get("call_id")): ulid
-            for ulid, record in self._records.items()
-            for item in record.payload
+            for ulid, waiting in self._waiting.items()
+            for item in waiting
             if is_call(item)
         }
 
-    def _take_out(self, code: Item) -> bool:
-        for place, piece in enumerate(self._pieces):
-            if isinstance(piece, MarkedText):
-                rest = remove_code(piece.text, code)
-                if rest is not None:
-                    self._pieces[place] = piece._replace(text=rest)
-                    return True
-        return False
-
     def items(self) -> list[Item]:
         items: list[Item] = []
+        call_types: dict[str, str] = {}
         for piece in self._pieces:
             match piece:
                 case MarkedText():
-                    items += self._text(piece)
+                    items += (found := self._text(piece))
                 case ToolCall():
-                    items += self._call(piece)
+                    items += (found := self._call(piece))
                 case ToolMessage():
-                    items.append(tool_message_item(piece, items))
+                    items += (found := [tool_message_item(piece, call_types)])
+            for item in filter(is_call, found):
+                call_types.setdefault(str(item.get("call_id")), item_type(item))
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
-        ulid = self._ulid_of_call.get(call.call_id, "")
-        waiting = self._waiting.get(ulid, [])
-        for place, item in enumerate(waiting):
-            if is_call(item) and item.get("call_id") == call.call_id:
-                self._waiting[ulid] = waiting[place + 1 :]
+        ulid = self._ulid_of_call.pop(call.call_id, "")
+        waiting, before = self._waiting.get(ulid, deque()), list[Item]()
+        while waiting:
+            item = waiting.popleft()
+            own = str(item.get("call_id")) if is_call(item) else ""
+            if own == call.call_id:
                 # Of a record that is not signed only the chat's own words count.
                 whole = item if item.get("name") else _call_item(call)
-                return self._allowed(ulid, [*waiting[:place], whole])
+                return self._allowed(ulid, [*before, whole])
+            if self._ulid_of_call.get(own) == ulid:
+                del self._ulid_of_call[own]
+            before.append(item)
         return [_call_item(call)]
 
     def _text(self, piece: MarkedText) -> list[Item]:
         items, message = (
-            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, [])),
+            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, ())),
             None,
         )
         if items and _is_answer(items[-1]):
@@ -5323,7 +5392,7 @@ class _RunHistory:
                 message = items.pop()
         return [*items, _message_item(message, piece.text)] if piece.text else items
 
-    def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
+    def _allowed(self, ulid: str, items: Iterable[Item]) -> list[Item]:
         reader, record = self._reader, self._records.get(ulid)
         readable = reader and record and reader.can_decrypt(record.origin)
         return [
@@ -5488,7 +5557,7 @@ class Citations:
         """Continue after the sources that the page already has, given by their keys."""
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
-        self._waiting: list[str] = []  # sources that the page does not know yet
+        self._waiting = deque[str]()  # sources that the page does not know yet
         self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
 
     @property
@@ -5550,7 +5619,7 @@ class Citations:
 
     def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
         while self._waiting and (ended or self._waiting[0] in self._names):
-            key = self._waiting.pop(0)
+            key = self._waiting.popleft()
             name = self._names.get(key, key)
             url = {"url": key} if key.startswith("http") else {}
             head = {"source": {"name": name, **url}, "document": [name]}
@@ -5593,10 +5662,11 @@ class Citations:
             for link in _LINK.finditer(text)
             if _TRACKING.search(link["url"]) or link["url"] in keys
         ]
-        linked = [range(start, end) for start, end, _ in edits]
+        starts = [start for start, _, _ in edits]
+        ends = [float("-inf"), *(end for _, end, _ in edits)]
         for annotation in annotations:
             key, (start, end) = _key(annotation), _range(annotation, text)
-            is_link = "url" in annotation and any(start in place for place in linked)
+            is_link = "url" in annotation and start < ends[bisect(starts, start)]
             if key and not is_link:
                 edits.append((end, end, f"[{self._number(key)}]"))
         return strip_tracking(_apply_edits(text, edits))
@@ -5661,22 +5731,33 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
         text = part_text(part)
+        shift = _PlaceShift(text)
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") == "url_citation":
-                annotations.append(_url_citation(annotation, text, before))
+                annotations.append(_url_citation(annotation, shift, before))
         before += len(strip_tracking(text))
     return annotations
 
 
-def _url_citation(annotation: Item, text: str, before: int) -> Item:
+class _PlaceShift:
+
+    def __init__(self, text: str) -> None:
+        found = list(_TRACKING.finditer(text))
+        gone = (len(match[0]) - len(_kept_of_tracking(match)) for match in found)
+        self._length = len(text)
+        self._starts = [match.start() for match in found]
+        self._gone = [0, *accumulate(gone)]
+
+    def place(self, place: object) -> int:
+        old = place if isinstance(place, int) else self._length
+        return old - self._gone[bisect_left(self._starts, old)]
+
+
+def _url_citation(annotation: Item, shift: _PlaceShift, before: int) -> Item:
     title = str(annotation.get("title") or "")
     cited: Item = {"url": _key(annotation), "title": title}
     for key in ("start_index", "end_index"):
-        place = annotation.get(key)
-        place = place if isinstance(place, int) else len(text)
-        gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
-        place -= sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
-        cited[key] = before + place
+        cited[key] = before + shift.place(annotation.get(key))
     return {"type": "url_citation", "url_citation": cited}
 
 
@@ -5942,11 +6023,11 @@ def _message(ended: RunDone) -> dict[str, Any]:
 
 
 def _progress(ended: RunDone) -> str:
-    answer = _messages(ended)
+    answer = set(map(id, _messages(ended)))
     steps = [
         item
         for item in ended.output
-        if is_reasoning(item) or (is_commentary(item) and item not in answer)
+        if is_reasoning(item) or (is_commentary(item) and id(item) not in answer)
     ]
     texts = (text for item in steps for _, text in item_texts(item) if text)
     return strip_tracking(_GAP.join(texts))
@@ -6046,15 +6127,29 @@ class OutputItems:
         self.items: list[Item] = []
         self.files: list[Item] = []
         self._turn_start = 0
+        self._answered = set[object]()
+        self._open_calls: dict[object, int] = {}
+        self._records: dict[object, int] = {}
 
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
+        place = len(self.items)
         self.items.append(item)
-        return _native("output_item.added", len(self.items) - 1, item=item)
+        self._note_call(place, item)
+        return _native("output_item.added", place, item=item)
+
+    def _note_call(self, place: int, item: Item) -> None:
+        call_id = item.get("call_id")
+        if is_call_output(item):
+            self._answered.add(call_id)
+            self._open_calls.pop(call_id, None)
+        elif is_call(item) and call_id not in self._answered:
+            self._open_calls[call_id] = place
 
     def end(self, place: int, item: Item) -> Chunk:
         """Return the event that replaces the item at `place`."""
         self.items[place] = item
+        self._note_call(place, item)
         return _native("output_item.done", place, item=item)
 
     def update(self, place: int, **fields: Any) -> Chunk:
@@ -6095,14 +6190,14 @@ class OutputItems:
 
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
         """Yield the output of a call in the form in which the host would store it."""
-        place = self._open_calls().get(event.item["call_id"])
+        place = self._open_calls.get(event.item["call_id"])
         if place is not None and event.failed:
             yield self.update(place, status="failed")
         yield from self.add(output_host_item(event))
 
     def break_off_calls(self) -> Iterator[Chunk]:
         """Yield outputs for calls that a broken answer left open."""
-        for place in self._open_calls().values():
+        for place in [*self._open_calls.values()]:
             yield from self.break_off(place, _NOT_RUN)
 
     def break_off(self, place: int, why: str) -> Iterator[Chunk]:
@@ -6111,30 +6206,18 @@ class OutputItems:
         output = {"call_id": self.items[place].get("call_id"), "output": why}
         yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
 
-    def _open_calls(self) -> dict[object, int]:
-        call_ids = {call.get("call_id") for call in open_calls(self.items)}
-        return {
-            item.get("call_id"): place
-            for place, item in enumerate(self.items)
-            if is_call(item) and item.get("call_id") in call_ids
-        }
-
-    def add_record(
-        self, stored: StoredRecord, places: Mapping[int, int]
-    ) -> Iterator[Chunk]:
+    def add_record(self, stored: StoredRecord, place: int | None) -> Iterator[Chunk]:
         """Yield the events of a record, which may replace an earlier one.
 
-        `places` are those of the run's items.
+        `place` is that of the item whose text follows.
         """
-        index = stored.output_index
-        found = None if index is None else places.get(index)
-        before = "" if found is None else self.items[found].get("id") or ""
+        before = "" if place is None else self.items[place].get("id") or ""
         record = record_item(stored, before)
-        for place, item in enumerate(self.items):
-            if item.get("id") == record["id"]:
-                yield self.update(place, kept=record["kept"])
-                return
-        yield from self.add(record)
+        earlier = self._records.setdefault(record["id"], len(self.items))
+        if earlier < len(self.items):
+            yield self.update(earlier, kept=record["kept"])
+        else:
+            yield from self.add(record)
 
     def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
         """Yield the reasoning of a response again, now with its details, if any."""
@@ -6160,8 +6243,8 @@ class Commentary:
         """Begin at the next place."""
         self.place = len(shown.items)
         self._shown = shown
-        self._quoted = ""
-        self._stored = 0  # how much of it the host has
+        self._quoted: list[str] = []
+        self._length = self._stored = 0  # of it, and how much the host has
         self._ended: ItemDone | None = None
         self._marker = (self.place, "")
 
@@ -6197,15 +6280,16 @@ class Commentary:
         if not text:
             return
         more = text.replace("\n", "\n> ") if self._quoted else _quotation(text)
-        self._quoted += more
-        if len(self._quoted) < 2 * self._stored:
+        self._quoted.append(more)
+        self._length += len(more)
+        if self._length < 2 * self._stored:
             yield self._shown.grow(self.place, "text", more)
         else:
             yield self._whole("in_progress")
 
     def _whole(self, status: str) -> Chunk:
-        self._stored = len(self._quoted)
-        item = _commentary_item(self._shown.items[self.place], self._quoted, status)
+        self._stored, text = self._length, "".join(self._quoted)
+        item = _commentary_item(self._shown.items[self.place], text, status)
         return self._shown.end(self.place, item)
 
     def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
@@ -6521,10 +6605,14 @@ class NativeRenderer:
             case Status():
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                places = {i: remark.place for i, remark in self._commentary.items()}
-                yield from self._shown.add_record(event, self._places | places)
+                yield from self._shown.add_record(event, self._place_of(event))
             case TurnDetails():
                 yield from self._shown.add_details(event)
+
+    def _place_of(self, stored: StoredRecord) -> int | None:
+        index = -1 if stored.output_index is None else stored.output_index
+        remark = self._commentary.get(index)
+        return remark.place if remark else self._places.get(index)
 
     def _take_marker(self) -> str:
         marker, self._marker = self._marker, ""
@@ -10251,11 +10339,14 @@ _URL_KEYS = ("url", "link", "uri")
 def read_context(context: object) -> list[ContextSource]:
     """Return the entries of a context, each once: a text, an object, or a list."""
     rows = context if isinstance(context, list) else [context]
-    unique: list[Any] = []
-    for row in rows:
-        if row not in unique and row is not None:
-            unique.append(row)
-    found = [_read_entry(f"Context {n}", row) for n, row in enumerate(unique, 1)]
+    unique = {
+        json.dumps(row, sort_keys=True, default=str): row
+        for row in rows
+        if row is not None
+    }
+    found = [
+        _read_entry(f"Context {n}", row) for n, row in enumerate(unique.values(), 1)
+    ]
     return list(dict.fromkeys(source for source in found if source.text.strip()))
 
 
@@ -11752,7 +11843,7 @@ class ThoughtFilter:
         yield event._replace(output_index=self._indexes[event.output_index])
 
     def _show_call(self, call: Item) -> Iterator[RunEvent]:
-        messages = self._messages.values()
+        messages = () if self._has_called else self._messages.values()
         for message in messages:
             yield from message.become_thought()
         has_text = self._has_thought or any(message.is_shown for message in messages)
@@ -12445,8 +12536,8 @@ class Valves(BaseModel):
 
     MODEL: str = Field(
         default="gpt-6.1-sol",
-        description="Model of both agents; the name can include an effort. A request "
-        "can name another model as `agent_model`. Example: `gpt-5.2-high`.",
+        description="Model of both agents; the name can include an effort. Example: "
+        "`gpt-5.2-high`.",
     )
     REASONING_EFFORT: Literal[
         "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
@@ -12512,6 +12603,17 @@ class Valves(BaseModel):
         default=True,
         description="Show what the model says before it calls tools, as a thought. If "
         "off, only the answer is shown. Example: `true`.",
+    )
+
+    # The request
+
+    REQUEST_MAY_SET: str = Field(
+        default="context, query, emit_intermediate_thoughts",
+        description="What a request may set beside its chat, tools, sampling and "
+        "format, separated by commas; also `agent_model`, `instruction`, "
+        "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
+        "`reasoning_summary`, `verbosity` and the API's parameters. Whoever may chat "
+        "can then spend more, or change the rules. Example: `context, verbosity`.",
     )
 
     # Tools that run in this pipeline
@@ -13279,6 +13381,58 @@ def _report_exception(error: Exception, log: AgentLog) -> str:
     return f"{sentence} (Error id: {log.run_id})"
 
 
+# ==== gpt5_agent.shell.request_keys: What a request may set; everything else is the administrator's.
+
+_CHAT_KEYS = frozenset(
+    {
+        *("model", "messages", "stream", CONTEXT_KEY),
+        # The sender runs these tools: only functions are offered to the model.
+        *("tools", "tool_choice"),
+        *("response_format", "json_schema", "stop"),
+        *("temperature", "top_p", "top_logprobs"),
+        # The model's own limit is the default, so these only make an answer shorter.
+        *("max_tokens", "max_completion_tokens", "max_output_tokens"),
+    }
+)
+"""What every client of chats needs; it costs nothing more and changes no rule."""
+
+_FIELDS: Mapping[str, Mapping[str, str]] = {
+    "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
+    "text": {"verbosity": "verbosity", "format": "response_format"},
+}
+"""Fields of the API's objects, with the keys that mean the same."""
+
+_SETTINGS = {
+    *("agent_model", "instruction", "prompt_policy_overrides", "maximum_iterations"),
+    *("context", "query", "emit_intermediate_thoughts"),
+    *("reasoning_effort", "reasoning_summary", "verbosity"),
+    *ResponsesRequest.model_fields,
+}
+"""The keys that mean something here or to the API; others are dropped anyway."""
+
+
+def select_keys(
+    body: Mapping[str, Any], may_set: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what a request may set, and the names of the settings left out.
+
+    `may_set` is the valve REQUEST_MAY_SET.
+    """
+    allowed = _CHAT_KEYS | {word.strip() for word in may_set.lower().split(",")}
+    kept: dict[str, Any] = {}
+    refused: set[str] = set()
+    for key, value in body.items():
+        fields = _FIELDS.get(key, {})
+        if key in allowed:
+            kept[key] = value
+        elif fields and isinstance(value, Mapping):
+            kept[key] = {f: v for f, v in value.items() if fields.get(f) in allowed}
+            refused |= {fields.get(f, key) for f in value.keys() - kept[key].keys()}
+        elif value is not None:
+            refused.add(key)
+    return kept, sorted(refused & _SETTINGS)
+
+
 # ==== gpt5_agent.pipeline: The story of a question, from the Pipelines server's call to the last piece.
 
 STRATEGY_NAMES: Mapping[str, str] = {
@@ -13311,6 +13465,7 @@ class Pipeline:
         self.valves = self.Valves()
         self._connections = Connections()
         self._own_tools = OwnToolPool()
+        self._refusals = RecentTexts()
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
@@ -13342,8 +13497,9 @@ class Pipeline:
         """Return an iterator if the caller streams, else one complete result."""
         del user_message  # the last message of the user, which `messages` has
         caller = read_caller(body)
-        question = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
         log = AgentLog(new_ulid()[-10:])
+        body = self._select_keys(body, caller, log)
+        question = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
             if caller.streams:
@@ -13352,6 +13508,18 @@ class Pipeline:
         except BridgeClosed:
             error = error_chunk(_STOPPED_TEXT)
             return iter((error, DONE_LINE)) if caller.streams else error
+
+    def _select_keys(
+        self, body: Mapping[str, Any], caller: PipelineCaller, log: AgentLog
+    ) -> dict[str, Any]:
+        kept, refused = select_keys(body, self.valves.REQUEST_MAY_SET)
+        who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
+        if new := [name for name in refused if self._refusals.add(f"{who} {name}")]:
+            log.warn(
+                f"left out of requests of {who}: {', '.join(new)} (the valve "
+                "REQUEST_MAY_SET says what a request may set)"
+            )
+        return kept
 
     async def _close_all(self) -> None:
         await self._own_tools.close()

@@ -185,11 +185,11 @@ async def run_calls(
         asyncio.create_task(batch.answer(str(call["call_id"]), one))
         for call, one in zip(calls, checked, strict=True)
     ]
-    limited = [
+    limited = {
         task
         for one, task in zip(checked, tasks, strict=True)
         if isinstance(one, ToolResult) or not one.is_interactive
-    ]
+    }
     try:
         for call, task in zip(calls, tasks, strict=True):
             await (batch.wait(task) if task in limited else asyncio.wait([task]))
