@@ -25,7 +25,7 @@ from openai_responses.requests.json_schema import (
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
-_LONGEST_NAME = 64
+_MOST_SHOWN_OF_NAME = 64
 _STEM = 51  # of 64; the rest is `_` and the digest
 _DIGEST = 12
 
@@ -127,7 +127,7 @@ def responses_tools(
 def _spec_name(spec: object) -> str:
     outer = as_mapping(spec)
     inner = as_mapping(outer.get("function") or outer.get("custom"))
-    return repr(as_text(inner.get("name") or outer.get("name"))[:_LONGEST_NAME])
+    return repr(as_text(inner.get("name") or outer.get("name"))[:_MOST_SHOWN_OF_NAME])
 
 
 def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
