@@ -132,14 +132,50 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-# ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
+# ==== openai_responses.json_input: JSON that others wrote, which may be invalid.
+
+MAX_JSON_BYTES = 64 * 1024 * 1024
+"""Of an event or a body: each can be a whole response with its images."""
+MAX_JSON_DEPTH = 128
+"""Recursive code, ours and the host's, fails at some hundreds."""
+_VALUE_BYTES = 32
+"""About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
+
+
+def load_json(text: str | bytes | bytearray) -> Any:
+    """Return the value of a JSON text; raises ValueError, also if it is too deep."""
+    with suppress(RecursionError):
+        value = json.loads(text)
+        if not is_too_deep(value):
+            return value
+    raise ValueError("too deep")
+
+
+def is_too_deep(value: object) -> bool:
+    """Say whether a value has more levels than MAX_JSON_DEPTH."""
+    level = [value]
+    for _ in range(MAX_JSON_DEPTH + 1):
+        found = [one for one in level if isinstance(one, dict | list)]
+        if not found:
+            return False
+        level = [
+            inner
+            for one in found
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+    return True
+
+
+def json_weight(text: bytes | bytearray) -> int:
+    """Return about how many bytes a JSON text takes once it is parsed."""
+    return len(text) + _VALUE_BYTES * sum(map(text.count, (b"[", b"{", b",")))
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
     """Return the JSON object of a text, None for anything else."""
     try:
-        found = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        found = load_json(text) if isinstance(text, str) else None
+    except ValueError:
         return None
     return found if isinstance(found, dict) else None
 
@@ -631,6 +667,18 @@ class UnreadableAnswer(ResponsesError):
     """The answer does not have the form of the Responses API."""
 
 
+class AnswerTooLarge(ResponsesError):
+    """The answer is larger than what is accepted."""
+
+    def __init__(self) -> None:
+        """Use one sentence."""
+        super().__init__(
+            "The model's server sent more than this pipe accepts for one answer, so the "
+            "answer ends here. What arrived is kept; regenerate the answer, or ask to "
+            "continue."
+        )
+
+
 class MalformedEvent(ResponsesError):
     """An event of a stream cannot be read."""
 
@@ -776,6 +824,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "or this API key may not use it. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
+        "3": "The server at BASE_URL redirects requests (HTTP {status}), which is not "
+        "followed, because the key would go along. An administrator has to check "
+        "BASE_URL in the valves of this pipe.",
         "401": "OpenAI does not accept the API key. An administrator has to check "
         "API_KEY in the valves of this pipe.",
         "403": "This API key may not use {model}. Choose another model, or ask an "
@@ -802,6 +853,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     "unreadable": {
         "": "The server at BASE_URL answered, but not as the Responses API does. An "
         "administrator has to check BASE_URL in the valves of this pipe.",
+        "compressed": "The server at BASE_URL sent a compressed answer, which is not "
+        "read. An administrator has to check BASE_URL and EXTRA_HEADERS in the valves.",
     },
     "malformed": {
         "": "The model's server sent something that cannot be read, so the answer "
@@ -821,7 +874,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     },
 }
 """The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
-codes, "5" for all other statuses from 500 up. Other kinds use their exception's text."""
+codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
+exception's text."""
 
 
 _EndingKind = Literal[
@@ -883,12 +937,14 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
             return _usual_ending(error.kind)
         case MalformedEvent():
             return _usual_ending("malformed")
+        case AnswerTooLarge():
+            return Ending("malformed", sentence=str(error))
         case ApiRefused():
             return Ending("refused", _code(error.error), str(error))
         case ResponseLost():
             return Ending("cut", sentence=SENTENCES["cut"]["lost"])
         case UnreadableAnswer():
-            return UNREADABLE
+            return Ending("unreadable", sentence=str(error))
         case InvalidRequest():
             return Ending("invalid", sentence=str(error))
     return CUT if has_begun else Ending("unreachable", sentence=str(error))
@@ -904,10 +960,12 @@ def failure_sentence(error: ApiError) -> str:
 
 
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
-    """Return the sentence for an HTTP status of 400 or more."""
+    """Return the sentence for an HTTP status of 300 or more."""
     refused = SENTENCES["refused"]
     if status == 401:
         return refused["401"]
+    if status < 400:
+        return refused["3"].format(status=status)
     known = {**SENTENCES["failed"], **refused}
     for word in (error.code, error.type):
         if word and word in known:
@@ -1326,30 +1384,41 @@ class ServerSentEvent(NamedTuple):
     data: str
 
 
+_LINE_BYTES = 64
+"""What a line of an event takes in memory beside its text."""
+
+
 class EventStreamDecoder:
     """Turns chunks of any size into events.
 
-    The bytes of an unfinished line are joined once, when the line ends, so the work is
+    The bytes of an unfinished line are copied once, when the line ends, so the work is
     linear in the length of the stream.
     """
 
-    def __init__(self) -> None:
-        """Start before the first byte."""
-        self._fragments: list[bytes] = []
+    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
+        """Start before the first byte; an event can have `most_bytes`."""
+        self._most_bytes = most_bytes
+        self._partial_line = bytearray()
         self._after_cr = False
         self._event = b""
         self._lines: list[bytes] = []
+        self._size = 0
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that `chunk` completes."""
+        """Return the events that `chunk` completes.
+
+        Raises AnswerTooLarge for the event after those that were returned.
+        """
+        if len(self._partial_line) + self._size > self._most_bytes:
+            raise AnswerTooLarge
         if self._after_cr and chunk:
             self._after_cr = False
             if chunk.startswith(b"\n"):  # the second half of a CRLF
                 chunk = chunk[1:]
-        self._fragments.append(chunk)
         if b"\n" not in chunk and b"\r" not in chunk:
+            self._partial_line.extend(chunk)
             return []
-        return self._take_lines()
+        return self._take_lines(chunk)
 
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
@@ -1357,21 +1426,21 @@ class EventStreamDecoder:
         The standard drops it, but without its terminal event a finished answer would
         count as cut.
         """
-        self._fragments.append(b"\n\n")
-        return self._take_lines()
+        return self._take_lines(b"\n\n")
 
-    def _take_lines(self) -> list[ServerSentEvent]:
-        text = b"".join(self._fragments)
-        lines, self._fragments = text.splitlines(), []
+    def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
+        text = b"".join((self._partial_line, chunk))
+        lines, self._partial_line = text.splitlines(), bytearray()
         if text.endswith(b"\r"):
             self._after_cr = True
         elif not text.endswith(b"\n"):
-            self._fragments.append(lines.pop())
+            self._partial_line.extend(lines.pop())
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
             if field == b"data":
                 self._lines.append(value.removeprefix(b" "))
+                self._size += len(value) + _LINE_BYTES
             elif field == b"event":
                 self._event = value.strip()
             elif not line:
@@ -1381,7 +1450,7 @@ class EventStreamDecoder:
                     events.append(
                         ServerSentEvent(name, value.decode("utf-8", "replace"))
                     )
-                self._event, self._lines = b"", []
+                self._event, self._lines, self._size = b"", [], 0
             # id, retry, comments and unknown fields are not used
         return events
 
@@ -1506,10 +1575,10 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         wire, end = _JSON_READER.raw_decode(text)  # faster than json.loads
     except (ValueError, RecursionError):  # the latter for thousands of brackets
         wire, end = None, -1
-    if end != len(text):
-        raise MalformedEvent("The server sent an event that is not JSON.")
-    if not isinstance(wire, dict):
+    if end != len(text) or not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
+    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and is_too_deep(wire):
+        raise MalformedEvent("The server sent an event of too many levels.")
     kind = wire.get("type") or event.event
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
@@ -2484,6 +2553,7 @@ class ResponseState:
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
         self.event_count = 0
+        self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
         self._early: dict[int, list[TextDelta | TextDone]] = {}
@@ -2677,9 +2747,12 @@ def _new_session() -> aiohttp.ClientSession:
     )
     # Proxies of the environment are looked up by this package, because trust_env would
     # also send the contents of a .netrc file. Cookies that a gateway sets for one user
-    # must not be sent for another.
+    # must not be sent for another. A few compressed bytes can expand to gigabytes.
     return aiohttp.ClientSession(
-        connector=connector, cookie_jar=aiohttp.DummyCookieJar()
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"Accept-Encoding": "identity"},
+        auto_decompress=False,
     )
 
 
@@ -2744,6 +2817,9 @@ class Deadlines:
 
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
+MAX_ANSWER_BYTES = 256 * 1024 * 1024
+"""Of all that arrives of one response, as `json_weight` counts it: four times as much as
+128,000 tokens, each in an event of its own."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
@@ -2779,13 +2855,22 @@ class _HttpResponse:
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait() or await self.read_any()
 
-    async def read_all(self, most_bytes: float = float("inf")) -> bytearray:
+    async def read_all(self, most_bytes: int) -> bytearray:
         body = bytearray()
         while chunk := await self.read_any():
             body += chunk
             if len(body) > most_bytes:
-                raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
+                raise AnswerTooLarge
         return body
+
+    async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
+        body = await self.read_all(most_bytes)
+        if json_weight(body) > MAX_ANSWER_BYTES:
+            raise AnswerTooLarge
+        try:
+            return load_json(body)
+        except ValueError:
+            raise UnreadableAnswer(SENTENCES["unreadable"][""]) from None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -2808,11 +2893,7 @@ class _HttpResponse:
                     pass
 
     async def response_object(self) -> dict[str, Any]:
-        body = await self.read_all()
-        try:
-            wire = json.loads(body)
-        except (ValueError, RecursionError):
-            wire = None
+        wire = await self.read_json()
         if isinstance(wire, dict) and isinstance(wire.get("output"), list):
             return wire
         if isinstance(wire, dict) and wire.get("error"):
@@ -2822,17 +2903,12 @@ class _HttpResponse:
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
     async def refusal(self, model: str) -> ApiRefused:
-        body = b""
-        try:
-            async with asyncio.timeout(_DRAIN_SECONDS):
-                async for piece in self._response.content.iter_any():
-                    body += piece
-                    if len(body) > _MAX_ERROR_BODY:
-                        break
-            error = read_api_error(json.loads(body))
-        except (*_NETWORK_ERRORS, ValueError, RecursionError):
-            error = ApiError()  # no body, or not JSON: only the status is known
         status, headers = self._response.status, self._response.headers
+        error = ApiError()  # a redirection, no body, or not JSON
+        if status >= 400:
+            with suppress(TimeoutError, ResponsesError):
+                async with asyncio.timeout(_DRAIN_SECONDS):
+                    error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
         wish = headers.get("x-should-retry", "").lower()
         should_retry = {"true": True, "false": False}.get(wish)
         failure = Failure(status, error, _retry_after(headers), should_retry)
@@ -2900,9 +2976,9 @@ class Connections:
     ) -> AsyncIterator[_HttpResponse]:
         """Send `payload`, or a GET without one, and lend the answer.
 
-        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
-        closes the connection, which stops the work at the server. Redirections of a
-        GET are not followed, because the key would be sent along.
+        Raises ApiRefused, ConnectionFailed, TimedOut, UnreadableAnswer or
+        InvalidRequest. Leaving early closes the connection, which stops the work at the
+        server. A redirection is a refusal, because the key would be sent along.
         """
         body = None
         if payload is not None:
@@ -2910,8 +2986,10 @@ class Connections:
             body = json.dumps(payload, ensure_ascii=False).encode(errors="replace")
         async with self._sent(endpoint, path, body, deadlines) as response:
             answer = _HttpResponse(response, deadlines)
-            if response.status >= 400 or (body is None and response.status != 200):
+            if response.status >= 300 or (body is None and response.status != 200):
                 raise await answer.refusal(str((payload or {}).get("model", "")))
+            if response.headers.get("Content-Encoding", "identity") != "identity":
+                raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
             yield answer
 
     @asynccontextmanager
@@ -2923,7 +3001,7 @@ class Connections:
             answer = session.request(
                 "GET" if body is None else "POST",
                 url,
-                allow_redirects=body is not None,
+                allow_redirects=False,
                 data=body,
                 headers=endpoint.headers(),
                 ssl=self._trust.context(endpoint.network),
@@ -3007,6 +3085,7 @@ class Limits(NamedTuple):
     `join_seconds` is the shortest time between two events that show more of an answer.
     `resuming` limits the requests in a row for the rest of a background response,
     `poll_seconds` is the wait while the server is still working on one.
+    `most_bytes` is what may arrive of one response, counted by `json_weight`.
     """
 
     join_seconds: float = 0.05
@@ -3014,6 +3093,7 @@ class Limits(NamedTuple):
     retries: RetryPolicy = RetryPolicy()
     resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
+    most_bytes: int = MAX_ANSWER_BYTES
 
 
 class Attempts:
@@ -3055,6 +3135,12 @@ class Attempts:
             await asyncio.sleep(wait)
         for event in self.response.close():
             yield event
+
+    def count_bytes(self, chunk: bytes) -> None:
+        """Count what arrived of this response; raises AnswerTooLarge."""
+        self.response.byte_count += json_weight(chunk)
+        if self.response.byte_count > self.limits.most_bytes:
+            raise AnswerTooLarge
 
     @property
     def ending(self) -> Ending:
@@ -3195,7 +3281,9 @@ class _Background:
         self._abandon()
 
     def _can_go_on(self, error: ResponsesError | None) -> bool:
-        goes_on = self._response_id and not _is_timeout(error, "total_timeout")
+        is_final = _is_timeout(error, "total_timeout")
+        is_final = is_final or isinstance(error, AnswerTooLarge)
+        goes_on = self._response_id and not is_final
         if error is not None and not goes_on:
             raise error
         return bool(goes_on)
@@ -3252,6 +3340,7 @@ async def _stream_response(
         decoder = EventStreamDecoder()
         while not (answer.is_read or state.ending):
             chunk = await answer.read_any()
+            attempts.count_bytes(chunk)
             batch = decoder.feed(chunk) if chunk else decoder.close()
             began = asyncio.get_running_loop().time()
             if batch:
@@ -4119,7 +4208,7 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     name = _name(call)
     try:
         arguments = _arguments(call)
-    except (ValueError, RecursionError):
+    except ValueError:
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
     found = _ready_call(name, arguments, tools)
@@ -4148,7 +4237,7 @@ def _arguments(call: Item) -> object:
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
-    return json.loads(text) if isinstance(text, str) and text.strip() else {}
+    return load_json(text) if isinstance(text, str) and text.strip() else {}
 
 
 async def _call_tool(
@@ -8953,11 +9042,12 @@ _REMOTE_CONNECT_SECONDS = 10.0
 
 
 class RemoteConnection:
-    """The connections of one run to one server; `name` is for error texts."""
+    """The connections of one run to one server; `name` and `valve` are for error texts."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, valve: str) -> None:
         """Open nothing yet."""
         self._name = name
+        self._valve = valve
         self._session: aiohttp.ClientSession | None = None
 
     @asynccontextmanager
@@ -8978,6 +9068,12 @@ class RemoteConnection:
                 allow_redirects=False,
             )
             try:
+                if 300 <= response.status < 400:
+                    raise RemoteError(
+                        f"{self._name} redirects requests (HTTP {response.status}), "
+                        "which is not followed, because keys would be sent along. An "
+                        f"administrator has to check its address in {self._valve}."
+                    )
                 yield response
             finally:
                 response.close()  # nothing happens when it was read to its end
@@ -9037,6 +9133,8 @@ _RpcMessage = dict[str, Any]
 _MAX_UNRELATED_MESSAGES = 1_000
 """How many messages a server may send that answer nothing, before it has failed."""
 _METHOD_NOT_FOUND = -32601
+_MAX_ID_CHARACTERS = 200
+"""A server's request with a longer id is ignored: its answers would fill the memory."""
 
 
 def build_rpc_message(
@@ -9057,9 +9155,11 @@ def _encode_rpc_message(message: _RpcMessage) -> bytes:
 
 
 def _build_rpc_reply(message: _RpcMessage) -> _RpcMessage | None:
-    if "method" not in message or message.get("id") is None:
+    number = message.get("id")
+    is_request = "method" in message and isinstance(number, int | str)
+    if not is_request or len(str(number)) > _MAX_ID_CHARACTERS:
         return None
-    head = {"jsonrpc": "2.0", "id": message["id"]}
+    head = {"jsonrpc": "2.0", "id": number}
     if message["method"] == "ping":
         return {**head, "result": {}}
     return {**head, "error": {"code": _METHOD_NOT_FOUND, "message": "Method not found"}}
@@ -9096,7 +9196,7 @@ class McpHttpTransport(_McpTransport):
     def __init__(self, entry: ServerEntry) -> None:
         """Open nothing yet."""
         super().__init__(entry)
-        self._connection = RemoteConnection(self._name)
+        self._connection = RemoteConnection(self._name, "MCP_SERVERS_JSON")
         self._session_id = ""
 
     async def open(self) -> None:
@@ -9436,11 +9536,12 @@ class McpClient:
     async def _call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         await self._open()
         try:
-            return _read_tool_result(
-                await self._request_with_retry(
-                    "tools/call", {"name": name, "arguments": arguments}
-                )
+            result = await self._request_with_retry(
+                "tools/call", {"name": name, "arguments": arguments}
             )
+            if is_too_deep(result):
+                raise RemoteError(f"{self._name} sent JSON that is nested too deeply.")
+            return _read_tool_result(result)
         except _RpcError as refused:
             reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
             return build_error_result(reason)
@@ -9848,7 +9949,6 @@ def _operation_description(operation: Mapping[str, Any]) -> str:
 
 # ==== toolbox.openapi.client: The tools of a server with an OpenAPI document, each call one HTTP request.
 
-_MAX_REDIRECTED_REQUESTS = 4
 _MAX_TEXT_BYTES = 1024 * 1024
 _MAX_HTTP_ERROR_CHARACTERS = 2_000
 _STYLE_SEPARATORS: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
@@ -9873,7 +9973,7 @@ class OpenApiClient:
         """Open nothing yet."""
         self._entry = entry
         self._name = f"The tool server {entry.label}"
-        self._connection = RemoteConnection(self._name)
+        self._connection = RemoteConnection(self._name, "OPENAPI_SERVERS_JSON")
         self.left_out: list[str] = []
 
     async def list_tools(self) -> tuple[OpenApiOperation, ...]:
@@ -9887,13 +9987,13 @@ class OpenApiClient:
     def _read_operations(self, body: bytes) -> tuple[OpenApiOperation, ...]:
         entry = self._entry
         try:
-            content = json.loads(body)
+            content = load_json(body)
             document = OpenApiDocument(
                 content, entry.url, entry.base_url, entry.allowed
             )
             found = document.operations(self.left_out.append)
             return tuple(islice(found, MAX_TOOLS_PER_SERVER))
-        except (ValueError, RecursionError):
+        except ValueError:
             raise RemoteError(
                 f"{self._name} has no OpenAPI document of version 3, as JSON, at its "
                 "address."
@@ -9930,19 +10030,10 @@ class OpenApiClient:
         return await run_with_timeout(sending, self._entry.seconds, self._name)
 
     async def _send(self, request: _OpenApiRequest) -> dict[str, Any]:
-        url = request.url
-        for _ in range(_MAX_REDIRECTED_REQUESTS):
-            headers = {**request.headers, **self._headers_for(url)}
-            sent = self._connection.send(request.method, url, headers, request.body)
-            async with sent as response:
-                place = response.headers.get("Location", "")
-                if not place or not _should_follow(response.status, request.method):
-                    return await self._read_result(response)
-            target = urljoin(url, place)
-            if web_origin(target) != web_origin(url):
-                raise RemoteError(f"{self._name} sends calls on to another host.")
-            url = target
-        raise RemoteError(f"{self._name} sends calls round in circles.")
+        method, url, headers, body = request
+        headers = {**headers, **self._headers_for(url)}
+        async with self._connection.send(method, url, headers, body) as response:
+            return await self._read_result(response)
 
     async def _read_result(self, response: aiohttp.ClientResponse) -> dict[str, Any]:
         kind = response.content_type
@@ -9961,8 +10052,8 @@ class OpenApiClient:
         if kind.endswith("json") and len(content) <= most:
             try:
                 # A part of its own: a list of parts could name our files.
-                return {"content": [{"type": "json", "json": json.loads(text)}]}
-            except (ValueError, RecursionError):
+                return {"content": [{"type": "json", "json": load_json(text)}]}
+            except ValueError:
                 pass
         told = text or f"{status}, with no content."
         cut = "" if len(content) <= most else "\n[the rest is left out]"
@@ -9972,10 +10063,6 @@ class OpenApiClient:
         home = self._entry.base_url or self._entry.url
         is_home = web_origin(url) == web_origin(home)
         return dict(self._entry.headers) if is_home else {}
-
-
-def _should_follow(status: int, method: str) -> bool:
-    return status in (307, 308) or (method == "GET" and status in (301, 302))
 
 
 def _build_openapi_request(

@@ -128,14 +128,50 @@ def new_ulid() -> str:
     return "".join(digits)
 
 
-# ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
+# ==== openai_responses.json_input: JSON that others wrote, which may be invalid.
+
+MAX_JSON_BYTES = 64 * 1024 * 1024
+"""Of an event or a body: each can be a whole response with its images."""
+MAX_JSON_DEPTH = 128
+"""Recursive code, ours and the host's, fails at some hundreds."""
+_VALUE_BYTES = 32
+"""About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
+
+
+def load_json(text: str | bytes | bytearray) -> Any:
+    """Return the value of a JSON text; raises ValueError, also if it is too deep."""
+    with suppress(RecursionError):
+        value = json.loads(text)
+        if not is_too_deep(value):
+            return value
+    raise ValueError("too deep")
+
+
+def is_too_deep(value: object) -> bool:
+    """Say whether a value has more levels than MAX_JSON_DEPTH."""
+    level = [value]
+    for _ in range(MAX_JSON_DEPTH + 1):
+        found = [one for one in level if isinstance(one, dict | list)]
+        if not found:
+            return False
+        level = [
+            inner
+            for one in found
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+    return True
+
+
+def json_weight(text: bytes | bytearray) -> int:
+    """Return about how many bytes a JSON text takes once it is parsed."""
+    return len(text) + _VALUE_BYTES * sum(map(text.count, (b"[", b"{", b",")))
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
     """Return the JSON object of a text, None for anything else."""
     try:
-        found = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        found = load_json(text) if isinstance(text, str) else None
+    except ValueError:
         return None
     return found if isinstance(found, dict) else None
 
@@ -272,6 +308,18 @@ class ResponseLost(ResponsesError):
 
 class UnreadableAnswer(ResponsesError):
     """The answer does not have the form of the Responses API."""
+
+
+class AnswerTooLarge(ResponsesError):
+    """The answer is larger than what is accepted."""
+
+    def __init__(self) -> None:
+        """Use one sentence."""
+        super().__init__(
+            "The model's server sent more than this pipe accepts for one answer, so the "
+            "answer ends here. What arrived is kept; regenerate the answer, or ask to "
+            "continue."
+        )
 
 
 class MalformedEvent(ResponsesError):
@@ -419,6 +467,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "or this API key may not use it. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
+        "3": "The server at BASE_URL redirects requests (HTTP {status}), which is not "
+        "followed, because the key would go along. An administrator has to check "
+        "BASE_URL in the valves of this pipe.",
         "401": "OpenAI does not accept the API key. An administrator has to check "
         "API_KEY in the valves of this pipe.",
         "403": "This API key may not use {model}. Choose another model, or ask an "
@@ -445,6 +496,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     "unreadable": {
         "": "The server at BASE_URL answered, but not as the Responses API does. An "
         "administrator has to check BASE_URL in the valves of this pipe.",
+        "compressed": "The server at BASE_URL sent a compressed answer, which is not "
+        "read. An administrator has to check BASE_URL and EXTRA_HEADERS in the valves.",
     },
     "malformed": {
         "": "The model's server sent something that cannot be read, so the answer "
@@ -464,7 +517,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     },
 }
 """The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
-codes, "5" for all other statuses from 500 up. Other kinds use their exception's text."""
+codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
+exception's text."""
 
 
 _EndingKind = Literal[
@@ -526,12 +580,14 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
             return _usual_ending(error.kind)
         case MalformedEvent():
             return _usual_ending("malformed")
+        case AnswerTooLarge():
+            return Ending("malformed", sentence=str(error))
         case ApiRefused():
             return Ending("refused", _code(error.error), str(error))
         case ResponseLost():
             return Ending("cut", sentence=SENTENCES["cut"]["lost"])
         case UnreadableAnswer():
-            return UNREADABLE
+            return Ending("unreadable", sentence=str(error))
         case InvalidRequest():
             return Ending("invalid", sentence=str(error))
     return CUT if has_begun else Ending("unreachable", sentence=str(error))
@@ -547,10 +603,12 @@ def failure_sentence(error: ApiError) -> str:
 
 
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
-    """Return the sentence for an HTTP status of 400 or more."""
+    """Return the sentence for an HTTP status of 300 or more."""
     refused = SENTENCES["refused"]
     if status == 401:
         return refused["401"]
+    if status < 400:
+        return refused["3"].format(status=status)
     known = {**SENTENCES["failed"], **refused}
     for word in (error.code, error.type):
         if word and word in known:
@@ -1393,30 +1451,41 @@ class ServerSentEvent(NamedTuple):
     data: str
 
 
+_LINE_BYTES = 64
+"""What a line of an event takes in memory beside its text."""
+
+
 class EventStreamDecoder:
     """Turns chunks of any size into events.
 
-    The bytes of an unfinished line are joined once, when the line ends, so the work is
+    The bytes of an unfinished line are copied once, when the line ends, so the work is
     linear in the length of the stream.
     """
 
-    def __init__(self) -> None:
-        """Start before the first byte."""
-        self._fragments: list[bytes] = []
+    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
+        """Start before the first byte; an event can have `most_bytes`."""
+        self._most_bytes = most_bytes
+        self._partial_line = bytearray()
         self._after_cr = False
         self._event = b""
         self._lines: list[bytes] = []
+        self._size = 0
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that `chunk` completes."""
+        """Return the events that `chunk` completes.
+
+        Raises AnswerTooLarge for the event after those that were returned.
+        """
+        if len(self._partial_line) + self._size > self._most_bytes:
+            raise AnswerTooLarge
         if self._after_cr and chunk:
             self._after_cr = False
             if chunk.startswith(b"\n"):  # the second half of a CRLF
                 chunk = chunk[1:]
-        self._fragments.append(chunk)
         if b"\n" not in chunk and b"\r" not in chunk:
+            self._partial_line.extend(chunk)
             return []
-        return self._take_lines()
+        return self._take_lines(chunk)
 
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
@@ -1424,21 +1493,21 @@ class EventStreamDecoder:
         The standard drops it, but without its terminal event a finished answer would
         count as cut.
         """
-        self._fragments.append(b"\n\n")
-        return self._take_lines()
+        return self._take_lines(b"\n\n")
 
-    def _take_lines(self) -> list[ServerSentEvent]:
-        text = b"".join(self._fragments)
-        lines, self._fragments = text.splitlines(), []
+    def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
+        text = b"".join((self._partial_line, chunk))
+        lines, self._partial_line = text.splitlines(), bytearray()
         if text.endswith(b"\r"):
             self._after_cr = True
         elif not text.endswith(b"\n"):
-            self._fragments.append(lines.pop())
+            self._partial_line.extend(lines.pop())
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
             if field == b"data":
                 self._lines.append(value.removeprefix(b" "))
+                self._size += len(value) + _LINE_BYTES
             elif field == b"event":
                 self._event = value.strip()
             elif not line:
@@ -1448,7 +1517,7 @@ class EventStreamDecoder:
                     events.append(
                         ServerSentEvent(name, value.decode("utf-8", "replace"))
                     )
-                self._event, self._lines = b"", []
+                self._event, self._lines, self._size = b"", [], 0
             # id, retry, comments and unknown fields are not used
         return events
 
@@ -1573,10 +1642,10 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         wire, end = _JSON_READER.raw_decode(text)  # faster than json.loads
     except (ValueError, RecursionError):  # the latter for thousands of brackets
         wire, end = None, -1
-    if end != len(text):
-        raise MalformedEvent("The server sent an event that is not JSON.")
-    if not isinstance(wire, dict):
+    if end != len(text) or not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
+    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and is_too_deep(wire):
+        raise MalformedEvent("The server sent an event of too many levels.")
     kind = wire.get("type") or event.event
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
@@ -2071,9 +2140,12 @@ def _new_session() -> aiohttp.ClientSession:
     )
     # Proxies of the environment are looked up by this package, because trust_env would
     # also send the contents of a .netrc file. Cookies that a gateway sets for one user
-    # must not be sent for another.
+    # must not be sent for another. A few compressed bytes can expand to gigabytes.
     return aiohttp.ClientSession(
-        connector=connector, cookie_jar=aiohttp.DummyCookieJar()
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"Accept-Encoding": "identity"},
+        auto_decompress=False,
     )
 
 
@@ -2138,6 +2210,9 @@ class Deadlines:
 
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
+MAX_ANSWER_BYTES = 256 * 1024 * 1024
+"""Of all that arrives of one response, as `json_weight` counts it: four times as much as
+128,000 tokens, each in an event of its own."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
@@ -2173,13 +2248,22 @@ class _HttpResponse:
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait() or await self.read_any()
 
-    async def read_all(self, most_bytes: float = float("inf")) -> bytearray:
+    async def read_all(self, most_bytes: int) -> bytearray:
         body = bytearray()
         while chunk := await self.read_any():
             body += chunk
             if len(body) > most_bytes:
-                raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
+                raise AnswerTooLarge
         return body
+
+    async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
+        body = await self.read_all(most_bytes)
+        if json_weight(body) > MAX_ANSWER_BYTES:
+            raise AnswerTooLarge
+        try:
+            return load_json(body)
+        except ValueError:
+            raise UnreadableAnswer(SENTENCES["unreadable"][""]) from None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -2202,11 +2286,7 @@ class _HttpResponse:
                     pass
 
     async def response_object(self) -> dict[str, Any]:
-        body = await self.read_all()
-        try:
-            wire = json.loads(body)
-        except (ValueError, RecursionError):
-            wire = None
+        wire = await self.read_json()
         if isinstance(wire, dict) and isinstance(wire.get("output"), list):
             return wire
         if isinstance(wire, dict) and wire.get("error"):
@@ -2216,17 +2296,12 @@ class _HttpResponse:
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
     async def refusal(self, model: str) -> ApiRefused:
-        body = b""
-        try:
-            async with asyncio.timeout(_DRAIN_SECONDS):
-                async for piece in self._response.content.iter_any():
-                    body += piece
-                    if len(body) > _MAX_ERROR_BODY:
-                        break
-            error = read_api_error(json.loads(body))
-        except (*_NETWORK_ERRORS, ValueError, RecursionError):
-            error = ApiError()  # no body, or not JSON: only the status is known
         status, headers = self._response.status, self._response.headers
+        error = ApiError()  # a redirection, no body, or not JSON
+        if status >= 400:
+            with suppress(TimeoutError, ResponsesError):
+                async with asyncio.timeout(_DRAIN_SECONDS):
+                    error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
         wish = headers.get("x-should-retry", "").lower()
         should_retry = {"true": True, "false": False}.get(wish)
         failure = Failure(status, error, _retry_after(headers), should_retry)
@@ -2294,9 +2369,9 @@ class Connections:
     ) -> AsyncIterator[_HttpResponse]:
         """Send `payload`, or a GET without one, and lend the answer.
 
-        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
-        closes the connection, which stops the work at the server. Redirections of a
-        GET are not followed, because the key would be sent along.
+        Raises ApiRefused, ConnectionFailed, TimedOut, UnreadableAnswer or
+        InvalidRequest. Leaving early closes the connection, which stops the work at the
+        server. A redirection is a refusal, because the key would be sent along.
         """
         body = None
         if payload is not None:
@@ -2304,8 +2379,10 @@ class Connections:
             body = json.dumps(payload, ensure_ascii=False).encode(errors="replace")
         async with self._sent(endpoint, path, body, deadlines) as response:
             answer = _HttpResponse(response, deadlines)
-            if response.status >= 400 or (body is None and response.status != 200):
+            if response.status >= 300 or (body is None and response.status != 200):
                 raise await answer.refusal(str((payload or {}).get("model", "")))
+            if response.headers.get("Content-Encoding", "identity") != "identity":
+                raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
             yield answer
 
     @asynccontextmanager
@@ -2317,7 +2394,7 @@ class Connections:
             answer = session.request(
                 "GET" if body is None else "POST",
                 url,
-                allow_redirects=body is not None,
+                allow_redirects=False,
                 data=body,
                 headers=endpoint.headers(),
                 ssl=self._trust.context(endpoint.network),
@@ -2399,7 +2476,7 @@ async def container_file(
     """Return the bytes of a file in a container; raises the same errors as `request`.
 
     `ids` are those of the container and of the file. More than `most_bytes` is an
-    UnreadableAnswer; the rest is not read.
+    AnswerTooLarge; the rest is not read.
     """
     container, file = (quote(part, safe="") for part in ids)
     path = f"/containers/{container}/files/{file}/content"
@@ -3741,6 +3818,7 @@ class ResponseState:
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
         self.event_count = 0
+        self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
         self._early: dict[int, list[TextDelta | TextDone]] = {}
@@ -3883,6 +3961,7 @@ class Limits(NamedTuple):
     `join_seconds` is the shortest time between two events that show more of an answer.
     `resuming` limits the requests in a row for the rest of a background response,
     `poll_seconds` is the wait while the server is still working on one.
+    `most_bytes` is what may arrive of one response, counted by `json_weight`.
     """
 
     join_seconds: float = 0.05
@@ -3890,6 +3969,7 @@ class Limits(NamedTuple):
     retries: RetryPolicy = RetryPolicy()
     resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
+    most_bytes: int = MAX_ANSWER_BYTES
 
 
 class Attempts:
@@ -3931,6 +4011,12 @@ class Attempts:
             await asyncio.sleep(wait)
         for event in self.response.close():
             yield event
+
+    def count_bytes(self, chunk: bytes) -> None:
+        """Count what arrived of this response; raises AnswerTooLarge."""
+        self.response.byte_count += json_weight(chunk)
+        if self.response.byte_count > self.limits.most_bytes:
+            raise AnswerTooLarge
 
     @property
     def ending(self) -> Ending:
@@ -4071,7 +4157,9 @@ class _Background:
         self._abandon()
 
     def _can_go_on(self, error: ResponsesError | None) -> bool:
-        goes_on = self._response_id and not _is_timeout(error, "total_timeout")
+        is_final = _is_timeout(error, "total_timeout")
+        is_final = is_final or isinstance(error, AnswerTooLarge)
+        goes_on = self._response_id and not is_final
         if error is not None and not goes_on:
             raise error
         return bool(goes_on)
@@ -4128,6 +4216,7 @@ async def _stream_response(
         decoder = EventStreamDecoder()
         while not (answer.is_read or state.ending):
             chunk = await answer.read_any()
+            attempts.count_bytes(chunk)
             batch = decoder.feed(chunk) if chunk else decoder.close()
             began = asyncio.get_running_loop().time()
             if batch:
@@ -4642,7 +4731,7 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     name = _name(call)
     try:
         arguments = _arguments(call)
-    except (ValueError, RecursionError):
+    except ValueError:
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
     found = _ready_call(name, arguments, tools)
@@ -4671,7 +4760,7 @@ def _arguments(call: Item) -> object:
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
-    return json.loads(text) if isinstance(text, str) and text.strip() else {}
+    return load_json(text) if isinstance(text, str) and text.strip() else {}
 
 
 async def _call_tool(
@@ -10663,7 +10752,7 @@ class ArtifactStore:
                 _MOST_FETCHED,
                 deadlines,
             )
-        except UnreadableAnswer:
+        except AnswerTooLarge:
             return _TOO_BIG.format(name)
         except ResponsesError as error:
             self._prepared.call.log.line("WARNING", f"no container file: {error}")
@@ -11004,17 +11093,9 @@ _LONGEST_LIST = 5_000_000
 
 async def fetch_models(endpoint: Endpoint, connections: Connections) -> list[str]:
     """Return the ids of the chat models of `GET /models`; raises ResponsesError."""
-    found = bytearray()
     asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
     async with asked as answer:
-        while chunk := await answer.read_any():
-            found += chunk
-            if len(found) > _LONGEST_LIST:
-                break
-    try:
-        return list_ids(json.loads(found))
-    except (ValueError, RecursionError):
-        raise UnreadableAnswer("The server's list of models cannot be read.") from None
+        return list_ids(await answer.read_json(_LONGEST_LIST))
 
 
 class Listing:
