@@ -70,13 +70,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cached_property, partial
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
 from itertools import accumulate, groupby, pairwise
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
+from reprlib import repr as short_repr
 from threading import Lock
 from traceback import extract_tb
 from types import MappingProxyType
@@ -207,6 +208,55 @@ def count_entries(value: object, depth: int) -> int:
     rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
     inner = sum(count_entries(row, depth - 1) for row in rows) if depth else 0
     return len(rows) + inner
+
+
+_VALUE_SIZE = 10
+"""What each value adds to a size; a walk takes about as long for ten characters."""
+_DEEPEST_VALUE = 64
+
+
+class JsonTooLarge(ValueError):
+    """What others sent is more than is read."""
+
+
+class JsonBudget:
+    """The work that may still be done on what others sent."""
+
+    def __init__(self, left: int) -> None:
+        """Begin with the size that may be read."""
+        self.left = left
+
+    def spend(self, size: int) -> None:
+        """Take a size away; raises JsonTooLarge if there is not so much."""
+        if size > self.left:
+            raise JsonTooLarge
+        self.left -= size
+
+
+def json_size(value: object, most: int) -> int:
+    """Return the size of a JSON value: its characters, and ten for each value.
+
+    Raises JsonTooLarge for a size over `most`, having read no more than that, and for too
+    many levels.
+    """
+    size, level = _VALUE_SIZE, [value]
+    for _ in range(_DEEPEST_VALUE):
+        inner: list[object] = []
+        for one in level:
+            if isinstance(one, str):
+                size += len(one)
+            elif isinstance(one, dict | list):
+                size += _VALUE_SIZE * len(one)
+            if size > most:
+                raise JsonTooLarge
+            if isinstance(one, dict):
+                inner += [*one, *one.values()]
+            elif isinstance(one, list):
+                inner += one
+        if not inner:
+            return size
+        level = inner
+    raise JsonTooLarge
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:
@@ -2830,11 +2880,36 @@ def _definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
-    """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
-    if node.get("$ref") == "#":
-        return root
-    return _definitions(root).get(_reference_name(node))
+class SchemaReferences:
+    """What the references of a schema name; `#` is the schema itself."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        """Read the named parts once."""
+        self.root = root
+        self.named = _definitions(root)
+
+    def target(self, node: Any) -> Any:
+        """Return the part that a `$ref` names, or None."""
+        if node.get("$ref") == "#":
+            return self.root
+        return self.named.get(_reference_name(node))
+
+
+def joined_schemas(
+    node: Any, parts_of: Callable[[Mapping[str, Any]], list[Any]]
+) -> list[Mapping[str, Any]]:
+    """Return a schema and all that `parts_of` joins to it, in their order.
+
+    Each comes once, because references may lead to the same part many times.
+    """
+    found: dict[int, Mapping[str, Any]] = {}
+    ahead = [node]
+    while ahead:
+        part = ahead.pop()
+        if isinstance(part, Mapping) and id(part) not in found:
+            found[id(part)] = part
+            ahead += reversed(parts_of(part))
+    return list(found.values())
 
 
 def _reference_name(node: Any) -> str:
@@ -2904,41 +2979,61 @@ _ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
 
 _DEEPEST_STRICT = 10
 
+LARGEST_SCHEMA = 300_000
+"""The size of the largest schema that is read; one in strict mode has to be smaller."""
+_MOST_STRICT_WORK = 300_000
+
 
 class _NotStrict(Exception):
     """The schema has no strict form."""
 
 
-def strict_schema(schema: Mapping[str, Any]) -> _Schema | None:
+def strict_budget() -> JsonBudget:
+    """Return how much the schemas of one request may hold to be made strict.
+
+    What `allOf` brings in counts each time.
+    """
+    return JsonBudget(_MOST_STRICT_WORK)
+
+
+def strict_schema(
+    schema: Mapping[str, Any], budget: JsonBudget | None = None
+) -> _Schema | None:
     """Return a function's parameters for strict mode; None if that is impossible.
 
     The result allows only what `schema` allows, except nulls of optional properties and
     what violates keywords that strict mode does not have (`minLength`).
     """
     try:
-        return _StrictRewrite(schema).result()
+        return _StrictRewrite(schema, budget or strict_budget()).result()
     except (_NotStrict, RecursionError, TypeError, AttributeError, ValueError):
         return None  # what a server sends need not be a schema
 
 
 class _StrictRewrite:
-    def __init__(self, root: Mapping[str, Any]) -> None:
-        self._root = root
+    def __init__(self, root: Mapping[str, Any], budget: JsonBudget) -> None:
+        self._budget = budget
+        self._pay_for(root)
+        self._references = SchemaReferences(root)
+
+    def _pay_for(self, part: object) -> None:
+        self._budget.spend(json_size(part, LARGEST_SCHEMA))
 
     def result(self) -> _Schema:
-        root = {k: v for k, v in self._root.items() if k not in _DEFINITIONS}
+        whole = self._references.root
+        root = {k: v for k, v in whole.items() if k not in _DEFINITIONS}
         if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
             raise _NotStrict
         empty = {"type": "object", "properties": {}, "additionalProperties": False}
         strict = self._strict(empty | root, 1)
         if strict["type"] != "object":
             raise _NotStrict
-        named = _definitions(self._root)
+        named = self._references.named
         parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
-        whole = {**strict, "$defs": parts} if parts else strict
-        if len(parts) < len(named) or not _is_within_limits(whole):
+        strict |= {"$defs": parts} if parts else {}
+        if len(parts) < len(named) or not _is_within_limits(strict):
             raise _NotStrict
-        return whole
+        return strict
 
     def _strict(self, node: Any, depth: int) -> _Schema:
         if (
@@ -2959,10 +3054,10 @@ class _StrictRewrite:
         return self._plain(node, depth)
 
     def _reference(self, node: Mapping[str, Any]) -> _Schema:
-        found = resolve_reference(node, self._root)
+        found = self._references.target(node)
         if found is None:
             raise _NotStrict
-        if found is self._root:
+        if found is self._references.root:
             return {"$ref": "#"}
         return {"$ref": f"#/$defs/{_plain_name(_reference_name(node))}"}
 
@@ -2976,12 +3071,17 @@ class _StrictRewrite:
         return {**_description(node), "anyOf": strict}
 
     def _merged(self, node: Mapping[str, Any]) -> _Schema:
-        merged: _Schema = {key: node[key] for key in node if key != "allOf"}
+        own: _Schema = {
+            "properties": dict(node.get("properties") or {}),
+            "required": dict.fromkeys(node.get("required") or ()),
+        }
+        merged = {key: own.get(key, node[key]) for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
-            found = resolve_reference(part, self._root) if _is_reference(part) else part
+            found = self._references.target(part) if _is_reference(part) else part
             if not isinstance(found, Mapping) or "allOf" in found:
                 raise _NotStrict
-            merged = _combine(merged, found)
+            self._pay_for(found)
+            _combine(merged, found)
         return merged
 
     def _plain(self, node: Mapping[str, Any], depth: int) -> _Schema:
@@ -3008,7 +3108,8 @@ class _StrictRewrite:
         is_open = node.get("additionalProperties", not properties) is not False
         if is_open or not isinstance(properties, Mapping):
             raise _NotStrict
-        if not set(required) <= set(properties):
+        required = set(required)
+        if not required <= properties.keys():
             raise _NotStrict
         strict = {}
         for name, part in properties.items():
@@ -3053,29 +3154,29 @@ def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
     return kinds
 
 
+_NOTES = ("description", "title")
+
+
 def _is_reference(part: object) -> bool:
     return isinstance(part, Mapping) and part.keys() == {"$ref"}
 
 
-def _combine(one: _Schema, other: Mapping[str, Any]) -> _Schema:
-    both = dict(one)
-    for key, value in other.items():
+def _combine(merged: _Schema, part: Mapping[str, Any]) -> None:
+    for key, value in part.items():
         if key == "properties" and isinstance(value, Mapping):
-            mine = both.get(key) or {}
+            mine = merged.setdefault(key, {})
             if any(name in mine and mine[name] != value[name] for name in value):
                 raise _NotStrict
-            both[key] = {**mine, **value}
+            mine.update(value)
         elif key == "required":
-            both[key] = list(dict.fromkeys([*both.get(key, ()), *value]))
-        elif key in both and both[key] != value and key not in ("description", "title"):
+            merged.setdefault(key, {}).update(dict.fromkeys(value))
+        elif key in merged and merged[key] != value and key not in _NOTES:
             raise _NotStrict
         else:
-            both.setdefault(key, value)
-    return both
+            merged.setdefault(key, value)
 
 
 _NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
-_DEEPEST_OPEN = 30
 
 
 def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -3084,33 +3185,34 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     A choice at the root becomes one object with all properties of its options.
     """
     root = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
-    root |= {"type": "object", "properties": _properties(schema, schema, 0)}
+    root |= {"type": "object", "properties": _all_properties(schema)}
     if "required" in schema:
         names = as_list(schema["required"])
         root["required"] = [name for name in names if isinstance(name, str)]
-    return dict(_with_items(root, 0))
+    return dict(_with_items(root))
 
 
-def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
-        return {}
-    parts = [resolve_reference(node, root)] if "$ref" in node else []
+def _all_properties(schema: Mapping[str, Any]) -> dict[str, Any]:
+    parts = joined_schemas(schema, partial(_all_parts, SchemaReferences(schema)))
+    found: dict[str, Any] = {}
+    for part in reversed(parts):
+        found.update(as_mapping(part.get("properties")))
+    return found
+
+
+def _all_parts(references: SchemaReferences, node: Mapping[str, Any]) -> list[Any]:
+    parts = [references.target(node)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
         parts += as_list(node.get(key))
-    found: dict[str, Any] = {}
-    for part in parts:
-        found = _properties(part, root, depth + 1) | found
-    return {**found, **as_mapping(node.get("properties"))}
+    return parts
 
 
-def _with_items(node: Any, depth: int) -> Any:
-    if depth > _DEEPEST_OPEN:
-        return node
+def _with_items(node: Any) -> Any:
     if isinstance(node, list):
-        return [_with_items(one, depth + 1) for one in node]
+        return [_with_items(one) for one in node]
     if not isinstance(node, Mapping):
         return node
-    whole = {key: _with_items(value, depth + 1) for key, value in node.items()}
+    whole = {key: _with_items(value) for key, value in node.items()}
     kind = node.get("type")
     if kind == "array" or "array" in as_list(kind):
         whole.setdefault("items", {})
@@ -3121,11 +3223,13 @@ def _with_items(node: Any, depth: int) -> Any:
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
+_MOST_SHOWN_OF_NAME = 64
 _STEM = 51  # of 64; the rest is `_` and the digest
 _DIGEST = 12
 
 
-class ToolNames(NamedTuple):
+@dataclass(frozen=True)
+class ToolNames:
     """Translates the names of tools for the API and back; `known` are their own names.
 
     A translation depends only on the name, to be the same in later requests, unless
@@ -3136,18 +3240,21 @@ class ToolNames(NamedTuple):
 
     def sent_name(self, name: str) -> str:
         """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
-        if _ALLOWED.fullmatch(name):
-            return name
-        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
-        while True:
-            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
-            sent = f"{stem}_{seed[:_DIGEST]}"
-            if sent not in self.known:
-                return sent
+        return self._sent.get(name) or _allowed_name(name, self._sent)
 
     def own_name(self, sent: str) -> str:
         """Return the tool's own name for the name that the model used."""
-        return next((name for name in self.known if self.sent_name(name) == sent), sent)
+        return self._own.get(sent, sent)
+
+    @cached_property
+    def _sent(self) -> Mapping[str, str]:
+        known = dict.fromkeys(self.known)
+        return {name: _allowed_name(name, known) for name in known}
+
+    @cached_property
+    def _own(self) -> Mapping[str, str]:
+        # Of two with one name, the first counts.
+        return {self._sent[name]: name for name in reversed(self.known)}
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
@@ -3161,6 +3268,17 @@ class ToolNames(NamedTuple):
         ]
 
 
+def _allowed_name(name: str, taken: Collection[str]) -> str:
+    if _ALLOWED.fullmatch(name):
+        return name
+    stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
+    while True:
+        seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+        sent = f"{stem}_{seed[:_DIGEST]}"
+        if sent not in taken:
+            return sent
+
+
 _MODES = ("auto", "none", "required")
 CALLED_BY_NAME = ("function", "custom")
 """Types of tools that the caller runs, and not the API."""
@@ -3168,16 +3286,48 @@ CALLED_BY_NAME = ("function", "custom")
 _OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
 
 
+_MOST_OF_TOOLS = 500_000
+"""The size of all tools of a request; about 700 usual ones."""
+_NAMED_IN_LOG = 10
+
+
 def responses_tools(
-    specs: Sequence[Mapping[str, Any]], *, strict: bool = False
+    specs: Sequence[Mapping[str, Any]],
+    *,
+    strict: bool = False,
+    log: Callable[[str], object] = str,
 ) -> list[Item]:
     """Return the tools of a chat body, or of the host, in the API's form.
 
     Chat Completions nests a function under `function`, the host has no `type`; the API
     needs it flat, with `parameters` and `strict`. With `strict` every function becomes
-    strict whose schema allows it.
+    strict whose schema allows it. Tools that are too large, alone or with those before
+    them, are left out, and `log` gets a line.
     """
-    return [_responses_tool(spec, strict) for spec in specs]
+    left, strict_left = JsonBudget(_MOST_OF_TOOLS), strict_budget()
+    tools: list[Item] = []
+    left_out: list[object] = []
+    for spec in specs:
+        try:
+            left.spend(json_size(spec, min(left.left, LARGEST_SCHEMA)))
+        except JsonTooLarge:
+            left_out.append(spec)
+        else:
+            tools.append(_responses_tool(spec, strict, strict_left))
+    if left_out:
+        names = ", ".join(map(_spec_name, left_out[:_NAMED_IN_LOG]))
+        log(
+            f"Tools are left out, because their schemas are too large or too deep: "
+            f"{names} ({len(left_out)} in all). Make the schemas smaller, or offer "
+            "fewer tools."
+        )
+    return tools
+
+
+def _spec_name(spec: object) -> str:
+    outer = as_mapping(spec)
+    inner = as_mapping(outer.get("function") or outer.get("custom"))
+    return repr(as_text(inner.get("name") or outer.get("name"))[:_MOST_SHOWN_OF_NAME])
 
 
 def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
@@ -3209,8 +3359,8 @@ def responses_tool_choice(
         wanted = _tool_choice(choice, names)
     else:
         raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
-    for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
-        _check_offered(tool, tools)
+    is_list = wanted["type"] == "allowed_tools"
+    _check_offered(wanted["tools"] if is_list else [wanted], tools)
     return wanted
 
 
@@ -3221,9 +3371,13 @@ def next_tool_choice(choice: object) -> object:
     return "none" if choice == "none" else None
 
 
-def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
-    if not isinstance(spec, Mapping):
-        raise InvalidRequest("A tool is not described by a JSON object.")
+def _responses_tool(
+    spec: Mapping[str, Any], strict: bool, strict_left: JsonBudget
+) -> Item:
+    if not isinstance(spec, Mapping) or not as_text(spec.get("type", "function")):
+        raise InvalidRequest(
+            "A tool is not described by a JSON object, or its type is not a text."
+        )
     kind = spec.get("type", "function")
     if kind not in CALLED_BY_NAME:
         return dict(spec)
@@ -3235,17 +3389,19 @@ def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
         )
     if kind == "function":
         is_complete = {"type", "parameters", "strict"} <= spec.keys() and flat is spec
-        return dict(spec) if is_complete else _function(flat, strict)
+        return dict(spec) if is_complete else _function(flat, strict, strict_left)
     if flat is spec:
         return dict(spec)
     return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
 
 
-def _function(function: Mapping[str, Any], strict: bool) -> Item:
+def _function(
+    function: Mapping[str, Any], strict: bool, strict_left: JsonBudget
+) -> Item:
     own = function.get("strict")
     wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
-    made = strict_schema(parameters) if wanted else None
+    made = strict_schema(parameters, strict_left) if wanted else None
     tool: Item = {"type": "function", "name": function["name"]}
     if function.get("description"):
         tool["description"] = function["description"]
@@ -3296,12 +3452,20 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
     return wanted
 
 
-def _check_offered(wanted: Item, tools: Sequence[Item]) -> None:
-    keys = ("type", "server_label", *(() if is_hosted_tool(wanted) else ("name",)))
-    same = {key: wanted[key] for key in keys if key in wanted}
-    if not any(same.items() <= tool.items() for tool in tools):
-        name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
-        raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
+def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
+    offered = {key for tool in tools for key in _choice_keys(tool)}
+    for wanted in chosen:
+        if _choice_keys(wanted)[0] not in offered:
+            name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
+            raise InvalidRequest(
+                f"The tool choice asks for {name}, which is no tool here."
+            )
+
+
+def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
+    name = "" if is_hosted_tool(tool) else as_text(tool.get("name"))
+    kind, label = as_text(tool.get("type")), as_text(tool.get("server_label"))
+    return (kind, label, name), (kind, "", name)
 
 
 # ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent again.
@@ -4185,6 +4349,10 @@ def _may_run(error: ResponsesError | None) -> bool:
 # ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
 
 _DEEPEST_ARGUMENT = 40
+_MOST_WORK = 200_000
+"""Of one check; arguments that need more are given to the tool as they are."""
+_STEP = 20
+_READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
 
 
 def _is_number(value: Any) -> bool:
@@ -4203,10 +4371,28 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
+class _SchemaWork:
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        json_size(schema, LARGEST_SCHEMA)
+        self.references = SchemaReferences(schema)
+        self._budget = JsonBudget(_MOST_WORK)
+
+    def pay_for(self, value: Any, node: Mapping[str, Any], path: str = "") -> None:
+        parts = (node.get(key) for key in _READ_KEYWORDS)
+        size = _STEP + len(path)
+        size += sum(len(part) for part in parts if isinstance(part, list | dict))
+        if isinstance(value, list | dict):
+            is_compared = "enum" in node or "const" in node
+            size += len(value)
+            size *= json_size(value, self._budget.left) if is_compared else 1
+        self._budget.spend(size)
+
+
 @dataclass(frozen=True, slots=True)
 class _SchemaValidator:
 
-    root: Mapping[str, Any]
+    work: _SchemaWork
     lenient: bool = False
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
@@ -4221,10 +4407,11 @@ class _SchemaValidator:
         return self._found[place]
 
     def _error(self, value: Any, node: Mapping[str, Any], path: str, depth: int) -> str:
+        self.work.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            target = resolve_reference(node, self.root)
+            target = self.work.references.target(node)
             return self.error(value, target, path, depth + 1)
         found = _own_error(value, node, path)
         inner = (
@@ -4243,14 +4430,15 @@ class _SchemaValidator:
     ) -> Iterator[tuple[Any, Any, str]]:
         if isinstance(value, Mapping):
             properties = node.get("properties") or {}
-            required = node.get("required") or ()
-            for name in properties:
-                is_optional = self.lenient and name not in required
-                if name in value and not (value[name] is None and is_optional):
+            required = set(node.get("required") or ()) if self.lenient else set()
+            for name in filter(value.__contains__, properties):
+                is_optional = value[name] is None and self.lenient
+                if not (is_optional and name not in required):
                     yield value[name], properties[name], _joined(path, name)
-        if isinstance(value, list):
+        items = node.get("items")
+        if isinstance(value, list) and isinstance(items, Mapping):
             for place, one in enumerate(value):
-                yield one, node.get("items"), f"{path}[{place}]"
+                yield one, items, f"{path}[{place}]"
         for part in node.get("allOf") or ():
             yield value, part, path
 
@@ -4262,10 +4450,14 @@ def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
         return f"{place} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
-        return f"{place} must be one of {_listed(list(map(repr, allowed)))}"
+        return (
+            f"{place} must be one of {_listed([_quote(one) for one in allowed[:21]])}"
+        )
     required = (isinstance(value, Mapping) and node.get("required")) or ()
-    missing = [name for name in required if name not in value]
-    return f"{_joined(path, str(missing[0]))} is missing" if missing else ""
+    for name in required:
+        if name not in value:
+            return f"{_joined(path, str(name))} is missing"
+    return ""
 
 
 def _known_types(kinds: Any) -> list[str]:
@@ -4282,6 +4474,10 @@ def _listed(words: Sequence[str]) -> str:
     return " or ".join(shown) + (" ..." if len(words) > 20 else "")
 
 
+def _quote(value: Any) -> str:
+    return repr(value[:60]) if isinstance(value, str) else short_repr(value)
+
+
 def _same(one: Any, other: Any) -> bool:
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
@@ -4294,9 +4490,10 @@ def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
     """Return the error in the arguments as a sentence for the model; None if valid."""
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
-    given = drop_optional_nulls(arguments, schema)
     try:
-        found = _SchemaValidator(schema).error(given, schema)
+        work = _SchemaWork(schema)
+        given = _drop_nulls(arguments, schema, work, 0)
+        found = _SchemaValidator(work).error(given, schema)
     except _ODD_SCHEMA:
         return None
     return f"The argument {found}." if found else None
@@ -4311,28 +4508,31 @@ def drop_optional_nulls(
     choice, the option that the model chose decides.
     """
     try:
-        return dict(_drop_nulls(arguments, schema, schema, 0))
+        return dict(_drop_nulls(arguments, schema, _SchemaWork(schema), 0))
     except _ODD_SCHEMA:
         return dict(arguments)
 
 
-def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
+def _drop_nulls(value: Any, node: Any, work: _SchemaWork, depth: int) -> Any:
     if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
-    forms = _applicable_schemas(value, node, root)
+    forms = joined_schemas(node, partial(_applicable_parts, value, work))
+    if not forms:
+        return value
     if isinstance(value, list):
         items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(one, items, root, depth + 1) for one in value]
+        return [_drop_nulls(one, items, work, depth + 1) for one in value]
     known: dict[str, list[Any]] = {}
     required: set[str] = set()
     for form in forms:
-        for name, part in (form.get("properties") or {}).items():
-            known.setdefault(name, []).append(part)
+        properties = form.get("properties") or {}
+        for name in filter(value.__contains__, properties):
+            known.setdefault(name, []).append(properties[name])
         required |= set(form.get("required") or ())
     whole = {name: {"allOf": parts} for name, parts in known.items()}
-    may_be_null = _SchemaValidator(root)
+    may_be_null = _SchemaValidator(work)
     return {
-        name: _drop_nulls(one, whole.get(name), root, depth + 1)
+        name: _drop_nulls(one, whole.get(name), work, depth + 1)
         for name, one in value.items()
         if one is not None
         or name not in whole
@@ -4341,32 +4541,20 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
     }
 
 
-def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    found: dict[int, Any] = {}
-    ahead = [node]
-    while ahead:
-        part = ahead.pop()
-        if isinstance(part, Mapping) and id(part) not in found:
-            found[id(part)] = part
-            ahead += reversed(_parts_of(value, part, root))
-    return list(found.values())
-
-
-def _parts_of(
-    value: Any, node: Mapping[str, Any], root: Mapping[str, Any]
+def _applicable_parts(
+    value: Any, work: _SchemaWork, node: Mapping[str, Any]
 ) -> list[Any]:
-    parts = [resolve_reference(node, root)] if "$ref" in node else []
+    work.pay_for(value, node)
+    parts = [work.references.target(node)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
         if isinstance(node.get(key), list):
-            parts += _chosen_option(value, node[key], root)
+            parts += _chosen_option(value, node[key], work)
     return parts
 
 
-def _chosen_option(
-    value: Any, options: list[Any], root: Mapping[str, Any]
-) -> list[Any]:
-    check = _SchemaValidator(root, lenient=True)
+def _chosen_option(value: Any, options: list[Any], work: _SchemaWork) -> list[Any]:
+    check = _SchemaValidator(work, lenient=True)
     for option in options:
         if not check.error(value, option):
             return [option]
@@ -4522,7 +4710,10 @@ async def run_calls(
     The order is kept because a host that stores results as they arrive would send them
     in another order in the next request. Closing the generator cancels running calls.
     """
-    checked = [_check_call(call, toolset.tools) for call in calls]
+    checked = []
+    for call in calls:
+        checked.append(_check_call(call, toolset.tools))
+        await asyncio.sleep(0)  # a check may take some milliseconds
     batch = _Batch(toolset)
     tasks = [
         asyncio.create_task(batch.answer(str(call["call_id"]), one))
@@ -10043,30 +10234,42 @@ class OfferedTools(NamedTuple):
     choice: Any = None
 
 
-def offer_tools(
+def called_tools(
     body: Mapping[str, Any],
     model: ResolvedModel,
     valves: Valves,
-    hosted: Sequence[Item] = (),
-    withheld: Collection[str] = (),
-) -> OfferedTools:
-    """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
+    log: Callable[[str], object] = str,
+) -> list[Item]:
+    """Return the host's tools of a chat, then those that filters added.
 
-    A tool that the host or a filter describes replaces ours of the same kind; the
-    `withheld` ones are left out. Raises InvalidRequest for a tool without a name, and
-    for a choice that names no tool.
+    `log` is told of those that are too large. Raises InvalidRequest for a tool without
+    a name.
     """
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
-    own = responses_tools(specs, strict=valves.ENABLE_STRICT_TOOL_CALLING)
-    tools = merge_tools(hosted, own if model.facts.functions else [])
+    strict = valves.ENABLE_STRICT_TOOL_CALLING
+    tools = responses_tools(specs, strict=strict, log=log)
+    return tools if model.facts.functions else []
+
+
+def offer_tools(
+    choice: object,
+    hosted: Sequence[Item] = (),
+    called: Sequence[Item] = (),
+    withheld: Collection[str] = (),
+) -> OfferedTools:
+    """Return the tools of a chat: OpenAI's, then the others, and the choice.
+
+    One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
+    out. Raises InvalidRequest for a choice that names no tool.
+    """
+    tools = merge_tools(hosted, called)
     tools = [tool for tool in tools if tool.get("name") not in withheld]
     if not tools:
         return OfferedTools()
-    called = [tool for tool in tools if tool.get("type") in ("function", "custom")]
-    names = ToolNames(tuple(str(tool["name"]) for tool in called))
+    named = [tool for tool in tools if tool.get("type") in ("function", "custom")]
+    names = ToolNames(tuple(str(tool["name"]) for tool in named))
     items = names.rename_tools(tools)
-    choice = responses_tool_choice(body.get("tool_choice"), items, names)
-    return OfferedTools(items, names, choice)
+    return OfferedTools(items, names, responses_tool_choice(choice, items, names))
 
 
 # ==== owui_manifold.rounds: What one round of tools leaves for the next, inside one request of the host.
@@ -10517,11 +10720,12 @@ def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
 
 def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     hosted, replaced = hosted_tools(call.config, model)
-    offered = offer_tools(call.body, model, call.valves, hosted, replaced)
+    log, choice = partial(call.log.line, "WARNING"), call.body.get("tool_choice")
+    called = called_tools(call.body, model, call.valves, log)
+    offered = offer_tools(choice, hosted, called, replaced)
     if _runs_calls(call, offered):
         return offered
-    withheld = replaced | withheld_tools(call)
-    return offer_tools(call.body, model, call.valves, hosted, withheld)
+    return offer_tools(choice, hosted, called, replaced | withheld_tools(call))
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:

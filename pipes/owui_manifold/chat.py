@@ -51,7 +51,12 @@ from owui_manifold.context import Caller, PipeCall
 from owui_manifold.files import add_documents, load_stored_images
 from owui_manifold.host import require_floor, user_model
 from owui_manifold.host_tools import HostTools, build_approver, withheld_tools
-from owui_manifold.hosted_tools import OfferedTools, hosted_tools, offer_tools
+from owui_manifold.hosted_tools import (
+    OfferedTools,
+    called_tools,
+    hosted_tools,
+    offer_tools,
+)
 from owui_manifold.rounds import DelegatedRound, continue_input, load_round
 from owui_manifold.store import ChatStore, chat_keys, open_store, run_work
 from owui_manifold.valves import Valves
@@ -255,11 +260,12 @@ def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
 
 def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     hosted, replaced = hosted_tools(call.config, model)
-    offered = offer_tools(call.body, model, call.valves, hosted, replaced)
+    log, choice = partial(call.log.line, "WARNING"), call.body.get("tool_choice")
+    called = called_tools(call.body, model, call.valves, log)
+    offered = offer_tools(choice, hosted, called, replaced)
     if _runs_calls(call, offered):
         return offered
-    withheld = replaced | withheld_tools(call)
-    return offer_tools(call.body, model, call.valves, hosted, withheld)
+    return offer_tools(choice, hosted, called, replaced | withheld_tools(call))
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
