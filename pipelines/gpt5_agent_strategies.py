@@ -1579,11 +1579,13 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `cause` is that of a fallback, or empty.
+    `cause` is that of a fallback, or empty. `is_lasting` says that the same request
+    would be refused again.
     """
 
     sentence: str
     cause: str = ""
+    is_lasting: bool = False
 
 
 class Trace(NamedTuple):
@@ -2307,9 +2309,8 @@ _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 class _Fallback(NamedTuple):
 
-    cause: str
     request: ResponsesRequest
-    sentence: str
+    status: Status
 
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
@@ -2317,8 +2318,18 @@ def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | Non
     for cause, (change, sentence) in _FALLBACKS.items():
         changed = change(request, error)
         if changed is not None:
-            return _Fallback(cause, request.model_copy(update=changed), sentence)
+            status = Status(sentence, cause, _is_lasting(cause, error))
+            return _Fallback(request.model_copy(update=changed), status)
     return None
+
+
+_LASTING_PARAMS = {"summary": "reasoning.summary", "stream": "stream"}
+
+
+def _is_lasting(cause: str, error: ApiError) -> bool:
+    named = _LASTING_PARAMS.get(cause)
+    unverified = error.message.startswith("Your organization must be verified to ")
+    return named is not None and (unverified or error.param == named)
 
 
 _Fields = dict[str, Any]
@@ -2350,7 +2361,9 @@ def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | No
 
 
 def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    refused = error.param == "stream" or _says(error, "must be verified to stream")
+    # Where a parameter is named, the message may quote what the user wrote.
+    subject = _subject(error)
+    refused = subject == "stream" or "must be verified to stream" in subject
     return {"stream": False} if request.stream and refused else None
 
 
@@ -3029,10 +3042,10 @@ class Attempts:
         if failure is None or (self.request.background and _may_run(self.error)):
             return None, 0.0
         fallback = find_fallback(self.request, failure.error)
-        if fallback and fallback.cause not in self._causes:
-            self._causes.add(fallback.cause)
+        if fallback and fallback.status.cause not in self._causes:
+            self._causes.add(fallback.status.cause)
             self.request = fallback.request
-            return Status(fallback.sentence, fallback.cause), 0.0
+            return fallback.status, 0.0
         wait = retry_wait(self._policy, self._retries, failure, random_fraction())
         if wait is None:
             return None, 0.0

@@ -115,6 +115,34 @@ def utc_today() -> date:
     return datetime.now(UTC).date()
 
 
+_DAY_SECONDS = 86_400
+_MOST_TEXTS = 1000
+
+
+class RecentTexts:
+    """The texts of the last day, a thousand at most."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        self._now = now
+        self._added: dict[int, float] = {}
+        """When each was added, by its hash: a text may be long, or secret."""
+
+    def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added in the last day."""
+        added = self._added.get(hash(text))
+        return added is not None and self._now() - added < _DAY_SECONDS
+
+    def add(self, text: str) -> bool:
+        """Add `text`; say whether it was missing."""
+        if text in self:
+            return False
+        if len(self._added) >= _MOST_TEXTS:
+            self._added.clear()
+        self._added[hash(text)] = self._now()
+        return True
+
+
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
@@ -1648,11 +1676,13 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `cause` is that of a fallback, or empty.
+    `cause` is that of a fallback, or empty. `is_lasting` says that the same request
+    would be refused again.
     """
 
     sentence: str
     cause: str = ""
+    is_lasting: bool = False
 
 
 class Trace(NamedTuple):
@@ -3452,9 +3482,8 @@ _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 class _Fallback(NamedTuple):
 
-    cause: str
     request: ResponsesRequest
-    sentence: str
+    status: Status
 
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
@@ -3462,8 +3491,18 @@ def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | Non
     for cause, (change, sentence) in _FALLBACKS.items():
         changed = change(request, error)
         if changed is not None:
-            return _Fallback(cause, request.model_copy(update=changed), sentence)
+            status = Status(sentence, cause, _is_lasting(cause, error))
+            return _Fallback(request.model_copy(update=changed), status)
     return None
+
+
+_LASTING_PARAMS = {"summary": "reasoning.summary", "stream": "stream"}
+
+
+def _is_lasting(cause: str, error: ApiError) -> bool:
+    named = _LASTING_PARAMS.get(cause)
+    unverified = error.message.startswith("Your organization must be verified to ")
+    return named is not None and (unverified or error.param == named)
 
 
 _Fields = dict[str, Any]
@@ -3495,7 +3534,9 @@ def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | No
 
 
 def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    refused = error.param == "stream" or _says(error, "must be verified to stream")
+    # Where a parameter is named, the message may quote what the user wrote.
+    subject = _subject(error)
+    refused = subject == "stream" or "must be verified to stream" in subject
     return {"stream": False} if request.stream and refused else None
 
 
@@ -3793,10 +3834,10 @@ class Attempts:
         if failure is None or (self.request.background and _may_run(self.error)):
             return None, 0.0
         fallback = find_fallback(self.request, failure.error)
-        if fallback and fallback.cause not in self._causes:
-            self._causes.add(fallback.cause)
+        if fallback and fallback.status.cause not in self._causes:
+            self._causes.add(fallback.status.cause)
             self.request = fallback.request
-            return Status(fallback.sentence, fallback.cause), 0.0
+            return fallback.status, 0.0
         wait = retry_wait(self._policy, self._retries, failure, random_fraction())
         if wait is None:
             return None, 0.0
@@ -8464,6 +8505,11 @@ class Valves(BaseModel):
         "Whether users can, or must, set a key of their own, also for their tasks. "
         "Administrators may always use the key of this pipe.",
     )
+    USER_KEYS_MAY_USE: str = _valve(
+        "",
+        "What of this pipe's goes out with a user's own key, separated by commas: "
+        "`headers` (EXTRA_HEADERS), `mcp_servers` (with tokens), `vector_stores`.",
+    )
 
     # Cost
     SHOW_COST: bool = _valve(
@@ -8655,16 +8701,20 @@ def read_config(
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    secrets = _secrets(valves, own.API_KEY.strip(), *remote.secrets)
+    problems = (*_word_errors(valves), filter_error)
+    if own_key:
+        valves = _without_shared(valves)
     switches = as_mapping(host.get("features"))
     replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     searches = valves.ENABLE_WEB_SEARCH or replaces_search
     return Config(
         valves=valves,
-        secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(filter(None, (_permission_error(valves), filter_error))),
+        secrets=secrets,
+        problems=tuple(filter(None, problems)),
         own_key=own_key,
         overrides=_overrides(valves),
-        remote=remote,
+        remote=remote if valves.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         effort=_inherit(own.REASONING_EFFORT, "") or None,
         summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
         verbosity=_inherit(own.VERBOSITY, "") or None,
@@ -8746,14 +8796,33 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
     return user.model_copy(update=reset)
 
 
-def _permission_error(valves: Valves) -> str:
-    unknown = sorted(_permitted_words(valves) - {*_CHOICES, "all", "nothing"})
-    if not unknown:
-        return ""
-    return (
-        f"USER_MAY_CHANGE holds {unknown[0][:40]}, which is no setting of users. Choose "
-        f"from {', '.join(_CHOICES)}, all, nothing."
-    )
+_SHARED_VALVES: Mapping[str, str] = {
+    "headers": "EXTRA_HEADERS",
+    "mcp_servers": "REMOTE_MCP_SERVERS_JSON",
+    "vector_stores": "FILE_SEARCH_VECTOR_STORES",
+}
+"""The words of USER_KEYS_MAY_USE, with the valve that each allows."""
+
+
+def _without_shared(valves: Valves) -> Valves:
+    words = comma_list(valves.USER_KEYS_MAY_USE.lower())
+    kept = [valve for word, valve in _SHARED_VALVES.items() if word in words]
+    shared = {"ORGANIZATION", "PROJECT", *_SHARED_VALVES.values()}.difference(kept)
+    return valves.model_copy(update=dict.fromkeys(shared, ""))
+
+
+def _word_errors(valves: Valves) -> Iterator[str]:
+    lists = {
+        "USER_MAY_CHANGE": ("setting of users", [*_CHOICES, "all", "nothing"]),
+        "USER_KEYS_MAY_USE": ("part of this pipe", _SHARED_VALVES),
+    }
+    for valve, (what, known) in lists.items():
+        words = comma_list(getattr(valves, valve).lower())
+        if unknown := sorted(set(words).difference(known)):
+            yield (
+                f"{valve} holds {unknown[0][:40]}, which is no {what}. Choose from "
+                f"{', '.join(known)}."
+            )
 
 
 def _permitted_words(valves: Valves) -> set[str]:
@@ -8784,8 +8853,8 @@ def build_endpoint(
 ) -> Endpoint:
     """Return where requests go, with a user's own key if there is one.
 
-    Organization, project and billed headers belong to the administrator's account, so
-    they are not sent with a user's own key. Raises InvalidRequest for unusable valves.
+    Headers that name an account are not sent with that key. Raises InvalidRequest for
+    unusable valves.
     """
     if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
         raise InvalidRequest(_NO_OWN_KEY)
@@ -8800,8 +8869,8 @@ def build_endpoint(
     return Endpoint(
         base_url=valves.BASE_URL,
         api_key=key,
-        organization="" if own_key else valves.ORGANIZATION.strip(),
-        project="" if own_key else valves.PROJECT.strip(),
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
         extra_headers={k: v for k, v in headers.items() if k.lower() not in billed},
         network=Network(
             valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), valves.PROXY.strip()
@@ -8810,32 +8879,25 @@ def build_endpoint(
     )
 
 
-_LASTING_REFUSALS = ("summary", "stream")
-"""Causes of refusals that hold for every request; others concern only one."""
-
-
 class AccountCapabilities:
-    """What each key was refused at each address, while the pipe is loaded."""
+    """What each key was refused for each model in the last day."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         """Start without any known refusal."""
-        self._refused: dict[str, set[str]] = {}
-        self._mentioned: set[str] = set()
+        self._refusals = RecentTexts(now)
+        self._notices = RecentTexts(now)
 
-    def refused(self, endpoint: Endpoint) -> Collection[str]:
-        """Return the causes that every request of this key to this address avoids."""
-        return self._refused.get(endpoint.account(), ())
+    def refuses(self, endpoint: Endpoint, model: str, cause: str) -> bool:
+        """Say whether requests of this key for this model have to avoid a cause."""
+        return f"{endpoint.account()} {model} {cause}" in self._refusals
+
+    def note(self, endpoint: Endpoint, model: str, cause: str) -> None:
+        """Remember the cause of a refusal that everybody would meet."""
+        self._refusals.add(f"{endpoint.account()} {model} {cause}")
 
     def first_time(self, text: str) -> bool:
-        """Say whether `text` is asked about for the first time."""
-        is_new = text not in self._mentioned
-        self._mentioned.add(text)
-        return is_new
-
-    def note(self, endpoint: Endpoint, cause: str) -> None:
-        """Remember the cause of a refusal, if it is a lasting one."""
-        if cause in _LASTING_REFUSALS:
-            self._refused.setdefault(endpoint.account(), set()).add(cause)
+        """Say whether `text` is asked about for the first time in a day."""
+        return self._notices.add(text)
 
 
 def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
@@ -10068,22 +10130,36 @@ def _settings(
     call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
     config, valves, summary = call.config, call.valves, call.config.summary
-    refused = call.capabilities.refused(endpoint)
+    refuses = partial(call.capabilities.refuses, endpoint, model.id)
     names = (model.id, model.family, call.caller.model)
     background = _is_background_model(valves, names)
     # Without a stream a background answer has no encrypted reasoning.
     streams = call.caller.streams or background
     return Settings(
         effort=config.effort,
-        summary=None if summary == "disabled" or "summary" in refused else summary,
+        summary=None if summary == "disabled" or refuses("summary") else summary,
         verbosity=config.verbosity,
-        stream=streams and valves.ENABLE_STREAM and "stream" not in refused,
+        stream=streams and valves.ENABLE_STREAM and not refuses("stream"),
         background=background,
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults=_default_parameters(call, endpoint, tools.items),
     )
+
+
+def is_as_configured(prepared: PreparedRequest) -> bool:
+    """Say whether a request for a chat has only what the administrator's valves set."""
+    call, request = prepared.call, prepared.request
+    plain = call._replace(body={}, config=read_config(call.valves))
+    model = (
+        call.model if call.model.id == request.model else call.resolve(request.model)
+    )
+    tools = OfferedTools(request.tools or ())
+    settings = _settings(plain, prepared.endpoint, tools, model)
+    body = {"tool_choice": request.tool_choice}
+    text = request.instructions or ""
+    return build_request(model, text, request.input, body, settings) == request
 
 
 def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
@@ -10558,16 +10634,17 @@ def _new_record() -> tuple[str, int]:
 
 
 async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
-    prepared.call.log.line("WARNING", note.sentence)
-    prepared.call.capabilities.note(prepared.endpoint, note.cause)
-    if note.cause != "reasoning":
-        return prepared
-    if prepared.store:
-        await prepared.store.invalidate_reasoning()
-    rest = [item for item in prepared.request.input if not is_encrypted(item)]
-    return prepared._replace(
-        request=prepared.request.model_copy(update={"input": rest})
-    )
+    call, request, update = prepared.call, prepared.request, dict[str, Any]()
+    call.log.line("WARNING", note.sentence)
+    if note.is_lasting and is_as_configured(prepared):
+        call.capabilities.note(prepared.endpoint, request.model, note.cause)
+    if note.cause == "summary":
+        update["reasoning"] = drop_summary(request.reasoning)
+    elif note.cause == "reasoning":
+        if prepared.store:
+            await prepared.store.invalidate_reasoning()
+        update["input"] = [item for item in request.input if not is_encrypted(item)]
+    return prepared._replace(request=request.model_copy(update=update))
 
 
 def _hand_over(

@@ -5,9 +5,10 @@ The switches of the composer come from the companion filter, in
 (true), `thinking` (an effort).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
+from openai_responses.clock import RecentTexts, monotonic_seconds
 from openai_responses.endpoint import Endpoint, Network, connection_secrets
 from openai_responses.errors import PIPE_VALVES, InvalidRequest, valve_error
 from openai_responses.json_input import as_mapping, parse_string_map
@@ -66,16 +67,20 @@ def read_config(
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    secrets = _secrets(valves, own.API_KEY.strip(), *remote.secrets)
+    problems = (*_word_errors(valves), filter_error)
+    if own_key:
+        valves = _without_shared(valves)
     switches = as_mapping(host.get("features"))
     replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     searches = valves.ENABLE_WEB_SEARCH or replaces_search
     return Config(
         valves=valves,
-        secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(filter(None, (_permission_error(valves), filter_error))),
+        secrets=secrets,
+        problems=tuple(filter(None, problems)),
         own_key=own_key,
         overrides=_overrides(valves),
-        remote=remote,
+        remote=remote if valves.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         effort=_inherit(own.REASONING_EFFORT, "") or None,
         summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
         verbosity=_inherit(own.VERBOSITY, "") or None,
@@ -159,14 +164,35 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
     return user.model_copy(update=reset)
 
 
-def _permission_error(valves: Valves) -> str:
-    unknown = sorted(_permitted_words(valves) - {*_CHOICES, "all", "nothing"})
-    if not unknown:
-        return ""
-    return (
-        f"USER_MAY_CHANGE holds {unknown[0][:40]}, which is no setting of users. Choose "
-        f"from {', '.join(_CHOICES)}, all, nothing."
-    )
+_SHARED_VALVES: Mapping[str, str] = {
+    "headers": "EXTRA_HEADERS",
+    "mcp_servers": "REMOTE_MCP_SERVERS_JSON",
+    "vector_stores": "FILE_SEARCH_VECTOR_STORES",
+}
+"""The words of USER_KEYS_MAY_USE, with the valve that each allows."""
+
+
+def _without_shared(valves: Valves) -> Valves:
+    """Return the valves for a user's own key, without the administrator's account."""
+    words = comma_list(valves.USER_KEYS_MAY_USE.lower())
+    kept = [valve for word, valve in _SHARED_VALVES.items() if word in words]
+    shared = {"ORGANIZATION", "PROJECT", *_SHARED_VALVES.values()}.difference(kept)
+    return valves.model_copy(update=dict.fromkeys(shared, ""))
+
+
+def _word_errors(valves: Valves) -> Iterator[str]:
+    """Yield what is wrong with the lists of words, for administrators."""
+    lists = {
+        "USER_MAY_CHANGE": ("setting of users", [*_CHOICES, "all", "nothing"]),
+        "USER_KEYS_MAY_USE": ("part of this pipe", _SHARED_VALVES),
+    }
+    for valve, (what, known) in lists.items():
+        words = comma_list(getattr(valves, valve).lower())
+        if unknown := sorted(set(words).difference(known)):
+            yield (
+                f"{valve} holds {unknown[0][:40]}, which is no {what}. Choose from "
+                f"{', '.join(known)}."
+            )
 
 
 def _permitted_words(valves: Valves) -> set[str]:
@@ -197,8 +223,8 @@ def build_endpoint(
 ) -> Endpoint:
     """Return where requests go, with a user's own key if there is one.
 
-    Organization, project and billed headers belong to the administrator's account, so
-    they are not sent with a user's own key. Raises InvalidRequest for unusable valves.
+    Headers that name an account are not sent with that key. Raises InvalidRequest for
+    unusable valves.
     """
     if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
         raise InvalidRequest(_NO_OWN_KEY)
@@ -213,8 +239,8 @@ def build_endpoint(
     return Endpoint(
         base_url=valves.BASE_URL,
         api_key=key,
-        organization="" if own_key else valves.ORGANIZATION.strip(),
-        project="" if own_key else valves.PROJECT.strip(),
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
         extra_headers={k: v for k, v in headers.items() if k.lower() not in billed},
         network=Network(
             valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), valves.PROXY.strip()
@@ -223,32 +249,25 @@ def build_endpoint(
     )
 
 
-_LASTING_REFUSALS = ("summary", "stream")
-"""Causes of refusals that hold for every request; others concern only one."""
-
-
 class AccountCapabilities:
-    """What each key was refused at each address, while the pipe is loaded."""
+    """What each key was refused for each model in the last day."""
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         """Start without any known refusal."""
-        self._refused: dict[str, set[str]] = {}
-        self._mentioned: set[str] = set()
+        self._refusals = RecentTexts(now)
+        self._notices = RecentTexts(now)
 
-    def refused(self, endpoint: Endpoint) -> Collection[str]:
-        """Return the causes that every request of this key to this address avoids."""
-        return self._refused.get(endpoint.account(), ())
+    def refuses(self, endpoint: Endpoint, model: str, cause: str) -> bool:
+        """Say whether requests of this key for this model have to avoid a cause."""
+        return f"{endpoint.account()} {model} {cause}" in self._refusals
+
+    def note(self, endpoint: Endpoint, model: str, cause: str) -> None:
+        """Remember the cause of a refusal that everybody would meet."""
+        self._refusals.add(f"{endpoint.account()} {model} {cause}")
 
     def first_time(self, text: str) -> bool:
-        """Say whether `text` is asked about for the first time."""
-        is_new = text not in self._mentioned
-        self._mentioned.add(text)
-        return is_new
-
-    def note(self, endpoint: Endpoint, cause: str) -> None:
-        """Remember the cause of a refusal, if it is a lasting one."""
-        if cause in _LASTING_REFUSALS:
-            self._refused.setdefault(endpoint.account(), set()).add(cause)
+        """Say whether `text` is asked about for the first time in a day."""
+        return self._notices.add(text)
 
 
 def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:

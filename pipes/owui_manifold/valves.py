@@ -254,6 +254,11 @@ class Valves(BaseModel):
         "Whether users can, or must, set a key of their own, also for their tasks. "
         "Administrators may always use the key of this pipe.",
     )
+    USER_KEYS_MAY_USE: str = _valve(
+        "",
+        "What of this pipe's goes out with a user's own key, separated by commas: "
+        "`headers` (EXTRA_HEADERS), `mcp_servers` (with tokens), `vector_stores`.",
+    )
 
     # Cost
     SHOW_COST: bool = _valve(

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.errors import ApiError, Failure
 from openai_responses.items import is_encrypted, is_hosted
+from openai_responses.loop.events import Status
 from openai_responses.models.resolve import REASONING_EFFORTS
 from openai_responses.requests.build import ResponsesRequest
 
@@ -83,11 +84,10 @@ _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
 class _Fallback(NamedTuple):
-    """A changed request, and what was given up for it: `cause` names the fallback."""
+    """A changed request, and what was given up for it."""
 
-    cause: str
     request: ResponsesRequest
-    sentence: str
+    status: Status
 
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
@@ -95,8 +95,19 @@ def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | Non
     for cause, (change, sentence) in _FALLBACKS.items():
         changed = change(request, error)
         if changed is not None:
-            return _Fallback(cause, request.model_copy(update=changed), sentence)
+            status = Status(sentence, cause, _is_lasting(cause, error))
+            return _Fallback(request.model_copy(update=changed), status)
     return None
+
+
+_LASTING_PARAMS = {"summary": "reasoning.summary", "stream": "stream"}
+
+
+def _is_lasting(cause: str, error: ApiError) -> bool:
+    """Say whether the server itself names the cause; a message may quote the chat."""
+    named = _LASTING_PARAMS.get(cause)
+    unverified = error.message.startswith("Your organization must be verified to ")
+    return named is not None and (unverified or error.param == named)
 
 
 _Fields = dict[str, Any]
@@ -129,7 +140,9 @@ def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | No
 
 
 def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    refused = error.param == "stream" or _says(error, "must be verified to stream")
+    # Where a parameter is named, the message may quote what the user wrote.
+    subject = _subject(error)
+    refused = subject == "stream" or "must be verified to stream" in subject
     return {"stream": False} if request.stream and refused else None
 
 
