@@ -5,10 +5,10 @@ The switches of the composer come from the companion filter, in
 (true), `thinking` (an effort).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from openai_responses.clock import RecentTexts, monotonic_seconds
+from openai_responses.clock import RecentTexts
 from openai_responses.endpoint import Endpoint, Network, connection_secrets
 from openai_responses.errors import PIPE_VALVES, InvalidRequest, valve_error
 from openai_responses.json_input import as_mapping, parse_string_map
@@ -67,20 +67,17 @@ def read_config(
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    secrets = _secrets(valves, own.API_KEY.strip(), *remote.secrets)
-    problems = (*_word_errors(valves), filter_error)
-    if own_key:
-        valves = _without_shared(valves)
+    allowed = _for_own_key(valves) if own_key else valves
     switches = as_mapping(host.get("features"))
     replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     searches = valves.ENABLE_WEB_SEARCH or replaces_search
     return Config(
-        valves=valves,
-        secrets=secrets,
-        problems=tuple(filter(None, problems)),
+        valves=allowed,
+        secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
+        problems=tuple(filter(None, (_permission_error(valves), filter_error))),
         own_key=own_key,
         overrides=_overrides(valves),
-        remote=remote if valves.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
+        remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         effort=_inherit(own.REASONING_EFFORT, "") or None,
         summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
         verbosity=_inherit(own.VERBOSITY, "") or None,
@@ -164,35 +161,14 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
     return user.model_copy(update=reset)
 
 
-_SHARED_VALVES: Mapping[str, str] = {
-    "headers": "EXTRA_HEADERS",
-    "mcp_servers": "REMOTE_MCP_SERVERS_JSON",
-    "vector_stores": "FILE_SEARCH_VECTOR_STORES",
-}
-"""The words of USER_KEYS_MAY_USE, with the valve that each allows."""
-
-
-def _without_shared(valves: Valves) -> Valves:
-    """Return the valves for a user's own key, without the administrator's account."""
-    words = comma_list(valves.USER_KEYS_MAY_USE.lower())
-    kept = [valve for word, valve in _SHARED_VALVES.items() if word in words]
-    shared = {"ORGANIZATION", "PROJECT", *_SHARED_VALVES.values()}.difference(kept)
-    return valves.model_copy(update=dict.fromkeys(shared, ""))
-
-
-def _word_errors(valves: Valves) -> Iterator[str]:
-    """Yield what is wrong with the lists of words, for administrators."""
-    lists = {
-        "USER_MAY_CHANGE": ("setting of users", [*_CHOICES, "all", "nothing"]),
-        "USER_KEYS_MAY_USE": ("part of this pipe", _SHARED_VALVES),
-    }
-    for valve, (what, known) in lists.items():
-        words = comma_list(getattr(valves, valve).lower())
-        if unknown := sorted(set(words).difference(known)):
-            yield (
-                f"{valve} holds {unknown[0][:40]}, which is no {what}. Choose from "
-                f"{', '.join(known)}."
-            )
+def _permission_error(valves: Valves) -> str:
+    unknown = sorted(_permitted_words(valves) - {*_CHOICES, "all", "nothing"})
+    if not unknown:
+        return ""
+    return (
+        f"USER_MAY_CHANGE holds {unknown[0][:40]}, which is no setting of users. Choose "
+        f"from {', '.join(_CHOICES)}, all, nothing."
+    )
 
 
 def _permitted_words(valves: Valves) -> set[str]:
@@ -206,6 +182,17 @@ def comma_list(text: str) -> list[str]:
 
 
 # The endpoint
+
+
+def _for_own_key(valves: Valves) -> Valves:
+    """Return the valves without what a user's own key does not get."""
+    names = ["ORGANIZATION", "PROJECT"]
+    if valves.USER_KEYS_GET != "all":
+        names += ["REMOTE_MCP_SERVERS_JSON", "FILE_SEARCH_VECTOR_STORES"]
+    if valves.USER_KEYS_GET == "nothing":
+        names.append("EXTRA_HEADERS")
+    return valves.model_copy(update=dict.fromkeys(names, ""))
+
 
 _NO_OWN_KEY = (
     "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
@@ -249,25 +236,16 @@ def build_endpoint(
     )
 
 
-class AccountCapabilities:
-    """What each key was refused for each model in the last day."""
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start without any known refusal."""
-        self._refusals = RecentTexts(now)
-        self._notices = RecentTexts(now)
+class AccountCapabilities(RecentTexts):
+    """What each key was refused for each model in the last day, and what was told."""
 
     def refuses(self, endpoint: Endpoint, model: str, cause: str) -> bool:
         """Say whether requests of this key for this model have to avoid a cause."""
-        return f"{endpoint.account()} {model} {cause}" in self._refusals
+        return f"{endpoint.account()} {model} {cause}" in self
 
     def note(self, endpoint: Endpoint, model: str, cause: str) -> None:
         """Remember the cause of a refusal that everybody would meet."""
-        self._refusals.add(f"{endpoint.account()} {model} {cause}")
-
-    def first_time(self, text: str) -> bool:
-        """Say whether `text` is asked about for the first time in a day."""
-        return self._notices.add(text)
+        self.first_time(f"{endpoint.account()} {model} {cause}")
 
 
 def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:

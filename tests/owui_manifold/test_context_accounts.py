@@ -61,8 +61,8 @@ def test_a_key_of_ones_own_is_required() -> None:
 
 def test_the_gateways_authorization_does_not_replace_a_users_key() -> None:
     """Also where other headers may go out with it."""
-    own = {"USER_API_KEYS": "allowed", "USER_KEYS_MAY_USE": "headers"}
-    valves = Valves(API_KEY="sk-pipe", EXTRA_HEADERS=EXTRA, **own)
+    own = {"USER_API_KEYS": "allowed", "USER_KEYS_GET": "headers"}
+    valves = Valves.model_validate({"EXTRA_HEADERS": EXTRA, **own})
     call = call_of(chat("Hi"), valves, user_valves=OWN)
     sent = call.endpoint.headers()
 

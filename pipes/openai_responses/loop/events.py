@@ -37,8 +37,7 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `cause` is that of a fallback, or empty. `is_lasting` says that the same request
-    would be refused again.
+    `cause` is that of a fallback, or empty; `is_lasting` if it will be refused again.
     """
 
     sentence: str

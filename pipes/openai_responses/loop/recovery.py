@@ -95,19 +95,11 @@ def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | Non
     for cause, (change, sentence) in _FALLBACKS.items():
         changed = change(request, error)
         if changed is not None:
-            status = Status(sentence, cause, _is_lasting(cause, error))
+            # The server names the parameter itself; its words may quote the user.
+            lasting = error.param in ("reasoning.summary", "stream")
+            status = Status(sentence, cause, lasting)
             return _Fallback(request.model_copy(update=changed), status)
     return None
-
-
-_LASTING_PARAMS = {"summary": "reasoning.summary", "stream": "stream"}
-
-
-def _is_lasting(cause: str, error: ApiError) -> bool:
-    """Say whether the server itself names the cause; a message may quote the chat."""
-    named = _LASTING_PARAMS.get(cause)
-    unverified = error.message.startswith("Your organization must be verified to ")
-    return named is not None and (unverified or error.param == named)
 
 
 _Fields = dict[str, Any]
@@ -140,9 +132,7 @@ def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | No
 
 
 def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    # Where a parameter is named, the message may quote what the user wrote.
-    subject = _subject(error)
-    refused = subject == "stream" or "must be verified to stream" in subject
+    refused = error.param == "stream" or _says(error, "must be verified to stream")
     return {"stream": False} if request.stream and refused else None
 
 
