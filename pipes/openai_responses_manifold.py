@@ -10886,16 +10886,17 @@ def _new_record() -> tuple[str, int]:
 
 
 async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
-    call, request = prepared.call, prepared.request
+    call, request, update = prepared.call, prepared.request, dict[str, Any]()
     call.log.line("WARNING", note.sentence)
     if note.is_lasting and is_as_configured(prepared):
         call.capabilities.note(prepared.endpoint, request.model, note.cause)
-    if note.cause != "reasoning":
-        return prepared
-    if prepared.store:
-        await prepared.store.invalidate_reasoning()
-    rest = [item for item in request.input if not is_encrypted(item)]
-    return prepared._replace(request=request.model_copy(update={"input": rest}))
+    if note.cause == "summary":
+        update["reasoning"] = drop_summary(request.reasoning)
+    elif note.cause == "reasoning":
+        update["input"] = [item for item in request.input if not is_encrypted(item)]
+        if prepared.store:
+            await prepared.store.invalidate_reasoning()
+    return prepared._replace(request=request.model_copy(update=update))
 
 
 def _hand_over(

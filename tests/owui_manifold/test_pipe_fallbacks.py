@@ -241,20 +241,20 @@ async def test_refused_summary_is_learned(pipe: Pipe, unverified: Simulator) -> 
 
 @pytest.mark.parametrize("unverified", ["unverified-stream"], indirect=True)
 async def test_refused_stream_is_learned(pipe: Pipe, unverified: Simulator) -> None:
-    """The answer comes in one piece, natively all the same; one call, one lesson."""
+    """The answer comes in one piece, natively all the same."""
     pipe.valves = valves_for(unverified)
 
     first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
     second = await chunks_of(pipe, chat("Hi"), **answering("m-2"))
-    third = await chunks_of(pipe, chat("Hi"), **answering("m-3"))
 
-    assert all(map(answered, (first, second, third)))
+    assert answered(first)
+    assert answered(second)
     assert statuses(first) == [NO_SUMMARY, NO_STREAM]
-    assert statuses(second) == [NO_STREAM]
-    assert statuses(third) == []
+    assert statuses(second) == []
     assert asks(unverified) == [
-        *[(True, True), (False, True), (False, False)],
-        *[(False, True), (False, False)],
+        (True, True),
+        (False, True),
+        (False, False),
         (False, False),
     ]
 
@@ -336,9 +336,8 @@ async def test_refusals_of_a_request_with_choices_are_not_learned(
     await chunks_of(pipe, chosen, **answering("m-2"))
     again = len(unverified.requests) - met
     await chunks_of(pipe, chat("Hi"), **answering("m-3"))
-    await chunks_of(pipe, chat("Hi"), **answering("m-4"))
     unverified.forget()
-    await chunks_of(pipe, chosen, **answering("m-5"))
+    await chunks_of(pipe, chosen, **answering("m-4"))
 
     assert met == again > 1
     assert len(unverified.requests) == 1
@@ -362,9 +361,8 @@ async def test_a_model_whose_name_has_an_effort_is_learned_too(
     pipe.valves = valves_for(unverified)
     model = f"{OLD}-high"
     await chunks_of(pipe, chat("Hi", model=model), **answering("m-1"))
-    await chunks_of(pipe, chat("Hi", model=model), **answering("m-2"))
     unverified.forget()
 
-    await chunks_of(pipe, chat("Hi", model=model), **answering("m-3"))
+    await chunks_of(pipe, chat("Hi", model=model), **answering("m-2"))
 
     assert len(unverified.requests) == 1
