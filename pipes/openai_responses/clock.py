@@ -32,11 +32,11 @@ def utc_today() -> date:
 
 
 _DAY_SECONDS = 86_400
-_MOST_TEXTS = 1000
+_MOST_TEXTS = 5000
 
 
 class RecentTexts:
-    """The texts of the last day, a thousand at most."""
+    """The texts of the last day, five thousand at most."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         """Start empty."""

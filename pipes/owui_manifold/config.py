@@ -21,6 +21,7 @@ from openai_responses.models.resolve import (
 )
 from openai_responses.requests.mcp_servers import RemoteServers, read_servers
 from openai_responses.transport.connections import Timeouts
+from owui_manifold.log import LOG_LEVELS
 from owui_manifold.valves import UserValves, Valves
 
 
@@ -51,6 +52,8 @@ class Config(NamedTuple):
     shows_cost: bool
     shows_log: bool
     log_level: str
+    refused: tuple[str, ...]
+    """Settings that the user chose and may not change."""
 
 
 def read_config(
@@ -70,6 +73,7 @@ def read_config(
     allowed = _for_own_key(valves) if own_key else valves
     switches = as_mapping(host.get("features"))
     replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
+    level = _inherit(own.LOG_LEVEL, valves.LOG_LEVEL)
     searches = valves.ENABLE_WEB_SEARCH or replaces_search
     return Config(
         valves=allowed,
@@ -88,7 +92,9 @@ def read_config(
         image_generation=_is_on(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
         shows_cost=_is_on(own.SHOW_COST, valves.SHOW_COST),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
-        log_level=_inherit(own.LOG_LEVEL, valves.LOG_LEVEL),
+        # A user's lines cannot be hidden from the administrator.
+        log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
+        refused=_refused_choices(wanted, own, valves),
     )
 
 
@@ -159,6 +165,18 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
     fields = UserValves.model_fields
     reset = {v: fields[v].default for word, v in _CHOICES.items() if word not in words}
     return user.model_copy(update=reset)
+
+
+def _refused_choices(
+    wanted: UserValves, own: UserValves, valves: Valves
+) -> tuple[str, ...]:
+    lost = [
+        name
+        for name in _CHOICES.values()
+        if getattr(wanted, name) != getattr(own, name)
+    ]
+    has_key = valves.USER_API_KEYS == "off" and wanted.API_KEY.strip()
+    return (*lost, *(["API_KEY"] if has_key else ()))
 
 
 def _permission_error(valves: Valves) -> str:
