@@ -123,6 +123,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    SkipValidation,
     ValidationError,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
@@ -620,12 +621,8 @@ class AnswerTooLarge(ResponsesError):
     """The answer is larger than what is accepted."""
 
     def __init__(self) -> None:
-        """Use one sentence."""
-        super().__init__(
-            "The model's server sent more than this pipe accepts for one answer, so the "
-            "answer ends here. What arrived is kept; regenerate the answer, or ask to "
-            "continue."
-        )
+        """Use one sentence for all parts."""
+        super().__init__("The model's server sent more than is accepted.")
 
 
 class MalformedEvent(ResponsesError):
@@ -808,6 +805,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     "malformed": {
         "": "The model's server sent something that cannot be read, so the answer "
         "ends here. Regenerate it, or ask to continue.",
+        "too_large": "The model's server sent more than this pipe accepts for one "
+        "answer, which ends here. What arrived is kept; regenerate it, or ask to "
+        "continue.",
     },
     "first_event_timeout": {
         "": "The model's server accepted the request and then said nothing for too "
@@ -887,7 +887,7 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         case MalformedEvent():
             return _usual_ending("malformed")
         case AnswerTooLarge():
-            return Ending("malformed", sentence=str(error))
+            return Ending("malformed", sentence=SENTENCES["malformed"]["too_large"])
         case ApiRefused():
             return Ending("refused", _code(error.error), str(error))
         case ResponseLost():
@@ -1283,7 +1283,7 @@ def read_usage(wire: object) -> Usage | None:
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    return value if isinstance(value, int) and 0 < value < 10**12 else 0
 
 
 _MILLION = 1_000_000
@@ -2165,7 +2165,7 @@ class ResponsesRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     model: str
-    input: list[Item]
+    input: SkipValidation[list[Item]]  # it may be very large
     instructions: str | None = None
     stream: bool = True
     store: bool = False
@@ -2791,8 +2791,7 @@ class Deadlines:
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
-"""Of all that arrives of one response, as `json_weight` counts it: four times as much as
-128,000 tokens, each in an event of its own."""
+"""Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
@@ -2953,10 +2952,7 @@ class Connections:
         InvalidRequest. Leaving early closes the connection, which stops the work at the
         server. A redirection is a refusal, because the key would be sent along.
         """
-        body = None
-        if payload is not None:
-            # A lone surrogate, as of a broken copy, must not stop the request.
-            body = json.dumps(payload, ensure_ascii=False).encode(errors="replace")
+        body = None if payload is None else await _encode(payload)
         async with self._sent(endpoint, path, body, deadlines) as response:
             answer = _HttpResponse(response, deadlines)
             if response.status >= 300 or (body is None and response.status != 200):
@@ -3009,6 +3005,23 @@ class Connections:
         await self._pool().close()
 
 
+_ITEMS_AT_ONCE = 1000
+
+
+async def _encode(payload: Mapping[str, Any]) -> bytes:
+    items, texts = payload.get("input"), list[str]()
+    if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:
+        payload = {**payload, "input": []}
+        for place in range(0, len(items), _ITEMS_AT_ONCE):
+            part = items[place : place + _ITEMS_AT_ONCE]
+            texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
+            await asyncio.sleep(0)
+    whole = json.dumps(payload, ensure_ascii=False)
+    before, found, after = whole.partition('"input": [')
+    # A lone surrogate, as of a broken copy, must not stop the request.
+    return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
+
+
 async def _receive(
     answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
 ) -> aiohttp.ClientResponse:
@@ -3058,7 +3071,7 @@ class Limits(NamedTuple):
     `join_seconds` is the shortest time between two events that show more of an answer.
     `resuming` limits the requests in a row for the rest of a background response,
     `poll_seconds` is the wait while the server is still working on one.
-    `most_bytes` is what may arrive of one response, counted by `json_weight`.
+    `most_bytes` limits one response, counted by `json_weight`.
     """
 
     join_seconds: float = 0.05
