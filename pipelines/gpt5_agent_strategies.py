@@ -1712,11 +1712,12 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `cause` is that of a fallback, or empty.
+    `cause` is that of a fallback, or empty; `is_lasting` if it will be refused again.
     """
 
     sentence: str
     cause: str = ""
+    is_lasting: bool = False
 
 
 class Trace(NamedTuple):
@@ -2015,7 +2016,7 @@ def _environment_proxy(url: str) -> str | None:
     return proxy
 
 
-# ==== openai_responses.clock: The time, random numbers, ids made of both, and what happened lately.
+# ==== openai_responses.clock: The time, random numbers, ids made of both, recent texts.
 
 
 def unix_seconds() -> int:
@@ -2034,30 +2035,28 @@ def random_fraction() -> float:
 
 
 _DAY_SECONDS = 86_400
-_MOST_TEXTS = 1000
+_MOST_TEXTS = 5000
 
 
 class RecentTexts:
-    """The texts of the last day, a thousand at most."""
+    """The texts of the last day, five thousand at most."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         """Start empty."""
         self._now = now
-        self._added: dict[int, float] = {}
-        """When each was added, by its hash: a text may be long, or secret."""
+        self._ends: dict[int, float] = {}  # by hash: a text may be long, or secret
 
     def __contains__(self, text: str) -> bool:
-        """Say whether `text` was added in the last day."""
-        added = self._added.get(hash(text))
-        return added is not None and self._now() - added < _DAY_SECONDS
+        """Say whether `text` was added."""
+        return self._now() < self._ends.get(hash(text), 0)
 
-    def add(self, text: str) -> bool:
-        """Add `text`; say whether it was missing."""
+    def first_time(self, text: str) -> bool:
+        """Add `text`; say whether it is new."""
         if text in self:
             return False
-        if len(self._added) >= _MOST_TEXTS:
-            self._added.clear()
-        self._added[hash(text)] = self._now()
+        if len(self._ends) >= _MOST_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + _DAY_SECONDS
         return True
 
 
@@ -2458,9 +2457,8 @@ _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 class _Fallback(NamedTuple):
 
-    cause: str
     request: ResponsesRequest
-    sentence: str
+    status: Status
 
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
@@ -2468,7 +2466,10 @@ def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | Non
     for cause, (change, sentence) in _FALLBACKS.items():
         changed = change(request, error)
         if changed is not None:
-            return _Fallback(cause, request.model_copy(update=changed), sentence)
+            # The server names the parameter itself; its words may quote the user.
+            lasting = error.param in ("reasoning.summary", "stream")
+            status = Status(sentence, cause, lasting)
+            return _Fallback(request.model_copy(update=changed), status)
     return None
 
 
@@ -3210,10 +3211,10 @@ class Attempts:
         if failure is None or (self.request.background and _may_run(self.error)):
             return None, 0.0
         fallback = find_fallback(self.request, failure.error)
-        if fallback and fallback.cause not in self._causes:
-            self._causes.add(fallback.cause)
+        if fallback and fallback.status.cause not in self._causes:
+            self._causes.add(fallback.status.cause)
             self.request = fallback.request
-            return Status(fallback.sentence, fallback.cause), 0.0
+            return fallback.status, 0.0
         wait = retry_wait(self._policy, self._retries, failure, random_fraction())
         if wait is None:
             return None, 0.0
@@ -13886,7 +13887,9 @@ class Pipeline:
     ) -> dict[str, Any]:
         kept, refused = select_keys(body, self.valves.REQUEST_MAY_SET)
         who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
-        if new := [name for name in refused if self._refusals.add(f"{who} {name}")]:
+        if new := [
+            name for name in refused if self._refusals.first_time(f"{who} {name}")
+        ]:
             log.warn(
                 f"left out of requests of {who}: {', '.join(new)} (the valve "
                 "REQUEST_MAY_SET says what a request may set)"

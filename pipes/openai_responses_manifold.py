@@ -103,7 +103,7 @@ from pydantic import (
     field_validator,
 )
 
-# ==== openai_responses.clock: The time, random numbers, ids made of both, and what happened lately.
+# ==== openai_responses.clock: The time, random numbers, ids made of both, recent texts.
 
 
 def unix_seconds() -> int:
@@ -124,6 +124,32 @@ def random_fraction() -> float:
 def utc_today() -> date:
     """Return today's date in UTC."""
     return datetime.now(UTC).date()
+
+
+_DAY_SECONDS = 86_400
+_MOST_TEXTS = 5000
+
+
+class RecentTexts:
+    """The texts of the last day, five thousand at most."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        self._now = now
+        self._ends: dict[int, float] = {}  # by hash: a text may be long, or secret
+
+    def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added."""
+        return self._now() < self._ends.get(hash(text), 0)
+
+    def first_time(self, text: str) -> bool:
+        """Add `text`; say whether it is new."""
+        if text in self:
+            return False
+        if len(self._ends) >= _MOST_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + _DAY_SECONDS
+        return True
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -1795,11 +1821,12 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `cause` is that of a fallback, or empty.
+    `cause` is that of a fallback, or empty; `is_lasting` if it will be refused again.
     """
 
     sentence: str
     cause: str = ""
+    is_lasting: bool = False
 
 
 class Trace(NamedTuple):
@@ -3756,9 +3783,8 @@ _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 class _Fallback(NamedTuple):
 
-    cause: str
     request: ResponsesRequest
-    sentence: str
+    status: Status
 
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
@@ -3766,7 +3792,10 @@ def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | Non
     for cause, (change, sentence) in _FALLBACKS.items():
         changed = change(request, error)
         if changed is not None:
-            return _Fallback(cause, request.model_copy(update=changed), sentence)
+            # The server names the parameter itself; its words may quote the user.
+            lasting = error.param in ("reasoning.summary", "stream")
+            status = Status(sentence, cause, lasting)
+            return _Fallback(request.model_copy(update=changed), status)
     return None
 
 
@@ -4106,10 +4135,10 @@ class Attempts:
         if failure is None or (self.request.background and _may_run(self.error)):
             return None, 0.0
         fallback = find_fallback(self.request, failure.error)
-        if fallback and fallback.cause not in self._causes:
-            self._causes.add(fallback.cause)
+        if fallback and fallback.status.cause not in self._causes:
+            self._causes.add(fallback.status.cause)
             self.request = fallback.request
-            return Status(fallback.sentence, fallback.cause), 0.0
+            return fallback.status, 0.0
         wait = retry_wait(self._policy, self._retries, failure, random_fraction())
         if wait is None:
             return None, 0.0
@@ -9055,6 +9084,11 @@ class Valves(BaseModel):
         "Whether users can, or must, set a key of their own, also for their tasks. "
         "Administrators may always use the key of this pipe.",
     )
+    USER_KEYS_GET: Literal["nothing", "headers", "all"] = _valve(
+        "nothing",
+        "What goes out with a user's own key: `headers` sends EXTRA_HEADERS, `all` "
+        "also the remote MCP servers, with their tokens, and the vector stores.",
+    )
 
     # Cost
     SHOW_COST: bool = _valve(
@@ -9250,17 +9284,18 @@ def read_config(
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    allowed = _for_own_key(valves) if own_key else valves
     switches = as_mapping(host.get("features"))
     replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     level = _inherit(own.LOG_LEVEL, valves.LOG_LEVEL)
     searches = valves.ENABLE_WEB_SEARCH or replaces_search
     return Config(
-        valves=valves,
+        valves=allowed,
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
         problems=tuple(filter(None, (_permission_error(valves), filter_error))),
         own_key=own_key,
         overrides=_overrides(valves),
-        remote=remote,
+        remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         effort=_inherit(own.REASONING_EFFORT, "") or None,
         summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
         verbosity=_inherit(own.VERBOSITY, "") or None,
@@ -9378,6 +9413,16 @@ def comma_list(text: str) -> list[str]:
 
 # The endpoint
 
+
+def _for_own_key(valves: Valves) -> Valves:
+    names = ["ORGANIZATION", "PROJECT"]
+    if valves.USER_KEYS_GET != "all":
+        names += ["REMOTE_MCP_SERVERS_JSON", "FILE_SEARCH_VECTOR_STORES"]
+    if valves.USER_KEYS_GET == "nothing":
+        names.append("EXTRA_HEADERS")
+    return valves.model_copy(update=dict.fromkeys(names, ""))
+
+
 _NO_OWN_KEY = (
     "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
     "this pipe: the slider icon beside the chat input, or Controls > Valves."
@@ -9394,8 +9439,8 @@ def build_endpoint(
 ) -> Endpoint:
     """Return where requests go, with a user's own key if there is one.
 
-    Organization, project and billed headers belong to the administrator's account, so
-    they are not sent with a user's own key. Raises InvalidRequest for unusable valves.
+    Headers that name an account are not sent with that key. Raises InvalidRequest for
+    unusable valves.
     """
     if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
         raise InvalidRequest(_NO_OWN_KEY)
@@ -9410,8 +9455,8 @@ def build_endpoint(
     return Endpoint(
         base_url=valves.BASE_URL,
         api_key=key,
-        organization="" if own_key else valves.ORGANIZATION.strip(),
-        project="" if own_key else valves.PROJECT.strip(),
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
         extra_headers={k: v for k, v in headers.items() if k.lower() not in billed},
         network=Network(
             valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), valves.PROXY.strip()
@@ -9420,38 +9465,16 @@ def build_endpoint(
     )
 
 
-_LASTING_REFUSALS = ("summary", "stream")
-"""Causes of refusals that hold for every request; others concern only one."""
+class AccountCapabilities(RecentTexts):
+    """What each key was refused for each model in the last day, and what was told."""
 
+    def refuses(self, endpoint: Endpoint, model: str, cause: str) -> bool:
+        """Say whether requests of this key for this model have to avoid a cause."""
+        return f"{endpoint.account()} {model} {cause}" in self
 
-_MOST_MENTIONED = 5000
-"""Texts that are remembered; after that, the oldest is said again."""
-
-
-class AccountCapabilities:
-    """What each key was refused at each address, while the pipe is loaded."""
-
-    def __init__(self) -> None:
-        """Start without any known refusal."""
-        self._refused: dict[str, set[str]] = {}
-        self._mentioned: dict[str, None] = {}
-
-    def refused(self, endpoint: Endpoint) -> Collection[str]:
-        """Return the causes that every request of this key to this address avoids."""
-        return self._refused.get(endpoint.account(), ())
-
-    def first_time(self, text: str) -> bool:
-        """Say whether `text` is asked about for the first time."""
-        is_new = text not in self._mentioned
-        self._mentioned[text] = None
-        if len(self._mentioned) > _MOST_MENTIONED:
-            del self._mentioned[next(iter(self._mentioned))]
-        return is_new
-
-    def note(self, endpoint: Endpoint, cause: str) -> None:
-        """Remember the cause of a refusal, if it is a lasting one."""
-        if cause in _LASTING_REFUSALS:
-            self._refused.setdefault(endpoint.account(), set()).add(cause)
+    def note(self, endpoint: Endpoint, model: str, cause: str) -> None:
+        """Remember the cause of a refusal that everybody would meet."""
+        self.first_time(f"{endpoint.account()} {model} {cause}")
 
 
 def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
@@ -10738,22 +10761,33 @@ def _settings(
     call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
     config, valves, summary = call.config, call.valves, call.config.summary
-    refused = call.capabilities.refused(endpoint)
+    refuses = partial(call.capabilities.refuses, endpoint, model.id)
     names = (model.id, model.family, call.caller.model)
     background = _is_background_model(valves, names)
     # Without a stream a background answer has no encrypted reasoning.
     streams = call.caller.streams or background
     return Settings(
         effort=config.effort,
-        summary=None if summary == "disabled" or "summary" in refused else summary,
+        summary=None if summary == "disabled" or refuses("summary") else summary,
         verbosity=config.verbosity,
-        stream=streams and valves.ENABLE_STREAM and "stream" not in refused,
+        stream=streams and valves.ENABLE_STREAM and not refuses("stream"),
         background=background,
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults=_default_parameters(call, endpoint, tools.items),
     )
+
+
+def is_as_configured(prepared: PreparedRequest) -> bool:
+    """Say whether a chat's request has only what the administrator's valves set."""
+    call, sent = prepared.call, prepared.request
+    body = {"tool_choice": sent.tool_choice, "reasoning_effort": call.model.effort}
+    plain = call._replace(body=body, config=read_config(call.valves))
+    model, tools = call.resolve(sent.model), OfferedTools(sent.tools or ())
+    settings = _settings(plain, prepared.endpoint, tools, model)
+    text = sent.instructions or ""
+    return sent == build_request(model, text, sent.input, body, settings)
 
 
 def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
@@ -11245,16 +11279,17 @@ def _new_record() -> tuple[str, int]:
 
 
 async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
-    prepared.call.log.line("WARNING", note.sentence)
-    prepared.call.capabilities.note(prepared.endpoint, note.cause)
-    if note.cause != "reasoning":
-        return prepared
-    if prepared.store:
-        await prepared.store.invalidate_reasoning()
-    rest = [item for item in prepared.request.input if not is_encrypted(item)]
-    return prepared._replace(
-        request=prepared.request.model_copy(update={"input": rest})
-    )
+    call, request, update = prepared.call, prepared.request, dict[str, Any]()
+    call.log.line("WARNING", note.sentence)
+    if note.is_lasting and is_as_configured(prepared):
+        call.capabilities.note(prepared.endpoint, request.model, note.cause)
+    if note.cause == "summary":
+        update["reasoning"] = drop_summary(request.reasoning)
+    elif note.cause == "reasoning":
+        update["input"] = [item for item in request.input if not is_encrypted(item)]
+        if prepared.store:
+            await prepared.store.invalidate_reasoning()
+    return prepared._replace(request=request.model_copy(update=update))
 
 
 def _hand_over(

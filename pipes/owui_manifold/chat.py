@@ -46,7 +46,7 @@ from owui_chat.messages import (
 from owui_chat.storage.details_carrier import restore_from_details
 from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
-from owui_manifold.config import comma_list, run_limits
+from owui_manifold.config import comma_list, read_config, run_limits
 from owui_manifold.context import Caller, PipeCall
 from owui_manifold.files import add_documents, load_stored_images
 from owui_manifold.host import require_floor, user_model
@@ -280,22 +280,33 @@ def _settings(
 ) -> Settings:
     """Return the settings of a request, without what the server refused before."""
     config, valves, summary = call.config, call.valves, call.config.summary
-    refused = call.capabilities.refused(endpoint)
+    refuses = partial(call.capabilities.refuses, endpoint, model.id)
     names = (model.id, model.family, call.caller.model)
     background = _is_background_model(valves, names)
     # Without a stream a background answer has no encrypted reasoning.
     streams = call.caller.streams or background
     return Settings(
         effort=config.effort,
-        summary=None if summary == "disabled" or "summary" in refused else summary,
+        summary=None if summary == "disabled" or refuses("summary") else summary,
         verbosity=config.verbosity,
-        stream=streams and valves.ENABLE_STREAM and "stream" not in refused,
+        stream=streams and valves.ENABLE_STREAM and not refuses("stream"),
         background=background,
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults=_default_parameters(call, endpoint, tools.items),
     )
+
+
+def is_as_configured(prepared: PreparedRequest) -> bool:
+    """Say whether a chat's request has only what the administrator's valves set."""
+    call, sent = prepared.call, prepared.request
+    body = {"tool_choice": sent.tool_choice, "reasoning_effort": call.model.effort}
+    plain = call._replace(body=body, config=read_config(call.valves))
+    model, tools = call.resolve(sent.model), OfferedTools(sent.tools or ())
+    settings = _settings(plain, prepared.endpoint, tools, model)
+    text = sent.instructions or ""
+    return sent == build_request(model, text, sent.input, body, settings)
 
 
 def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:

@@ -256,6 +256,11 @@ class Valves(BaseModel):
         "Whether users can, or must, set a key of their own, also for their tasks. "
         "Administrators may always use the key of this pipe.",
     )
+    USER_KEYS_GET: Literal["nothing", "headers", "all"] = _valve(
+        "nothing",
+        "What goes out with a user's own key: `headers` sends EXTRA_HEADERS, `all` "
+        "also the remote MCP servers, with their tokens, and the vector stores.",
+    )
 
     # Cost
     SHOW_COST: bool = _valve(

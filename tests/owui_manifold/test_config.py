@@ -38,7 +38,7 @@ async def prepared(
         UserValves.model_validate(user or {}),
         host=host_context({"now": {"spec": {}}}),
     )
-    call.capabilities.note(call.endpoint, refused)
+    call.capabilities.note(call.endpoint, call.model.id, refused)
     return await build_chat_request(call)
 
 

@@ -157,10 +157,10 @@ class Attempts:
         if failure is None or (self.request.background and _may_run(self.error)):
             return None, 0.0
         fallback = find_fallback(self.request, failure.error)
-        if fallback and fallback.cause not in self._causes:
-            self._causes.add(fallback.cause)
+        if fallback and fallback.status.cause not in self._causes:
+            self._causes.add(fallback.status.cause)
             self.request = fallback.request
-            return Status(fallback.sentence, fallback.cause), 0.0
+            return fallback.status, 0.0
         wait = retry_wait(self._policy, self._retries, failure, random_fraction())
         if wait is None:
             return None, 0.0
