@@ -3733,6 +3733,14 @@ def _chosen_option(
 # ==== openai_responses.loop.tools: Calls of tools: who may run them, how they run, and what they return.
 
 Approval = Literal["auto", "ask", "deny"]
+ApprovalRules = Sequence[tuple[str, Approval]]
+_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+_ANSWERS: Mapping[str, Approval] = {
+    "": "ask",
+    "auto": "auto",
+    "ask": "ask",
+    "deny": "deny",
+}
 
 Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
 """Shows a person the id, name and arguments of a call; only True approves it."""
@@ -3742,15 +3750,23 @@ Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
 class Approver:
     """The rules of a request, and the way to ask a person if they do not decide."""
 
-    rules: Sequence[tuple[str, Approval]] = ()
+    rules: ApprovalRules = ()
     default_rule: Approval = "auto"
     ask: Ask | None = field(default=None, compare=False)
     log: Callable[[str], object] = field(default=str, compare=False)
+    other_names: Callable[[str], Iterable[str]] = field(
+        default=lambda _: (), compare=False
+    )
+    """The other names of a tool."""
 
-    def rule_for(self, name: str) -> Approval:
-        """Return the rule that applies to a tool."""
-        fitting = (rule for pattern, rule in self.rules if fnmatchcase(name, pattern))
-        return next(fitting, self.default_rule)
+    def rule_for(self, name: str, via: str = "") -> Approval:
+        """Return the rule of a tool, also where the tool `via` passes the call on."""
+        found = [_find_rule(self.rules, name, self.default_rule)]
+        rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
+        if rest:
+            others = (via, *self.other_names(name))
+            found += [_find_rule(rest, other, "auto") for other in others if other]
+        return max(found, key=_STRICTNESS.index)
 
     @property
     def may_ask(self) -> bool:
@@ -3758,10 +3774,10 @@ class Approver:
         return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
+        self, call_id: str, name: str, arguments: Mapping[str, Any], via: str = ""
     ) -> str | None:
         """Return the sentence for the model if a call is denied, else None."""
-        match self.rule_for(name):
+        match self.rule_for(name, via):
             case "auto":
                 return None
             case "deny":
@@ -3776,21 +3792,39 @@ class Approver:
         return f"The user did not approve this call of {name}. Go on without it."
 
 
-def read_rules(text: str) -> list[tuple[str, Approval]]:
-    """Return the rules of a valve, one a line or comma: `pattern=auto|ask|deny`.
+def _find_rule(rules: ApprovalRules, name: str, default: Approval) -> Approval:
+    fitting = (rule for pattern, rule in rules if fnmatchcase(name, pattern))
+    return next(fitting, default)
 
-    A pattern alone means `ask`. Raises InvalidRequest for any other word.
+
+_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
+
+
+def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
+    """Return rules, one a line or comma, and what is wrong with them.
+
+    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
+    may be meant to deny any tool: a person is asked about what is not denied.
     """
     rules: list[tuple[str, Approval]] = []
-    for entry in text.replace("\n", ",").split(","):
+    unread = ""
+    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
         pattern, _, answer = (part.strip() for part in entry.partition("="))
-        match answer or "ask":
-            case "auto" | "ask" | "deny" as known if pattern:
-                rules.append((pattern, known))
-            case _ if pattern or answer:
-                problem = "TOOL_APPROVAL holds something that is no rule"
-                raise valve_error(problem, "`delete_*=ask`")
-    return rules
+        rule = _ANSWERS.get(answer.lower())
+        # An answer alone is a rule that lost its pattern.
+        if rule and _PATTERN.fullmatch(pattern) and pattern.lower() not in _ANSWERS:
+            rules.append((pattern, rule))
+        else:
+            unread = unread or entry
+    if not unread:
+        return rules, ""
+    problem = (
+        f"TOOL_APPROVAL holds {unread[:40]!r}, which is no rule, so a person is asked "
+        "about every call of a tool"
+    )
+    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
+    told = valve_error(problem, "`delete_*=ask`", place=place)
+    return [*asked, ("*", "ask")], str(told)
 
 
 class ToolResult(NamedTuple):
@@ -3869,6 +3903,7 @@ class _ReadyCall(NamedTuple):
     name: str
     arguments: dict[str, Any]
     is_interactive: bool
+    via: str = ""
 
 
 async def run_calls(
@@ -3934,11 +3969,13 @@ class _Batch:
         if isinstance(call, ToolResult):
             return call
         approver = self._toolset.approver
-        asks = approver.rule_for(call.name) == "ask"
+        asks = approver.rule_for(call.name, call.via) == "ask"
         async with self._asking if asks else nullcontext():
             began = self._loop.time()
             try:
-                refusal = await approver.refusal(call_id, call.name, call.arguments)
+                refusal = await approver.refusal(
+                    call_id, call.name, call.arguments, call.via
+                )
             finally:
                 self._end += self._loop.time() - began
         if refusal is not None:
@@ -3962,7 +3999,8 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     resolved = tools.resolve_call(name, found.arguments)
     if resolved is None:
         return tool_error(f"{name} was not called: it names no tool to call.")
-    return _ready_call(*resolved, tools)
+    ready = _ready_call(*resolved, tools)
+    return ready._replace(via=name) if isinstance(ready, _ReadyCall) else ready
 
 
 def _ready_call(
@@ -4557,7 +4595,8 @@ async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     shown = {"arguments": text} if arguments is None else arguments
-    approver = replace(toolset.approver, default_rule="ask")
+    own = [str(request.get("name"))]
+    approver = replace(toolset.approver, default_rule="ask", other_names=lambda _: own)
     return await approver.refusal(str(request.get("id")), name, shown)
 
 
