@@ -13,10 +13,11 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
                       loop.recovery, loop.response, transport.connections,
                       loop.attempts, requests.json_schema, loop.arguments, loop.tools,
                       requests.tools, requests.replay, loop.run
-    owui_chat  host_tools, storage.markers, storage.records, storage.details_carrier,
-               code, messages, input.history, events, files, citations, render.chunks,
-               storage.output_carrier, render.completions, render.items,
-               render.commentary, render.hosted, render.native, input.tasks
+    owui_chat  storage.signature, host_tools, storage.markers, storage.records,
+               storage.details_carrier, code, messages, input.history, events, files,
+               citations, render.chunks, storage.output_carrier, render.completions,
+               render.items, render.commentary, render.hosted, render.native,
+               input.tasks
     toolbox  sandbox.backend, sandbox.bubblewrap, sandbox.containers, sandbox.program,
              sandbox.runs, sandbox.workspaces, sandbox.tools, server_entries,
              remote_tools, mcp.transports, mcp.client, openapi.document, openapi.client,
@@ -33,6 +34,7 @@ import asyncio
 import base64
 import errno
 import hashlib
+import hmac
 import json
 import logging
 import math
@@ -367,7 +369,8 @@ def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
         if not isinstance(call_id, str):
             continue
         if is_call(item):
-            calls.setdefault(call_id, place)
+            if item.get("name"):  # of some only the place is known
+                calls.setdefault(call_id, place)
         elif call_id in calls and call_id not in outputs:
             call = items[calls[call_id]]
             if CALL_OUTPUTS[item_type(call)] == item_type(item):
@@ -481,10 +484,14 @@ def is_kept_hosted(item: Mapping[str, Any]) -> bool:
 
 
 def is_replayed(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns send `item`; unknown types are never sent."""
+    """Say whether later turns send `item`, which an answer stored.
+
+    Unknown types are never sent, nor are messages that are not the model's.
+    """
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
-    return item_type(item) in _ITEM_KINDS
+    is_output = item.get("role", "assistant") == "assistant"
+    return is_output and item_type(item) in _ITEM_KINDS
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -4613,6 +4620,42 @@ def _next_request(
     return request.model_copy(update={"input": items, "tool_choice": choice})
 
 
+# ==== owui_chat.storage.signature: Signatures of what is stored in a chat, which its owner can read and change.
+
+Sign = Callable[[object], str]
+"""Returns the signature of a JSON value, as 32 hexadecimal digits (128 bits)."""
+
+_NO_SALT = bytes(32)
+_ONE_BLOCK = b"\x01"
+
+
+def derive_key(secret: str, purpose: str) -> bytes:
+    """Return a key of 32 bytes; without the secret nobody can derive it."""
+    seed = hmac.digest(_NO_SALT, secret.encode("utf-8", "replace"), "sha256")
+    return hmac.digest(seed, purpose.encode() + _ONE_BLOCK, "sha256")
+
+
+def signer(secret: str, purpose: str) -> Sign:
+    """Return what signs values for one purpose."""
+    return partial(_signature, derive_key(secret, purpose))
+
+
+def is_signed(value: object, signature: object, sign: Sign | None) -> bool:
+    """Say whether a signature is that of a value; without `sign` nothing is signed."""
+    if sign is None or not isinstance(signature, str) or not signature.isascii():
+        return False
+    try:
+        return hmac.compare_digest(sign(value), signature)
+    except (RecursionError, TypeError, ValueError):  # nothing that this pipe wrote
+        return False
+
+
+def _signature(key: bytes, value: object) -> str:
+    # A database may return the keys of an object in another order.
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hmac.digest(key, text.encode(), "sha256").hex()[:32]
+
+
 # ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
 
 CALL_TOOL = "call_tool"
@@ -4703,6 +4746,9 @@ def _named(match: re.Match[str]) -> str:
 
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
 
+UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
+"""A part without text; its text is the one behind the marker."""
+
 
 class Record(NamedTuple):
     """The items that one marker names, in the order of the wire.
@@ -4736,12 +4782,39 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(stripped).hexdigest()[:32]
 
 
+def harmless_items(items: Sequence[Item]) -> list[Item | None]:
+    """Return what is used of items that anybody may have written, None for nothing.
+
+    Reasoning stays only in front of what stays, because it belongs to its product.
+    """
+    found: list[Item | None] = []
+    stays = True  # the text behind the marker
+    for item in reversed(items):
+        found.append(_stub(item) if stays or not is_reasoning(item) else None)
+        stays = found[-1] is not None
+    return found[::-1]
+
+
+def _stub(item: Item) -> Item | None:
+    if has_encrypted_reasoning(item):
+        sealed = str(item["encrypted_content"])
+        return {"type": "reasoning", "summary": [], "encrypted_content": sealed}
+    if is_call(item):
+        return {"type": item["type"], "call_id": str(item.get("call_id"))}
+    is_answer = item_type(item) == "message" and item.get("role") == "assistant"
+    if not is_answer or is_commentary(item):
+        return None
+    phase = {"phase": "final_answer"} if item.get("phase") == "final_answer" else {}
+    return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
+
+
 # ==== owui_chat.storage.details_carrier: Records carried by the `reasoning_details` of reasoning items.
 
 _FORMAT = "openai-responses-v1"
 _REASONING = "reasoning.encrypted"
 _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
+_SIGNATURE = "signature"
 
 
 class _DetailItem(NamedTuple):
@@ -4764,10 +4837,11 @@ def write_details(
     items: Iterable[tuple[Item, str]],
     origin: Origin,
     notes: Mapping[str, Any],
+    sign: Sign | None,
 ) -> list[Item]:
     """Return the entries of a response from its items and the text shown for each.
 
-    `name` is unique among the responses of its message.
+    `name` distinguishes the response from all others.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
@@ -4776,17 +4850,27 @@ def write_details(
         for back in replay_output([item], with_reasoning=True)
     ]
     return [
-        {**entry, "format": _FORMAT, "turn": name, "index": place}
+        _sign_entry({**entry, "format": _FORMAT, "turn": name, "index": place}, sign)
         for place, entry in enumerate([head, *entries])
     ]
 
 
-def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
+def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
     """Return the responses that a message of the host carries, in order."""
     turns: dict[str, list[Item]] = {}
     for entry in filter(_is_entry, as_list(message.get("reasoning_details"))):
         turns.setdefault(entry["turn"], []).append(entry)
-    return [_turn(sorted(turn, key=itemgetter("index"))) for turn in turns.values()]
+    ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
+    return [_turn(turn, sign) for turn in ordered]
+
+
+def _sign_entry(entry: Item, sign: Sign | None) -> Item:
+    return {**entry, _SIGNATURE: sign(entry)} if sign else entry
+
+
+def _is_own_entry(entry: Item, sign: Sign | None) -> bool:
+    bare = {key: value for key, value in entry.items() if key != _SIGNATURE}
+    return is_signed(bare, entry.get(_SIGNATURE), sign)
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -4819,11 +4903,17 @@ def _is_entry(entry: object) -> bool:
     return kind in (_REASONING, _ITEM) and isinstance(item, dict) and bool(needed)
 
 
-def _turn(entries: Sequence[Item]) -> DetailTurn:
+def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     head = next((entry for entry in entries if entry["type"] == _TURN), {})
-    items = tuple(_detail_item(entry) for entry in entries if entry["type"] != _TURN)
+    notes = as_mapping(head.get("notes")) if _is_own_entry(head, sign) else {}
+    carried = [entry for entry in entries if entry["type"] != _TURN]
+    stubs = harmless_items([_detail_item(entry).item for entry in carried])
+    items = tuple(
+        _detail_item(entry) if _is_own_entry(entry, sign) else _stub_detail(entry, stub)
+        for entry, stub in zip(carried, stubs, strict=True)
+    )
     origin = read_origin(head.get("origin"), "")
-    return DetailTurn(items, origin, as_mapping(head.get("notes")))
+    return DetailTurn(tuple(filter(None, items)), origin, notes)
 
 
 def _detail_item(entry: Item) -> _DetailItem:
@@ -4833,8 +4923,14 @@ def _detail_item(entry: Item) -> _DetailItem:
     return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
+def _stub_detail(entry: Item, stub: Item | None) -> _DetailItem | None:
+    shown = _detail_item(entry).shown
+    length = shown if isinstance(shown, int) else len(shown)
+    return None if stub is None else _DetailItem(stub, length)
+
+
 def restore_from_details(
-    messages: Sequence[Mapping[str, Any]],
+    messages: Sequence[Mapping[str, Any]], sign: Sign | None
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
     """Return the messages with markers for their entries, and the records by id.
 
@@ -4847,7 +4943,7 @@ def restore_from_details(
         if known.get("role") == "user":
             found += _marker_message(textless)
             textless = ""
-        if turns := read_details(known):
+        if turns := read_details(known, sign):
             text, markers = _mark_text(as_text(known.get("content")), turns, records)
             found.append({**known, "content": text})
             textless += markers
@@ -5247,7 +5343,9 @@ class _RunHistory:
         for place, item in enumerate(waiting):
             if is_call(item) and item.get("call_id") == call.call_id:
                 self._waiting[ulid] = waiting[place + 1 :]
-                return self._allowed(ulid, waiting[: place + 1])
+                # Of a record that is not signed only the chat's own words count.
+                whole = item if item.get("name") else _call_item(call)
+                return self._allowed(ulid, [*waiting[:place], whole])
         return [_call_item(call)]
 
     def _text(self, piece: MarkedText) -> list[Item]:
@@ -10036,6 +10134,14 @@ class AgentRequest(NamedTuple):
     debug: bool = False
     on_end: Callable[[RunMetadata], object] = repr
 
+    @property
+    def sign(self) -> Sign:
+        """Signs what the messages carry of an answer, with a key made of the API key.
+
+        All copies of the pipeline have that one, and no caller.
+        """
+        return signer(self.endpoint.api_key, "gpt5_agent reasoning_details")
+
 
 # ==== gpt5_agent.agent.accounting: What a run has used: tokens, seconds, rounds and calls, and the log of its steps.
 
@@ -10632,11 +10738,11 @@ class EarlierRounds(NamedTuple):
         return self.rounds > 0
 
 
-def read_earlier_rounds(messages: Sequence[Message]) -> EarlierRounds:
+def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRounds:
     """Return what the messages after the user's last one contain."""
     starts = find_turn_starts(messages)
     run = messages[starts[-1] + 1 :] if starts else messages
-    turns = [turn for message in run for turn in read_details(message)]
+    turns = [turn for message in run for turn in read_details(message, sign)]
     answers = read_confirmations(run)
     left = drop_question_calls(run)
     outputs = _read_outputs(left)
@@ -10654,9 +10760,9 @@ def read_earlier_rounds(messages: Sequence[Message]) -> EarlierRounds:
     )
 
 
-def read_chat_style(messages: Sequence[Message]) -> ChosenStyle | None:
+def read_chat_style(messages: Sequence[Message], sign: Sign) -> ChosenStyle | None:
     """Return the style of policies that this chat began with, if known."""
-    turns = (turn for message in messages for turn in read_details(message))
+    turns = (turn for message in messages for turn in read_details(message, sign))
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
     noted = (turn.notes.get("style") for turn in turns)
     return next((style for note in noted for style in styles if style == note), None)
@@ -10678,7 +10784,9 @@ def _find_open_turn(
     items = tuple(one.item for one in turns[-1].items) if turns else ()
     calls = [item for item in items if is_call(item)]
     answered = any(call.get("call_id") in outputs for call in calls)
-    return items if answers and calls and not answered else ()
+    # A call that this pipeline did not sign has no name, and is not gone on with.
+    is_ours = bool(calls) and all(call.get("name") for call in calls)
+    return items if answers and is_ours and not answered else ()
 
 
 def _sum_usage(turns: Sequence[DetailTurn]) -> Usage | None:
@@ -11067,14 +11175,15 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     model = _resolve_calling_model(request.model)
     if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    earlier, persona = read_earlier_rounds(request.messages), request.persona
-    style = read_chat_style(request.messages) or choose_style(
+    persona, sign = request.persona, request.sign
+    earlier = read_earlier_rounds(request.messages, sign)
+    style = read_chat_style(request.messages, sign) or choose_style(
         persona.style, model.family
     )
     memory = apply_memory_policy(request.messages, persona.guide.memory_policy)
     messages = _replace_query(memory.messages, request.query)
     system_text, items = _build_history(
-        messages, origin_at(model.family, request.endpoint), earlier
+        messages, origin_at(model.family, request.endpoint), earlier, sign
     )
     sources = read_context(request.context)
     tools, names = _offer_functions(request)
@@ -11109,10 +11218,10 @@ def _resolve_calling_model(name: str) -> ResolvedModel:
 
 
 def _build_history(
-    messages: Sequence[Message], reader: Origin, earlier: EarlierRounds
+    messages: Sequence[Message], reader: Origin, earlier: EarlierRounds, sign: Sign
 ) -> tuple[str, list[Item]]:
-    closed = _drop_last_turn_details(messages) if earlier.open_turn else messages
-    marked, records = restore_from_details(drop_question_calls(closed))
+    closed = _drop_last_turn_details(messages, sign) if earlier.open_turn else messages
+    marked, records = restore_from_details(drop_question_calls(closed), sign)
     system_text, parts = parse_messages(marked)
     items = build_input(parts, records, reader)
     maker = earlier.open_origin
@@ -11121,8 +11230,8 @@ def _build_history(
     return system_text, [*items, *open_items]
 
 
-def _drop_last_turn_details(messages: Sequence[Message]) -> list[Message]:
-    last = max(place for place, each in enumerate(messages) if read_details(each))
+def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:
+    last = max(place for place, each in enumerate(messages) if read_details(each, sign))
     bare = {k: v for k, v in messages[last].items() if k != "reasoning_details"}
     return [*messages[:last], bare, *messages[last + 1 :]]
 
@@ -12964,12 +13073,12 @@ def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
 class HostRenderer:
     """Shows a run in Open WebUI."""
 
-    def __init__(self, emits_thoughts: bool, origin: Origin) -> None:
-        """`origin` made the reasoning that is carried."""
+    def __init__(self, emits_thoughts: bool, origin: Origin, sign: Sign) -> None:
+        """`origin` made the reasoning that is carried, `sign` signs it."""
         self._native = NativeRenderer(monotonic_seconds, closes=False)
         self._citations = Citations()
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
-        self._origin = origin
+        self._origin, self._sign = origin, sign
         self._first_place = 0
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
@@ -13030,7 +13139,9 @@ class HostRenderer:
             pairs = [
                 (item, self._thoughts.get_text(index)) for index, item in event.items
             ]
-            details = write_details(event.name, pairs, self._origin, event.notes)
+            details = write_details(
+                event.name, pairs, self._origin, event.notes, self._sign
+            )
             thought = {**self._native.items[place], "reasoning_details": details}
             yield self._native.amend(place, thought)
 
@@ -13157,7 +13268,7 @@ def _choose_renderer(
     if not caller.is_host:
         return ClientRenderer(emits, *_make_completion_fields(caller))
     family = resolve_model(request.model).family
-    return HostRenderer(emits, origin_at(family, request.endpoint))
+    return HostRenderer(emits, origin_at(family, request.endpoint), request.sign)
 
 
 async def _run_task(call: PipelineCall) -> Chunk:

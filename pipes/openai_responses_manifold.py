@@ -15,12 +15,12 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
                       requests.replay, loop.recovery, loop.response, loop.attempts,
                       loop.arguments, loop.tools, loop.run, models.choice,
                       requests.mcp_servers, audit
-    owui_chat  events, code, messages, storage.markers, storage.records, input.history,
-               input.tasks, render.chunks, files, citations, storage.output_carrier,
-               render.completions, render.items, render.commentary, render.hosted,
-               render.native, storage.details_carrier, storage.images, storage.recorder,
-               host_tools, input.attachments, input.directive_words, input.directives,
-               input.prefix
+    owui_chat  events, code, messages, storage.markers, storage.signature,
+               storage.records, input.history, input.tasks, render.chunks, files,
+               citations, storage.output_carrier, render.completions, render.items,
+               render.commentary, render.hosted, render.native, storage.details_carrier,
+               storage.images, storage.recorder, host_tools, input.attachments,
+               input.directive_words, input.directives, input.prefix
     owui_manifold  valves, config, log, threads, context, host, files, host_tools,
                    hosted_tools, rounds, store, chat, artifacts, report, answer, models,
                    checkup, pipe
@@ -29,6 +29,7 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
 import asyncio
 import base64
 import hashlib
+import hmac
 import inspect
 import json
 import logging
@@ -78,7 +79,7 @@ from pathlib import Path, PurePosixPath
 from threading import Lock
 from traceback import extract_tb
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeGuard, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
 from urllib.parse import (
     SplitResult,
     parse_qsl,
@@ -731,7 +732,8 @@ def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
         if not isinstance(call_id, str):
             continue
         if is_call(item):
-            calls.setdefault(call_id, place)
+            if item.get("name"):  # of some only the place is known
+                calls.setdefault(call_id, place)
         elif call_id in calls and call_id not in outputs:
             call = items[calls[call_id]]
             if CALL_OUTPUTS[item_type(call)] == item_type(item):
@@ -845,10 +847,14 @@ def is_kept_hosted(item: Mapping[str, Any]) -> bool:
 
 
 def is_replayed(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns send `item`; unknown types are never sent."""
+    """Say whether later turns send `item`, which an answer stored.
+
+    Unknown types are never sent, nor are messages that are not the model's.
+    """
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
-    return item_type(item) in _ITEM_KINDS
+    is_output = item.get("role", "assistant") == "assistant"
+    return is_output and item_type(item) in _ITEM_KINDS
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -5427,9 +5433,49 @@ def _named(match: re.Match[str]) -> str:
     return (match["ulid"] or match["ulid1"] or "").upper()
 
 
+# ==== owui_chat.storage.signature: Signatures of what is stored in a chat, which its owner can read and change.
+
+Sign = Callable[[object], str]
+"""Returns the signature of a JSON value, as 32 hexadecimal digits (128 bits)."""
+
+_NO_SALT = bytes(32)
+_ONE_BLOCK = b"\x01"
+
+
+def derive_key(secret: str, purpose: str) -> bytes:
+    """Return a key of 32 bytes; without the secret nobody can derive it."""
+    seed = hmac.digest(_NO_SALT, secret.encode("utf-8", "replace"), "sha256")
+    return hmac.digest(seed, purpose.encode() + _ONE_BLOCK, "sha256")
+
+
+def signer(secret: str, purpose: str) -> Sign:
+    """Return what signs values for one purpose."""
+    return partial(_signature, derive_key(secret, purpose))
+
+
+def is_signed(value: object, signature: object, sign: Sign | None) -> bool:
+    """Say whether a signature is that of a value; without `sign` nothing is signed."""
+    if sign is None or not isinstance(signature, str) or not signature.isascii():
+        return False
+    try:
+        return hmac.compare_digest(sign(value), signature)
+    except (RecursionError, TypeError, ValueError):  # nothing that this pipe wrote
+        return False
+
+
+def _signature(key: bytes, value: object) -> str:
+    # A database may return the keys of an object in another order.
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return hmac.digest(key, text.encode(), "sha256").hex()[:32]
+
+
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
 
 _SEED_KEY = "openai_responses_pipe"
+_VERSION = 5
+
+UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
+"""A part without text; its text is the one behind the marker."""
 
 
 class Record(NamedTuple):
@@ -5470,11 +5516,11 @@ def message_key(message_id: str) -> str:
 
 
 def write_records(
-    records: Mapping[str, Record], dead: Iterable[str] = ()
+    records: Mapping[str, Record], sign: Sign | None, dead: Iterable[str] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
-    items = {ulid: _wire(record) for ulid, record in records.items()}
-    value: dict[str, Any] = {"__v": 4, "items": items}
+    items = {u: _sign_record(u, _wire(one), sign) for u, one in records.items()}
+    value: dict[str, Any] = {"__v": _VERSION, "items": items}
     return {**value, "dead": sorted(dead)} if dead else value
 
 
@@ -5483,11 +5529,11 @@ def is_pipe_key(key: str) -> bool:
     return key == _SEED_KEY or key.startswith(f"{_SEED_KEY}:")
 
 
-def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
+def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
     """Return every record of a chat's JSON that can be read, by id."""
     values = [value for key, value in chat.items() if is_pipe_key(key)]
     dead = {ulid for value in values for ulid in invalid_ids(value)}
-    found = (record for value in values for record in _records_in(value))
+    found = (record for value in values for record in _records_in(value, sign))
     return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
 
 
@@ -5501,11 +5547,63 @@ def _invalidated(record: Record) -> Record:
     return record._replace(payload=rest)
 
 
-def _records_in(value: object) -> Iterator[Record]:
-    for ulid, stored in as_mapping(as_mapping(value).get("items")).items():
-        wire = as_mapping(stored)
-        if payload := _payload(wire.get("payload")):
-            yield _record(str(ulid).upper(), wire, payload)
+def _wires_in(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for ulid, wire in as_mapping(as_mapping(value).get("items")).items():
+        yield str(ulid).upper(), as_mapping(wire)
+
+
+def _records_in(value: object, sign: Sign | None) -> Iterator[Record]:
+    for ulid, wire in _wires_in(value):
+        payload, is_ours = _payload(wire.get("payload")), _is_ours(ulid, wire, sign)
+        if used := payload if is_ours else _harmless(payload):
+            yield _record(ulid, wire if is_ours else {**wire, "shown": ""}, used)
+
+
+def _is_ours(ulid: str, wire: Mapping[str, Any], sign: Sign | None) -> bool:
+    return is_signed(_signed_part(ulid, wire), wire.get("signature"), sign)
+
+
+def _signed_part(ulid: str, wire: Mapping[str, Any]) -> list[Any]:
+    bare = {key: one for key, one in wire.items() if key != "signature"}
+    return [_VERSION, ulid, bare]
+
+
+def _sign_record(ulid: str, wire: Mapping[str, Any], sign: Sign | None) -> Item:
+    signature = {"signature": sign(_signed_part(ulid, wire))} if sign else {}
+    return {**wire, **signature}
+
+
+def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
+    # The chat has the text of the last message only: it stands behind the marker.
+    heads, last = payload[:-1], payload[-1:]
+    items = [item for item in heads if item_type(item) != "message"]
+    return tuple(filter(None, harmless_items([*items, *last])))
+
+
+def harmless_items(items: Sequence[Item]) -> list[Item | None]:
+    """Return what is used of items that anybody may have written, None for nothing.
+
+    Reasoning stays only in front of what stays, because it belongs to its product.
+    """
+    found: list[Item | None] = []
+    stays = True  # the text behind the marker
+    for item in reversed(items):
+        found.append(_stub(item) if stays or not is_reasoning(item) else None)
+        stays = found[-1] is not None
+    return found[::-1]
+
+
+def _stub(item: Item) -> Item | None:
+    if has_encrypted_reasoning(item):
+        sealed = str(item["encrypted_content"])
+        return {"type": "reasoning", "summary": [], "encrypted_content": sealed}
+    if is_call(item):
+        return {"type": item["type"], "call_id": str(item.get("call_id"))}
+    is_answer = item_type(item) == "message" and item.get("role") == "assistant"
+    if not is_answer or is_commentary(item):
+        return None
+    phase = {"phase": "final_answer"} if item.get("phase") == "final_answer" else {}
+    return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
 
 
 def _payload(value: object) -> tuple[Item, ...]:
@@ -5549,13 +5647,18 @@ _Values = Mapping[str, Any]
 
 
 def prune(
-    values: _Values, messages: Mapping[str, Any], own: str, most: int
+    values: _Values,
+    messages: Mapping[str, Any],
+    own: str,
+    most: int,
+    sign: Sign | None = None,
 ) -> dict[str, Any]:
     """Return the values to write in addition to that of the key `own`.
 
     `messages` are those of the chat; without any, all count as present. Answers that
     are still growing are not touched, because others write them. The remaining values
-    have at most `most` characters.
+    have at most `most` characters. With `sign`, a signed record that is shortened is
+    signed again.
     """
     present = set(map(message_key, messages)) if messages else set(values)
     growing = {message_key(id) for id, message in messages.items() if _grows(message)}
@@ -5566,7 +5669,7 @@ def prune(
     }
     now = {k: _without_kept(v) for k, v in ours.items() if k not in present}
     left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    now |= _prune_values(left, most)
+    now |= _prune_values(left, most, sign)
     return {key: value for key, value in now.items() if value != ours[key]}
 
 
@@ -5587,7 +5690,7 @@ def _empty_value(value: _Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name != "items"}
 
 
-def _prune_values(values: _Values, most: int) -> dict[str, Any]:
+def _prune_values(values: _Values, most: int, sign: Sign | None) -> dict[str, Any]:
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
         return {}
@@ -5595,7 +5698,7 @@ def _prune_values(values: _Values, most: int) -> dict[str, Any]:
     now = dict(values)
     filled = (key for key in values if as_mapping(values[key].get("items")))
     oldest = sorted(filled, key=lambda key: _oldest_time(values[key]))
-    for shrink in (_with_short_outputs, _empty_value):
+    for shrink in (partial(_with_short_outputs, sign), _empty_value):
         for key in oldest:
             if over <= 0:
                 break
@@ -5606,21 +5709,24 @@ def _prune_values(values: _Values, most: int) -> dict[str, Any]:
 
 
 def _oldest_time(value: object) -> int:
-    return min((record.created_at for record in _records_in(value)), default=0)
+    times = (wire.get("created_at") for _, wire in _wires_in(value))
+    return min((time for time in times if isinstance(time, int)), default=0)
 
 
-def _with_short_outputs(value: _Values) -> dict[str, Any]:
-    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
-    return {**value, "items": items}
+def _with_short_outputs(sign: Sign | None, value: _Values) -> dict[str, Any]:
+    rows = value["items"].items()
+    return {**value, "items": {u: _short_record(u, wire, sign) for u, wire in rows}}
 
 
-def _short_record(wire: Any) -> Any:
-    if not isinstance(wire, Mapping):
+def _short_record(ulid: str, wire: Any, sign: Sign | None) -> Any:
+    payload = as_mapping(wire).get("payload")
+    rows = payload if isinstance(payload, list) else None
+    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
+    if short == payload:
         return wire
-    payload = wire.get("payload")
-    if isinstance(payload, list):
-        return {**wire, "payload": list(map(_short_item, payload))}
-    return {**wire, "payload": _short_item(payload)}
+    bare = {key: one for key, one in wire.items() if key != "signature"}
+    kept_sign = sign if _is_ours(ulid, wire, sign) else None
+    return _sign_record(ulid, {**bare, "payload": short}, kept_sign)
 
 
 def _short_item(item: Any) -> Any:
@@ -5756,7 +5862,9 @@ class _RunHistory:
         for place, item in enumerate(waiting):
             if is_call(item) and item.get("call_id") == call.call_id:
                 self._waiting[ulid] = waiting[place + 1 :]
-                return self._allowed(ulid, waiting[: place + 1])
+                # Of a record that is not signed only the chat's own words count.
+                whole = item if item.get("name") else _call_item(call)
+                return self._allowed(ulid, [*waiting[:place], whole])
         return [_call_item(call)]
 
     def _text(self, piece: MarkedText) -> list[Item]:
@@ -7250,6 +7358,7 @@ _FORMAT = "openai-responses-v1"
 _REASONING = "reasoning.encrypted"
 _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
+_SIGNATURE = "signature"
 
 
 class _DetailItem(NamedTuple):
@@ -7272,10 +7381,11 @@ def write_details(
     items: Iterable[tuple[Item, str]],
     origin: Origin,
     notes: Mapping[str, Any],
+    sign: Sign | None,
 ) -> list[Item]:
     """Return the entries of a response from its items and the text shown for each.
 
-    `name` is unique among the responses of its message.
+    `name` distinguishes the response from all others.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
@@ -7284,17 +7394,27 @@ def write_details(
         for back in replay_output([item], with_reasoning=True)
     ]
     return [
-        {**entry, "format": _FORMAT, "turn": name, "index": place}
+        _sign_entry({**entry, "format": _FORMAT, "turn": name, "index": place}, sign)
         for place, entry in enumerate([head, *entries])
     ]
 
 
-def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
+def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
     """Return the responses that a message of the host carries, in order."""
     turns: dict[str, list[Item]] = {}
     for entry in filter(_is_entry, as_list(message.get("reasoning_details"))):
         turns.setdefault(entry["turn"], []).append(entry)
-    return [_turn(sorted(turn, key=itemgetter("index"))) for turn in turns.values()]
+    ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
+    return [_turn(turn, sign) for turn in ordered]
+
+
+def _sign_entry(entry: Item, sign: Sign | None) -> Item:
+    return {**entry, _SIGNATURE: sign(entry)} if sign else entry
+
+
+def _is_own_entry(entry: Item, sign: Sign | None) -> bool:
+    bare = {key: value for key, value in entry.items() if key != _SIGNATURE}
+    return is_signed(bare, entry.get(_SIGNATURE), sign)
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -7327,11 +7447,17 @@ def _is_entry(entry: object) -> bool:
     return kind in (_REASONING, _ITEM) and isinstance(item, dict) and bool(needed)
 
 
-def _turn(entries: Sequence[Item]) -> DetailTurn:
+def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     head = next((entry for entry in entries if entry["type"] == _TURN), {})
-    items = tuple(_detail_item(entry) for entry in entries if entry["type"] != _TURN)
+    notes = as_mapping(head.get("notes")) if _is_own_entry(head, sign) else {}
+    carried = [entry for entry in entries if entry["type"] != _TURN]
+    stubs = harmless_items([_detail_item(entry).item for entry in carried])
+    items = tuple(
+        _detail_item(entry) if _is_own_entry(entry, sign) else _stub_detail(entry, stub)
+        for entry, stub in zip(carried, stubs, strict=True)
+    )
     origin = read_origin(head.get("origin"), "")
-    return DetailTurn(items, origin, as_mapping(head.get("notes")))
+    return DetailTurn(tuple(filter(None, items)), origin, notes)
 
 
 def _detail_item(entry: Item) -> _DetailItem:
@@ -7341,8 +7467,14 @@ def _detail_item(entry: Item) -> _DetailItem:
     return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
+def _stub_detail(entry: Item, stub: Item | None) -> _DetailItem | None:
+    shown = _detail_item(entry).shown
+    length = shown if isinstance(shown, int) else len(shown)
+    return None if stub is None else _DetailItem(stub, length)
+
+
 def restore_from_details(
-    messages: Sequence[Mapping[str, Any]],
+    messages: Sequence[Mapping[str, Any]], sign: Sign | None
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
     """Return the messages with markers for their entries, and the records by id.
 
@@ -7355,7 +7487,7 @@ def restore_from_details(
         if known.get("role") == "user":
             found += _marker_message(textless)
             textless = ""
-        if turns := read_details(known):
+        if turns := read_details(known, sign):
             text, markers = _mark_text(as_text(known.get("content")), turns, records)
             found.append({**known, "content": text})
             textless += markers
@@ -7491,8 +7623,6 @@ def _fill_images(
 
 # ==== owui_chat.storage.recorder: Decides what of a run is recorded, and where its marker stands.
 
-# A part without text: its text is the one behind the marker.
-_UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 _EARLIER = -1  # the index of items of earlier rounds, before all others
 
 Carrier = Literal["markers", "output", "details"]
@@ -7510,6 +7640,8 @@ class RecordScope(NamedTuple):
     delegates: bool = False
     """Open calls are left to the host, which calls the pipe again."""
     carrier: Carrier = "markers"
+    sign: Sign | None = None
+    """Signs the details; None if there is no secret."""
 
 
 class NewRecord(NamedTuple):
@@ -7584,7 +7716,10 @@ class Recorder:
             self._turn = {}
             name, _ = self._new_record()
             entries = _returned_texts(pairs)
-            yield TurnDetails(write_details(name, entries, self._scope.origin, {}))
+            scope = self._scope
+            yield TurnDetails(
+                write_details(name, entries, scope.origin, {}, scope.sign)
+            )
 
     def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
         if self._last_commentary:
@@ -7618,7 +7753,7 @@ class Recorder:
             return
         # Without a phase the text itself is all there is to know of the message.
         plain = self._pending and not item.get("phase")
-        stub = {**_stored_message(item), "content": [_UNSHOWN_TEXT]}
+        stub = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
         self._records[index] = self._record(() if plain else (stub,))
         yield from self._with_marker(self._records[index], index)
 
@@ -7631,7 +7766,7 @@ class Recorder:
         payload = (*before, _stored_message(ended.item))
         if ended.shown == message_text(ended.item):
             kept, shown = _without_shown_text(ended.item), ""
-            is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
+            is_plain = not kept.get("phase") and kept.get("content") == [UNSHOWN_TEXT]
             payload = before if before and is_plain else (*before, kept)
         again = record._replace(payload=payload, shown=shown)
         if again != record:
@@ -8131,6 +8266,9 @@ def _is_input_text(part: Item) -> bool:
 
 _SENT_KEY = "sent"
 
+_Unseal = Callable[[str, str], object]
+"""Returns the JSON value that was encrypted for a message's id, or None."""
+
 
 class SentContext(NamedTuple):
     """What one run sent beside the chat.
@@ -8145,7 +8283,7 @@ class SentContext(NamedTuple):
     gone: tuple[str, ...] = ()
 
     def wire(self) -> dict[str, Any]:
-        """Return the stored form, without empty fields."""
+        """Return the form that is encrypted, without empty fields."""
         found = {
             "injected": self.injected and self.injected.wire(),
             "instructions": self.instructions,
@@ -8158,24 +8296,29 @@ class SentContext(NamedTuple):
 _NOTHING = SentContext()
 
 
-def add_sent_context(
-    value: Mapping[str, Any], sent: SentContext | None
-) -> dict[str, Any]:
-    """Return the value of a message's key, with what its run sent."""
-    wire = sent.wire() if sent else None
-    return {**value, _SENT_KEY: wire} if wire else dict(value)
+def add_sent_context(value: Mapping[str, Any], sealed: str) -> dict[str, Any]:
+    """Return the value of a message's key, with what its run sent, encrypted."""
+    return {**value, _SENT_KEY: sealed} if sealed else dict(value)
 
 
-def read_sent_context(chat: Mapping[str, Any]) -> dict[str, SentContext]:
-    """Return what a chat's JSON holds of this, by the ids of the answers."""
+def read_sent_context(
+    chat: Mapping[str, Any], unseal: _Unseal
+) -> dict[str, SentContext]:
+    """Return what a chat's JSON holds of this, by the ids of the answers.
+
+    What was not encrypted here for its message is ignored: the owner of a chat can
+    write its row, but must not write instructions.
+    """
     prefix = message_key("")
     found: dict[str, SentContext] = {}
     for key, value in chat.items():
-        wire = as_mapping(value).get(_SENT_KEY)
-        if key.startswith(prefix) and isinstance(wire, Mapping):
+        sealed = as_mapping(value).get(_SENT_KEY)
+        if key.startswith(prefix) and isinstance(sealed, str):
             # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
-            found[owner] = _read_context(wire)
+            wire = unseal(sealed, owner)
+            if isinstance(wire, Mapping):
+                found[owner] = _read_context(wire)
     return found
 
 
@@ -8416,22 +8559,18 @@ class Valves(BaseModel):
         "lines in the answers, or in Open WebUI's stored output of each answer. Both "
         "are always read.",
     )
-    STORE_ENCRYPTION: Literal["off", "on"] = _valve(
-        "off",
-        "Encrypt what this pipe stores in a chat. Open WebUI stores text, reasoning "
-        "summaries and tool cards in clear, also in a shared or exported chat.",
-    )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
-        "A long random text; after a change, reasoning stored before is lost. Empty: "
-        "the server's WEBUI_SECRET_KEY.",
+        "A long random text, from which the keys for what chats store are made. After a "
+        "change, what was stored before is used only in part. Empty: the server's "
+        "WEBUI_SECRET_KEY.",
         secret=True,
     )
     STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
         "auto",
         "Keep the first instructions of a chat and send changes (a date, a memory) with "
-        "the next message, so that reasoning and the prompt cache stay valid; the "
-        "chat's owner can read them. `auto`: for models that need it.",
+        "the next message, so that reasoning and the prompt cache stay valid. The chat "
+        "stores them encrypted. `auto`: for models that need it.",
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
@@ -9153,7 +9292,10 @@ async def write_chat_keys(chat_id: str, values: Mapping[str, Any]) -> bool:
 
 def server_secret() -> str:
     """Return the server's own secret, or nothing."""
-    return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
+    try:
+        return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
+    except InvalidRequest:  # a chat goes on without what needs a secret
+        return ""
 
 
 async def user_model(user_id: str) -> Any:
@@ -9795,50 +9937,53 @@ def continue_input(
     )
 
 
-# ==== owui_manifold.store: Where the records of a chat are written and read, encrypted if wanted.
+# ==== owui_manifold.store: Where the records of a chat are written and read, signed and in part encrypted.
 
-_ENCRYPTED = "sealed"
-_PURPOSE = b"openai_responses_pipe kept items\x00"
-"""The key may be the server's own secret, which also signs its sessions. A digest with
-this text is used, so the derived key is useless for sessions."""
+_PURPOSE = "openai_responses_pipe "
+_NONCE_BYTES = 12
 
 
-class _Encryption:
+class ChatKeys:
+    """Signs and encrypts what is stored in the chats of one user."""
 
-    def __init__(self, valves: Valves) -> None:
-        secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
-        if not secret:
-            raise InvalidRequest(
-                "STORE_ENCRYPTION needs a key. An administrator has to set "
-                "STORE_ENCRYPTION_KEY in the valves of this pipe."
+    def __init__(self, secret: str, user_id: str) -> None:
+        """Derive the keys; without a secret nothing is signed or encrypted."""
+        self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
+        self._cipher = (
+            _cipher(derive_key(secret, f"{_PURPOSE}sent")) if secret else None
+        )
+        self._user_id = user_id
+
+    def seal(self, value: object, message_id: str) -> str:
+        """Return a JSON value encrypted for a message; empty if that is impossible."""
+        if self._cipher is None:
+            return ""
+        nonce, text = os.urandom(_NONCE_BYTES), json.dumps(value).encode()
+        sealed = self._cipher.encrypt(nonce, text, self._scope(message_id))
+        return base64.b64encode(nonce + sealed).decode("ascii")
+
+    def unseal(self, sealed: str, message_id: str) -> object:
+        """Return the value that was encrypted for a message; None for anything else."""
+        if self._cipher is None:
+            return None
+        try:
+            whole = base64.b64decode(sealed, validate=True)
+            nonce, rest = whole[:_NONCE_BYTES], whole[_NONCE_BYTES:]
+            return json.loads(
+                self._cipher.decrypt(nonce, rest, self._scope(message_id))
             )
-        try:
-            fernet = import_module("cryptography.fernet")
-        except ImportError:
-            raise InvalidRequest(
-                "STORE_ENCRYPTION is on, but this server lacks the package "
-                "cryptography. An administrator has to install it or turn the valve "
-                "off."
-            ) from None
-        digest = hashlib.sha256(_PURPOSE + secret.encode("utf-8")).digest()
-        self._fernet = fernet.Fernet(base64.urlsafe_b64encode(digest))
-        self._unreadable = fernet.InvalidToken
+        except Exception:  # not ours, or changed: the package has its own exceptions
+            return None
 
-    def encrypt(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        token = self._fernet.encrypt(json.dumps(value).encode("utf-8"))
-        return {"__v": value.get("__v"), _ENCRYPTED: token.decode("ascii")}
-
-    def decrypt(self, value: object) -> object:
-        if not _is_encrypted_value(value):
-            return value
-        try:
-            return json.loads(self._fernet.decrypt(str(value[_ENCRYPTED]).encode()))
-        except (self._unreadable, ValueError):
-            return {}
+    def _scope(self, message_id: str) -> bytes:
+        return json.dumps([self._user_id, message_id]).encode()
 
 
-def _is_encrypted_value(value: object) -> TypeGuard[Mapping[str, Any]]:
-    return isinstance(value, Mapping) and _ENCRYPTED in value
+def _cipher(key: bytes) -> Any:
+    try:
+        return import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM(key)
+    except ImportError:
+        return None
 
 
 _HISTORY = "history"
@@ -9856,21 +10001,19 @@ class ChatStore:
 
     carrier: Carrier = "markers"
 
-    def __init__(
-        self, caller: Caller, chat: Mapping[str, Any], seal: _Encryption | None = None
-    ) -> None:
-        """Begin with what `chat` holds; with a `seal`, what is written is encrypted."""
-        self.records = read_records(chat)
+    def __init__(self, caller: Caller, chat: Mapping[str, Any], keys: ChatKeys) -> None:
+        """Begin with what `chat` holds."""
+        self.records = read_records(chat, keys.sign)
         self.messages = _messages_of(chat)
-        self.sent = read_sent_context(chat)
+        self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
         self._unshown: list[StoredRecord] = []
         self._caller = caller
-        self._seal = seal
+        self._keys = keys
         self._key = message_key(caller.message_id)
         in_answers = output_values(self.messages)  # the host takes those along
-        keys = [key for key in chat if is_pipe_key(key) and key not in in_answers]
-        self._untidy = {key: chat[key] for key in keys}
+        rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
+        self._untidy = {key: chat[key] for key in rows}
         self._dead = set(invalid_ids(chat.get(self._key)))
         self._own = {
             ulid: record
@@ -9918,20 +10061,20 @@ class ChatStore:
             await self._write()
 
     async def _write(self) -> None:
-        value = self._with_sent(write_records(self._own, self._dead))
+        sign = self._keys.sign
+        value = self._with_sent(write_records(self._own, sign, self._dead))
         room = MAX_STORED_KB * 1024 - stored_size(value)
-        others = prune(self._untidy, self.messages, self._key, room)
+        others = prune(self._untidy, self.messages, self._key, room, sign)
         values = {**others, self._key: value}
-        stored = {key: self._closed(one) for key, one in values.items()}
-        self._is_behind = not await write_chat_keys(self._caller.chat_id, stored)
+        self._is_behind = not await write_chat_keys(self._caller.chat_id, values)
         if not self._is_behind:
             self._untidy = {}
 
     def _with_sent(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        return add_sent_context(value, self.sent.get(self._caller.message_id))
-
-    def _closed(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        return self._seal.encrypt(value) if self._seal else value
+        message_id = self._caller.message_id
+        sent = self.sent.get(message_id)
+        sealed = self._keys.seal(sent.wire(), message_id) if sent else ""
+        return add_sent_context(value, sealed)
 
     def take_unsent(self) -> list[StoredRecord]:
         """Return the records that the answer's own output still needs, each once."""
@@ -9960,14 +10103,21 @@ class _OutputStore(ChatStore):
     def _give(
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
     ) -> None:
-        value = write_records(records, self._dead)
+        value = write_records(records, self._keys.sign, self._dead)
         if self._is_behind:
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
             self._is_behind = False
-        self._unshown.append(StoredRecord(ulid, self._closed(value), index))
+        self._unshown.append(StoredRecord(ulid, value, index))
 
 
-async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
+def chat_keys(valves: Valves, user_id: str) -> ChatKeys:
+    """Return the keys for the chats of a user on this server."""
+    return ChatKeys(valves.STORE_ENCRYPTION_KEY.strip() or server_secret(), user_id)
+
+
+async def open_store(
+    caller: Caller, valves: Valves, keys: ChatKeys
+) -> ChatStore | None:
     """Return the store of the caller's own chat, or None if it has no row."""
     if not caller.may_have_row:
         return None
@@ -9977,21 +10127,11 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
     kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
     kept |= output_values(_messages_of(chat))
     store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
-    if valves.STORE_ENCRYPTION == "on":
-        seal = _Encryption(valves)
-        return store(caller, _decrypt_values(kept, seal), seal)
-    if any(map(_is_encrypted_value, kept.values())):
-        with suppress(InvalidRequest):  # unreadable items must not stop a chat
-            kept = _decrypt_values(kept, _Encryption(valves))
-    return store(caller, kept)
+    return store(caller, kept, keys)
 
 
 def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
     return as_mapping(as_mapping(chat.get(_HISTORY)).get("messages"))
-
-
-def _decrypt_values(kept: Mapping[str, Any], seal: _Encryption) -> dict[str, Any]:
-    return {key: seal.decrypt(value) for key, value in kept.items()}
 
 
 # ==== owui_manifold.chat: Builds the request for a chat or a task.
@@ -10019,6 +10159,8 @@ class PreparedRequest(NamedTuple):
     """Without it no calls are answered here."""
     notices: tuple[str, ...] = ()
     """Sentences for the person who asked."""
+    sign: Sign | None = None
+    """Signs what the chat itself carries."""
 
     @property
     def delegates(self) -> bool:
@@ -10047,9 +10189,10 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
     endpoint = call.endpoint
-    messages, records = restore_from_details(call.messages)
+    keys = chat_keys(call.valves, call.caller.user_id)
+    messages, records = restore_from_details(call.messages, keys.sign)
     instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
-    store = await open_store(call.caller, call.valves)
+    store = await open_store(call.caller, call.valves, keys)
     model, reason = _choose_model(call, parts, store)
     before = load_round(call.state, call.caller.message_id)
     chat = _Chat(call, model, store, before, instructions, parts, records)
@@ -10074,6 +10217,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         before,
         _toolset(call, tools),
         notices=() if before or not reason else (reason,),
+        sign=keys.sign,
     )
 
 
@@ -10656,6 +10800,7 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
         cites=any(tool_kind(tool).is_cited for tool in prepared.request.tools or ()),
         delegates=prepared.delegates,
         carrier=store.carrier if store else "details",
+        sign=prepared.sign,
     )
     pending = prepared.round.pending if store and prepared.round else ()
     return Recorder(scope, _new_record, pending)

@@ -73,7 +73,7 @@ class HostChat:
         events = await events_of(asked, self.provider)
         model = resolve_model(self.asked.model)
         origin = origin_at(model.family, self.asked.endpoint)
-        view = HostRenderer(self.emits_thoughts, origin)
+        view = HostRenderer(self.emits_thoughts, origin, self.asked.sign)
         chunks = [chunk for event in events for chunk in view.show(event)]
         shown = self.host.reduce([c for c in chunks if str(c.get("type")) > "response"])
         self.calls.append(events)

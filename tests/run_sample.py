@@ -37,6 +37,7 @@ from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope
 from owui_chat.storage.records import Record, write_records
+from signing import SIGN
 
 STREAMS = Path(__file__).parent / "streams"
 TRANSCRIPTS = sorted(path.name for path in STREAMS.glob("*.sse"))
@@ -297,7 +298,7 @@ def tell(
         record, index = event
         told.written.append(record)
         if in_output:
-            value = write_records({record.ulid: record})
+            value = write_records({record.ulid: record}, SIGN)
             told.chunks += told.view.render(StoredRecord(record.ulid, value, index))
     told.pending = recorder.pending
     return told

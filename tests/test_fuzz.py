@@ -40,6 +40,7 @@ from owui_chat.storage.markers import (
 )
 from owui_chat.storage.records import message_key, read_records, write_records
 from run_sample import ORIGIN, STREAMS, TRANSCRIPTS, call, message, reasoning, tell
+from signing import SIGN
 
 Json = dict[str, Any]
 
@@ -109,8 +110,8 @@ def assert_shown_and_kept(events: Sequence[RunEvent]) -> None:
     grown = [chunk["delta"] for chunk in told.chunks if is_text(chunk)]
     shown = "".join([*grown, *map(message_text, told.view.items)])
     assert all(ulid in shown for ulid in told.records)
-    chat = {message_key("m-1"): write_records(told.records)}
-    read = read_records(json.loads(json.dumps(chat)))
+    chat = {message_key("m-1"): write_records(told.records, SIGN)}
+    read = read_records(json.loads(json.dumps(chat)), SIGN)
     assert read == told.records
     _, parts = parse_messages([{"role": "assistant", "content": shown}])
     json.dumps(build_input(parts, read, ORIGIN))
@@ -307,7 +308,7 @@ def input_of(chat: Json) -> list[Item]:
     messages = chat.get("messages")
     rows = messages if isinstance(messages, list) else []
     _, parts = parse_messages(rows)
-    return build_input(parts, read_records(chat), ORIGIN)
+    return build_input(parts, read_records(chat, SIGN), ORIGIN)
 
 
 @many
@@ -318,7 +319,7 @@ def test_any_chat_is_an_input_or_refused(chat: Json) -> None:
     """Whatever a person, an import or another writer did to it."""
     with within(ONE_EXAMPLE), suppress(InvalidRequest):
         json.dumps(input_of(chat))
-        assert write_records(read_records(chat))["__v"] == 4
+        assert write_records(read_records(chat, SIGN), SIGN)["__v"] == 5
 
 
 def _hostile_chats() -> Iterator[tuple[str, Json]]:

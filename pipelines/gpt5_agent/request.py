@@ -10,6 +10,7 @@ from openai_responses.loop.attempts import Limits
 from openai_responses.loop.tools import Approver, CallLimits
 from openai_responses.requests.build import Settings
 from openai_responses.transport.connections import Connections
+from owui_chat.storage.signature import Sign, signer
 
 Message = Mapping[str, Any]
 """A message of a chat, as the host sends it."""
@@ -82,3 +83,11 @@ class AgentRequest(NamedTuple):
     log: Callable[[str], object] = str
     debug: bool = False
     on_end: Callable[[RunMetadata], object] = repr
+
+    @property
+    def sign(self) -> Sign:
+        """Signs what the messages carry of an answer, with a key made of the API key.
+
+        All copies of the pipeline have that one, and no caller.
+        """
+        return signer(self.endpoint.api_key, "gpt5_agent reasoning_details")

@@ -208,7 +208,8 @@ def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
         if not isinstance(call_id, str):
             continue
         if is_call(item):
-            calls.setdefault(call_id, place)
+            if item.get("name"):  # of some only the place is known
+                calls.setdefault(call_id, place)
         elif call_id in calls and call_id not in outputs:
             call = items[calls[call_id]]
             if CALL_OUTPUTS[item_type(call)] == item_type(item):
@@ -322,10 +323,14 @@ def is_kept_hosted(item: Mapping[str, Any]) -> bool:
 
 
 def is_replayed(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns send `item`; unknown types are never sent."""
+    """Say whether later turns send `item`, which an answer stored.
+
+    Unknown types are never sent, nor are messages that are not the model's.
+    """
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
-    return item_type(item) in _ITEM_KINDS
+    is_output = item.get("role", "assistant") == "assistant"
+    return is_output and item_type(item) in _ITEM_KINDS
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:

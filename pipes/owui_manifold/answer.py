@@ -96,6 +96,7 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
         cites=any(tool_kind(tool).is_cited for tool in prepared.request.tools or ()),
         delegates=prepared.delegates,
         carrier=store.carrier if store else "details",
+        sign=prepared.sign,
     )
     pending = prepared.round.pending if store and prepared.round else ()
     return Recorder(scope, _new_record, pending)

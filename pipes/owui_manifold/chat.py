@@ -45,6 +45,7 @@ from owui_chat.messages import (
 )
 from owui_chat.storage.details_carrier import restore_from_details
 from owui_chat.storage.records import Record
+from owui_chat.storage.signature import Sign
 from owui_manifold.config import comma_list, run_limits
 from owui_manifold.context import Caller, PipeCall
 from owui_manifold.files import add_documents, load_stored_images
@@ -52,7 +53,7 @@ from owui_manifold.host import require_floor, user_model
 from owui_manifold.host_tools import HostTools, build_approver, has_ruled_tools
 from owui_manifold.hosted_tools import OfferedTools, hosted_tools, offer_tools
 from owui_manifold.rounds import DelegatedRound, continue_input, load_round
-from owui_manifold.store import ChatStore, open_store
+from owui_manifold.store import ChatStore, chat_keys, open_store
 from owui_manifold.valves import Valves
 
 _LEAST_THRESHOLD = 1000
@@ -78,6 +79,8 @@ class PreparedRequest(NamedTuple):
     """Without it no calls are answered here."""
     notices: tuple[str, ...] = ()
     """Sentences for the person who asked."""
+    sign: Sign | None = None
+    """Signs what the chat itself carries."""
 
     @property
     def delegates(self) -> bool:
@@ -108,9 +111,10 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
     endpoint = call.endpoint
-    messages, records = restore_from_details(call.messages)
+    keys = chat_keys(call.valves, call.caller.user_id)
+    messages, records = restore_from_details(call.messages, keys.sign)
     instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
-    store = await open_store(call.caller, call.valves)
+    store = await open_store(call.caller, call.valves, keys)
     model, reason = _choose_model(call, parts, store)
     before = load_round(call.state, call.caller.message_id)
     chat = _Chat(call, model, store, before, instructions, parts, records)
@@ -135,6 +139,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         before,
         _toolset(call, tools),
         notices=() if before or not reason else (reason,),
+        sign=keys.sign,
     )
 
 

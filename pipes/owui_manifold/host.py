@@ -56,7 +56,10 @@ async def write_chat_keys(chat_id: str, values: Mapping[str, Any]) -> bool:
 
 def server_secret() -> str:
     """Return the server's own secret, or nothing."""
-    return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
+    try:
+        return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
+    except InvalidRequest:  # a chat goes on without what needs a secret
+        return ""
 
 
 async def user_model(user_id: str) -> Any:

@@ -1,20 +1,20 @@
-"""Where the records of a chat are written and read, encrypted if wanted.
+"""Where the records of a chat are written and read, signed and in part encrypted.
 
-Encryption is Fernet (AES-128-CBC with HMAC-SHA256) of the package `cryptography`, which
-every Open WebUI has. It is imported when it is used, so a server without it still loads
-the pipe.
+The keys come from STORE_ENCRYPTION_KEY or the server's own secret. What is encrypted is
+bound to its user and message, so that a copy in another chat, or a clone of a shared
+one, does not open. Encryption is AES-GCM of the package `cryptography`, which every
+Open WebUI has. It is imported when it is used, so a server without it still loads the
+pipe, and stores less.
 """
 
 import base64
-import hashlib
 import json
+import os
 from collections.abc import Mapping
-from contextlib import suppress
 from importlib import import_module
-from typing import Any, TypeGuard
+from typing import Any
 
 from openai_responses.clock import new_ulid
-from openai_responses.errors import InvalidRequest
 from openai_responses.items import is_encrypted
 from openai_responses.json_input import as_mapping
 from owui_chat.events import StoredRecord
@@ -37,57 +37,56 @@ from owui_chat.storage.records import (
     stored_size,
     write_records,
 )
+from owui_chat.storage.signature import derive_key, signer
 from owui_manifold.context import Caller
 from owui_manifold.host import read_chat, server_secret, write_chat_keys
 from owui_manifold.valves import Valves
 
-_ENCRYPTED = "sealed"
-_PURPOSE = b"openai_responses_pipe kept items\x00"
-"""The key may be the server's own secret, which also signs its sessions. A digest with
-this text is used, so the derived key is useless for sessions."""
+_PURPOSE = "openai_responses_pipe "
+_NONCE_BYTES = 12
 
 
-class _Encryption:
-    """Encrypts and decrypts the values of message keys."""
+class ChatKeys:
+    """Signs and encrypts what is stored in the chats of one user."""
 
-    def __init__(self, valves: Valves) -> None:
-        """Derive the key; raises InvalidRequest if there can be none."""
-        secret = valves.STORE_ENCRYPTION_KEY.strip() or server_secret()
-        if not secret:
-            raise InvalidRequest(
-                "STORE_ENCRYPTION needs a key. An administrator has to set "
-                "STORE_ENCRYPTION_KEY in the valves of this pipe."
+    def __init__(self, secret: str, user_id: str) -> None:
+        """Derive the keys; without a secret nothing is signed or encrypted."""
+        self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
+        self._cipher = (
+            _cipher(derive_key(secret, f"{_PURPOSE}sent")) if secret else None
+        )
+        self._user_id = user_id
+
+    def seal(self, value: object, message_id: str) -> str:
+        """Return a JSON value encrypted for a message; empty if that is impossible."""
+        if self._cipher is None:
+            return ""
+        nonce, text = os.urandom(_NONCE_BYTES), json.dumps(value).encode()
+        sealed = self._cipher.encrypt(nonce, text, self._scope(message_id))
+        return base64.b64encode(nonce + sealed).decode("ascii")
+
+    def unseal(self, sealed: str, message_id: str) -> object:
+        """Return the value that was encrypted for a message; None for anything else."""
+        if self._cipher is None:
+            return None
+        try:
+            whole = base64.b64decode(sealed, validate=True)
+            nonce, rest = whole[:_NONCE_BYTES], whole[_NONCE_BYTES:]
+            return json.loads(
+                self._cipher.decrypt(nonce, rest, self._scope(message_id))
             )
-        try:
-            fernet = import_module("cryptography.fernet")
-        except ImportError:
-            raise InvalidRequest(
-                "STORE_ENCRYPTION is on, but this server lacks the package "
-                "cryptography. An administrator has to install it or turn the valve "
-                "off."
-            ) from None
-        digest = hashlib.sha256(_PURPOSE + secret.encode("utf-8")).digest()
-        self._fernet = fernet.Fernet(base64.urlsafe_b64encode(digest))
-        self._unreadable = fernet.InvalidToken
+        except Exception:  # not ours, or changed: the package has its own exceptions
+            return None
 
-    def encrypt(self, value: Mapping[str, Any]) -> dict[str, Any]:
-        """Return `value` in its stored form."""
-        token = self._fernet.encrypt(json.dumps(value).encode("utf-8"))
-        return {"__v": value.get("__v"), _ENCRYPTED: token.decode("ascii")}
-
-    def decrypt(self, value: object) -> object:
-        """Return a stored value decrypted; empty if it has another key."""
-        if not _is_encrypted_value(value):
-            return value
-        try:
-            return json.loads(self._fernet.decrypt(str(value[_ENCRYPTED]).encode()))
-        except (self._unreadable, ValueError):
-            return {}
+    def _scope(self, message_id: str) -> bytes:
+        return json.dumps([self._user_id, message_id]).encode()
 
 
-def _is_encrypted_value(value: object) -> TypeGuard[Mapping[str, Any]]:
-    """Say whether a stored value is encrypted."""
-    return isinstance(value, Mapping) and _ENCRYPTED in value
+def _cipher(key: bytes) -> Any:
+    try:
+        return import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM(key)
+    except ImportError:
+        return None
 
 
 _HISTORY = "history"
@@ -105,21 +104,19 @@ class ChatStore:
 
     carrier: Carrier = "markers"
 
-    def __init__(
-        self, caller: Caller, chat: Mapping[str, Any], seal: _Encryption | None = None
-    ) -> None:
-        """Begin with what `chat` holds; with a `seal`, what is written is encrypted."""
-        self.records = read_records(chat)
+    def __init__(self, caller: Caller, chat: Mapping[str, Any], keys: ChatKeys) -> None:
+        """Begin with what `chat` holds."""
+        self.records = read_records(chat, keys.sign)
         self.messages = _messages_of(chat)
-        self.sent = read_sent_context(chat)
+        self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
         self._unshown: list[StoredRecord] = []
         self._caller = caller
-        self._seal = seal
+        self._keys = keys
         self._key = message_key(caller.message_id)
         in_answers = output_values(self.messages)  # the host takes those along
-        keys = [key for key in chat if is_pipe_key(key) and key not in in_answers]
-        self._untidy = {key: chat[key] for key in keys}
+        rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
+        self._untidy = {key: chat[key] for key in rows}
         self._dead = set(invalid_ids(chat.get(self._key)))
         self._own = {
             ulid: record
@@ -167,20 +164,20 @@ class ChatStore:
             await self._write()
 
     async def _write(self) -> None:
-        value = self._with_sent(write_records(self._own, self._dead))
+        sign = self._keys.sign
+        value = self._with_sent(write_records(self._own, sign, self._dead))
         room = MAX_STORED_KB * 1024 - stored_size(value)
-        others = prune(self._untidy, self.messages, self._key, room)
+        others = prune(self._untidy, self.messages, self._key, room, sign)
         values = {**others, self._key: value}
-        stored = {key: self._closed(one) for key, one in values.items()}
-        self._is_behind = not await write_chat_keys(self._caller.chat_id, stored)
+        self._is_behind = not await write_chat_keys(self._caller.chat_id, values)
         if not self._is_behind:
             self._untidy = {}
 
     def _with_sent(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        return add_sent_context(value, self.sent.get(self._caller.message_id))
-
-    def _closed(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
-        return self._seal.encrypt(value) if self._seal else value
+        message_id = self._caller.message_id
+        sent = self.sent.get(message_id)
+        sealed = self._keys.seal(sent.wire(), message_id) if sent else ""
+        return add_sent_context(value, sealed)
 
     def take_unsent(self) -> list[StoredRecord]:
         """Return the records that the answer's own output still needs, each once."""
@@ -211,14 +208,21 @@ class _OutputStore(ChatStore):
     def _give(
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
     ) -> None:
-        value = write_records(records, self._dead)
+        value = write_records(records, self._keys.sign, self._dead)
         if self._is_behind:
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
             self._is_behind = False
-        self._unshown.append(StoredRecord(ulid, self._closed(value), index))
+        self._unshown.append(StoredRecord(ulid, value, index))
 
 
-async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
+def chat_keys(valves: Valves, user_id: str) -> ChatKeys:
+    """Return the keys for the chats of a user on this server."""
+    return ChatKeys(valves.STORE_ENCRYPTION_KEY.strip() or server_secret(), user_id)
+
+
+async def open_store(
+    caller: Caller, valves: Valves, keys: ChatKeys
+) -> ChatStore | None:
     """Return the store of the caller's own chat, or None if it has no row."""
     if not caller.may_have_row:
         return None
@@ -228,19 +232,9 @@ async def open_store(caller: Caller, valves: Valves) -> ChatStore | None:
     kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
     kept |= output_values(_messages_of(chat))
     store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
-    if valves.STORE_ENCRYPTION == "on":
-        seal = _Encryption(valves)
-        return store(caller, _decrypt_values(kept, seal), seal)
-    if any(map(_is_encrypted_value, kept.values())):
-        with suppress(InvalidRequest):  # unreadable items must not stop a chat
-            kept = _decrypt_values(kept, _Encryption(valves))
-    return store(caller, kept)
+    return store(caller, kept, keys)
 
 
 def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the messages of a chat as the host stores them, by their ids."""
     return as_mapping(as_mapping(chat.get(_HISTORY)).get("messages"))
-
-
-def _decrypt_values(kept: Mapping[str, Any], seal: _Encryption) -> dict[str, Any]:
-    return {key: seal.decrypt(value) for key, value in kept.items()}

@@ -165,22 +165,18 @@ class Valves(BaseModel):
         "lines in the answers, or in Open WebUI's stored output of each answer. Both "
         "are always read.",
     )
-    STORE_ENCRYPTION: Literal["off", "on"] = _valve(
-        "off",
-        "Encrypt what this pipe stores in a chat. Open WebUI stores text, reasoning "
-        "summaries and tool cards in clear, also in a shared or exported chat.",
-    )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
-        "A long random text; after a change, reasoning stored before is lost. Empty: "
-        "the server's WEBUI_SECRET_KEY.",
+        "A long random text, from which the keys for what chats store are made. After a "
+        "change, what was stored before is used only in part. Empty: the server's "
+        "WEBUI_SECRET_KEY.",
         secret=True,
     )
     STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
         "auto",
         "Keep the first instructions of a chat and send changes (a date, a memory) with "
-        "the next message, so that reasoning and the prompt cache stay valid; the "
-        "chat's owner can read them. `auto`: for models that need it.",
+        "the next message, so that reasoning and the prompt cache stay valid. The chat "
+        "stores them encrypted. `auto`: for models that need it.",
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",

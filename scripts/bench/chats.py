@@ -5,6 +5,7 @@ from typing import Any
 from openai_responses.requests.replay import Origin
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, message_key, write_records
+from signing import SIGN
 
 MODEL = "openai_responses.gpt-6.2-sol"
 ORIGIN = Origin("gpt-6.2-sol", "127.0.0.1")
@@ -48,7 +49,7 @@ def _answer(row: Json, number: int) -> list[Json]:
         ulid: Record(ulid, MODEL, 0, payload, f"a{number}", ORIGIN)
         for ulid, payload in zip(ulids, payloads, strict=True)
     }
-    row[message_key(f"a{number}")] = write_records(records)
+    row[message_key(f"a{number}")] = write_records(records, SIGN)
     called, ended = (format_marker("items", ulid) for ulid in ulids)
     function = {"name": call["name"], "arguments": call["arguments"]}
     wire = {"id": call["call_id"], "type": "function", "function": function}

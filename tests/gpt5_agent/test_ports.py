@@ -43,6 +43,7 @@ from openai_responses.items import Item
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.connections import Connections
 from run_sample import message, reasoning
+from signing import SIGN
 from simulator import Simulator
 from toolbox.server_entries import ToolServerSettings
 from toolbox.tool_servers import ToolServers
@@ -60,7 +61,7 @@ CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
 
 def told_by_host(event: AgentEvent) -> str:
     """What Open WebUI is told."""
-    host = HostRenderer(True, Origin("gpt-5", "here"))
+    host = HostRenderer(True, Origin("gpt-5", "here"), SIGN)
     return json.dumps(list(host.show(event)))
 
 

@@ -56,7 +56,8 @@ class OpenWebUI:
     ) -> None:
         self.python = python or host_python(version)
         self.port = port or free_port()
-        self.home = home or Path(tempfile.mkdtemp(prefix="open-webui-"))
+        # The host imports from the folder above: a folder that nobody else writes to.
+        self.home = home or Path(tempfile.mkdtemp(prefix="open-webui-")) / "server"
         self._temporary = home is None
         self._extra = dict(env or {})
         self._process: subprocess.Popen[bytes] | None = None
@@ -137,7 +138,7 @@ class OpenWebUI:
             if self._process:
                 await end_process(self._process)
             if self._temporary:
-                shutil.rmtree(self.home, ignore_errors=True)
+                shutil.rmtree(self.home.parent, ignore_errors=True)
 
     # ---- looking inside
 

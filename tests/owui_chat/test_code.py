@@ -12,6 +12,7 @@ from owui_chat.messages import AssistantText, parse_messages
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import read_records
 from run_sample import ORIGIN, message, reasoning
+from signing import SIGN, signed_items
 
 A = "A" * 26
 
@@ -102,8 +103,9 @@ def test_text_without_the_code_has_lost_its_card(text: str) -> None:
 def built(text: str, *payload: Item) -> list[Item]:
     """The input of a chat with one kept record."""
     wire = {"model": "m", "created_at": 0, "payload": list(payload)}
-    items = {A: {**wire, "message_id": "m-1", "origin": ORIGIN.wire()}}
-    records = read_records({"openai_responses_pipe:m-1": {"items": items}})
+    whole = {**wire, "message_id": "m-1", "origin": ORIGIN.wire()}
+    items = signed_items({A: whole})
+    records = read_records({"openai_responses_pipe:m-1": {"items": items}}, SIGN)
     _, parts = parse_messages([{"role": "assistant", "content": text}])
     assert isinstance(parts[0], AssistantText)
     return build_input(parts, records, ORIGIN)

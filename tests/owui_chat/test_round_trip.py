@@ -27,7 +27,6 @@ from openai_responses.requests.replay import replay_items, strip_for_replay
 from openai_responses.transport.stream import ItemAdded, ItemDone
 from owui_chat.input.history import build_input
 from owui_chat.input.prefix import (
-    add_sent_context,
     apply_sent_context,
     capture_sent_context,
     first_instructions,
@@ -58,6 +57,7 @@ from run_sample import (
     texts_of,
     without,
 )
+from signing import KEYS, SIGN, with_sent
 
 Json = dict[str, Any]
 Round = Sequence[RunEvent]
@@ -132,13 +132,13 @@ def sent_next(
     """What the next turn sends of the rounds."""
     output, records = stored_by_host(host, rounds, carrier)
     answer = {"m-1": {"role": "assistant", "output": output}}
-    chat = {message_key("m-1"): write_records(records)}
+    chat = {message_key("m-1"): write_records(records, SIGN)}
     if carrier == "output":
         chat = output_values(answer)
         assert not any(has_marker(json.dumps(m)) for m in host.convert(output))
     messages = [ASKED, *host.convert(output), ASKED]
     instructions, parts = parse_messages(messages)
-    read = read_records(json.loads(json.dumps(chat)))
+    read = read_records(json.loads(json.dumps(chat)), SIGN)
     assert read == records
     parts = restore_from_outputs(parts, stored_outputs(answer, "m-1"))
     items = build_input(parts, read, ORIGIN)
@@ -260,18 +260,19 @@ class SavedChat:
         metadata = {"user_message_id": asked, "message_id": answer}
         parts = attach_stored_messages(parts, self.messages, metadata)
         self.row = json.loads(json.dumps(self.row))
-        sent = read_sent_context(self.row)
+        sent = read_sent_context(self.row, KEYS.unseal)
         sent[answer] = capture_sent_context(parts, sent, given)
-        self.row[message_key(answer)] = add_sent_context({}, sent[answer])
+        key = message_key(answer)
+        self.row[key] = with_sent({}, sent[answer], key)
         told = apply_sent_context(parts, sent)
-        items = build_input(told, read_records(self.row), ORIGIN)
+        items = build_input(told, read_records(self.row, SIGN), ORIGIN)
         return first_instructions(parts, sent) or "", items
 
     def answer(self, question: Question, number: int, rounds: Sequence[Round]) -> None:
         """Take the answer."""
         key = message_key(f"a{number}")
         output, records = stored_by_host(self.host, rounds, ids=self.ids)
-        self.row[key] |= write_records(records)
+        self.row[key] |= write_records(records, SIGN)
         said = {"role": "user", "content": question.content}
         self.earlier += [said, *self.host.convert(output)]
         self.messages[f"a{number}"] = {"role": "assistant", "parentId": self.parent}

@@ -20,6 +20,7 @@ from owui_manifold.answer import answer_events
 from owui_manifold.chat import build_chat_request
 from owui_manifold.context import Caller, PipeCall
 from owui_manifold.rounds import load_round, save_round
+from signing import SIGN
 from simulator import Simulator
 from stand_in_host import StandInHost, host_callable
 
@@ -60,7 +61,7 @@ async def test_marker_stands_before_the_first_text(
         e for e, _ in pairs if isinstance(e, TextDelta) and e.kind == "text"
     )
     [named] = split_at_markers(line)
-    [record] = read_records(host.kept).values()
+    [record] = read_records(host.kept, SIGN).values()
     assert named.ulid == record.ulid
     ended = [e.item for e, _ in pairs if isinstance(e, ItemDone)]
     assert record.payload[0] == strip_for_replay(ended[0])
@@ -98,7 +99,7 @@ async def test_refused_items_are_stored_by_the_end_of_the_answer(
     [(begun, line)] = [(event, line) for event, line in pairs if line]
     assert isinstance(begun, TextDelta)
     [named] = split_at_markers(line)
-    [record] = read_records(host.kept).values()
+    [record] = read_records(host.kept, SIGN).values()
     assert named.ulid == record.ulid
     assert "refused" not in call.log.text()
 
@@ -131,7 +132,7 @@ async def test_amended_record_is_written_without_a_second_marker(
     assert len(markers_of(pairs)) == 1
     first, second = host.chats.writes
     assert list(first) == list(second) == [message_key("m-1")]
-    [record] = read_records(host.kept).values()
+    [record] = read_records(host.kept, SIGN).values()
     assert record.payload[-1]["content"][0]["type"] == "refusal"
 
 
@@ -249,7 +250,7 @@ async def test_answer_after_the_tools_names_all_that_waited(
         "call_id": call_id,
         "output": "18",
     }
-    [record] = read_records(host.kept).values()
+    [record] = read_records(host.kept, SIGN).values()
     kinds = [item["type"] for item in record.payload]
     assert kinds[:3] == ["reasoning", "function_call", "reasoning"]
     assert len(markers_of(pairs)) == 1
@@ -334,7 +335,7 @@ async def test_calls_that_no_text_follows_get_a_marker_at_the_end(
     assert isinstance(event, RunDone)
     assert event.ending.is_failure
     [named] = split_at_markers(line)
-    record = read_records(host.kept)[named.ulid]
+    record = read_records(host.kept, SIGN)[named.ulid]
     assert [i["type"] for i in record.payload] == ["reasoning", "function_call"]
 
 
@@ -378,7 +379,7 @@ async def test_own_rounds_leave_nothing_to_hand_over(
     assert load_round(call.state, "m-1") is None
     assert any(isinstance(event, ToolOutput) for event, _ in pairs)
     assert len(markers_of(pairs)) == 1
-    [record] = read_records(host.kept).values()
+    [record] = read_records(host.kept, SIGN).values()
     ended = {e.output_index: e.item for e, _ in pairs if isinstance(e, ItemDone)}
     items = [ended[index] for index in sorted(ended)]
     waited = [strip_for_replay(item) for item in items if item["type"] != "message"]
@@ -396,6 +397,6 @@ async def test_calls_at_the_end_of_own_rounds_are_kept(
     event, line = pairs[-1]
     assert isinstance(event, RunDone)
     [named] = split_at_markers(line)
-    kept = read_records(host.kept)[named.ulid].payload
+    kept = read_records(host.kept, SIGN)[named.ulid].payload
     calls = [item["call_id"] for item in kept if is_call(item)]
     assert calls == [i["call_id"] for i in event.output if is_call(i)]

@@ -17,6 +17,7 @@ from owui_chat.storage.records import read_records
 from owui_manifold.answer import answer_events
 from owui_manifold.chat import build_chat_request
 from owui_manifold.context import Caller
+from signing import SIGN
 from simulator import Simulator
 from simulator.files import TABLE, draw_picture
 from stand_in_host import StandInHost, host_request
@@ -80,7 +81,7 @@ async def test_picture_is_the_users_file_and_kept_by_its_id(
         }
     ]
     assert host.chats.links == [("chat-1", "m-1", row.id, "user-1")]
-    (record,) = read_records(host.kept).values()
+    (record,) = read_records(host.kept, SIGN).values()
     assert record.payload[1] == {
         "type": "image_generation_call",
         "output_format": "png",
@@ -119,7 +120,7 @@ async def test_picture_that_the_host_refuses(
     (card,) = cards(events)
     assert list(card) == ["notes"]
     assert "could not be stored" in card["notes"][0]
-    kept = [r.payload for r in read_records(host.kept).values()]
+    kept = [r.payload for r in read_records(host.kept, SIGN).values()]
     assert [item["type"] for item in kept[0]] == ["reasoning", "message"]
 
 

@@ -16,6 +16,7 @@ from owui_manifold.context import Caller
 from owui_manifold.rounds import DelegatedRound, save_round
 from owui_manifold.valves import UserValves, Valves
 from run_sample import call, message, output, reasoning
+from signing import SIGN
 from stand_in_host import Row, StandInHost
 
 pytestmark = pytest.mark.asyncio
@@ -37,7 +38,7 @@ def keep_reasoning(host: StandInHost, family: str = "gpt-5.6-sol") -> None:
     """Let the chat hold the reasoning of an earlier answer."""
     origin = Origin(family, "127.0.0.1")
     record = Record(ULID, MODEL, 0, (SEALED,), "m-0", origin)
-    kept = {message_key("m-0"): write_records({ULID: record})}
+    kept = {message_key("m-0"): write_records({ULID: record}, SIGN)}
     host.chats.rows["chat-1"] = Row("user-1", kept)
 
 

@@ -96,9 +96,8 @@ async def test_secret_of_the_server(
     assert server_secret() == told
 
 
-async def test_host_without_a_secret_gives_a_sentence(host: StandInHost) -> None:
-    """It names what is missing."""
+async def test_host_without_a_secret_has_none(host: StandInHost) -> None:
+    """A chat goes on without what needs one."""
     host.provide("env", VERSION="0.12.4")
 
-    with pytest.raises(InvalidRequest, match=r"no WEBUI_SECRET_KEY in open_webui\.env"):
-        server_secret()
+    assert server_secret() == ""

@@ -33,6 +33,7 @@ from pipe_calls import (
     stored,
 )
 from run_sample import has_marker
+from signing import SIGN
 from simulator import Simulator
 from stand_in_host import StandInHost, host_callable
 
@@ -157,7 +158,7 @@ async def test_page_without_streaming_gets_one_result(
     assert has_marker(shown)
     assert strip_markers(shown) == text
     assert "encrypted_content" not in str(result)
-    assert len(read_records(host.kept)) == 1
+    assert len(read_records(host.kept, SIGN)) == 1
     assert sim.requests[0].body["stream"] is False
 
 
@@ -228,7 +229,7 @@ async def test_two_copies_at_once_lose_nothing(
     )
 
     await other._connections.close()
-    records = read_records(host.kept).values()
+    records = read_records(host.kept, SIGN).values()
     assert {record.message_id for record in records} == {"m-1", "m-2"}
     assert {record.model for record in records} == {MODEL, "copy.gpt-5.6-sol"}
 
@@ -508,7 +509,7 @@ async def test_tool_is_run_and_shown_in_one_answer(
     ]
     assert "It said: Rain in Zürich." in grown(chunks)
     assert len(sim.requests) == 2
-    [record] = read_records(host.kept).values()
+    [record] = read_records(host.kept, SIGN).values()
     kinds = [item["type"] for item in record.payload]
     assert kinds[:3] == ["reasoning", "function_call", "reasoning"]
 

@@ -126,18 +126,17 @@ async def test_reasoning_is_not_sent_with_another_key(
     assert sent_reasoning(sim) == old
 
 
-@pytest.mark.parametrize("encryption", ["off", "on"])
 async def test_what_is_dead_stays_dead(
-    encryption: str, pipe: Pipe, sim: Simulator, host: StandInHost
+    pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """For every branch of the chat, for a new upload of the pipe, after a key change."""
-    pipe.valves = valves_for(sim, STORE_ENCRYPTION=encryption, **NAMED)
+    pipe.valves = valves_for(sim, **NAMED)
     first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
     said = ["Hi", stored(first), "And now?"]
-    pipe.valves = valves_for(sim, STORE_ENCRYPTION=encryption, **MOVED)
+    pipe.valves = valves_for(sim, **MOVED)
     await chunks_of(pipe, chat(*said), **answering("m-2"))
     uploaded = Pipe()
-    uploaded.valves = valves_for(sim, STORE_ENCRYPTION=encryption, **NAMED)
+    uploaded.valves = valves_for(sim, **NAMED)
 
     again = await chunks_of(uploaded, chat(*said), **answering("m-3"))
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from openai_responses.errors import InvalidRequest
 from owui_chat.input.prefix import SentContext
 from owui_chat.render.items import OutputItems
 from owui_chat.storage.records import (
@@ -18,9 +17,10 @@ from owui_chat.storage.records import (
     write_records,
 )
 from owui_manifold.context import Caller
-from owui_manifold.store import ChatStore, open_store
+from owui_manifold.store import ChatKeys, ChatStore, chat_keys, open_store
 from owui_manifold.valves import Valves
-from run_sample import ORIGIN, call, reasoning
+from run_sample import ORIGIN, call, output, reasoning
+from signing import KEYS, SIGN
 from stand_in_host import SERVER_SECRET, Row, StandInHost
 
 pytestmark = pytest.mark.asyncio
@@ -28,8 +28,8 @@ pytestmark = pytest.mark.asyncio
 CALLER = Caller("f.gpt-5.2", "user-1", "chat-1", "m-1", streams=True)
 LATER = Caller("f.gpt-5.2", "user-1", "chat-1", "m-2", streams=True)
 PLAIN = Valves()
-SEALING = Valves(STORE_ENCRYPTION="on")
-KEYED = Valves(STORE_ENCRYPTION="on", STORE_ENCRYPTION_KEY=" a key of its own ")
+KEYED = Valves(STORE_ENCRYPTION_KEY=" a key of its own ")
+IN_OUTPUT = Valves(HISTORY_CARRIER="output")
 FIRST, SECOND = message_key("m-1"), message_key("m-2")
 
 
@@ -41,7 +41,8 @@ def record(name: str, message_id: str = "m-1") -> Record:
 
 async def opened(caller: Caller = CALLER, valves: Valves = PLAIN) -> ChatStore:
     """The store of a caller that has one."""
-    store = await open_store(caller, valves)
+    keys = chat_keys(valves, caller.user_id)
+    store = await open_store(caller, valves, keys)
     assert store is not None
     return store
 
@@ -61,7 +62,7 @@ async def test_records_of_a_message_are_written_together(host: StandInHost) -> N
     await store.write(record("1"))
     await store.write(record("2"))
 
-    both = write_records({"1" * 26: record("1"), "2" * 26: record("2")})
+    both = write_records({"1" * 26: record("1"), "2" * 26: record("2")}, SIGN)
     assert host.kept == {FIRST: both}
 
 
@@ -73,7 +74,7 @@ async def test_record_that_is_written_again_replaces_itself(host: StandInHost) -
 
     await store.write(changed)
 
-    assert host.kept == {FIRST: write_records({"1" * 26: changed})}
+    assert host.kept == {FIRST: write_records({"1" * 26: changed}, SIGN)}
 
 
 async def test_records_of_an_earlier_round_are_kept_on(host: StandInHost) -> None:
@@ -146,26 +147,32 @@ async def test_chat_without_a_row_of_its_own_has_no_store(
     caller: Caller, host: StandInHost
 ) -> None:
     """Nothing is kept of it, nothing is read."""
-    assert await open_store(caller, SEALING) is None
+    assert await open_store(caller, PLAIN, KEYS) is None
 
 
-# ---------------------------------------------------------------- encrypted at rest
+# ---------------------------------------------------------- signed and encrypted
+
+SENT = SentContext(instructions="The secret plan.")
 
 
-@pytest.mark.parametrize("valves", [SEALING, KEYED], ids=["server's key", "own key"])
-async def test_what_is_written_is_sealed(valves: Valves, host: StandInHost) -> None:
-    """And read again with the same valves."""
-    await (await opened(valves=valves)).write(record("1"))
+@pytest.mark.parametrize("valves", [PLAIN, IN_OUTPUT], ids=["markers", "output"])
+async def test_what_was_sent_cannot_be_read_in_the_row(
+    valves: Valves, host: StandInHost
+) -> None:
+    """Whoever gets the chat as shared gets its row."""
+    store = await opened(valves=valves)
+    store.set_sent(SENT)
+    await store.write(record("1"))
+    if valves is IN_OUTPUT:
+        answered(host, store)
 
-    assert set(host.kept[FIRST]) == {"__v", "sealed"}
-    assert "sealed-1" not in str(host.kept)
-    assert read_records(host.kept) == {}
-    again = await opened(valves=valves)
-    assert again.records == {"1" * 26: record("1")}
+    assert "secret plan" not in str(host.chats.rows["chat-1"].chat)
+    assert (await opened(LATER)).sent == {"m-1": SENT}
 
 
 @pytest.mark.parametrize(
-    ("valves", "secret"), [(SEALING, SERVER_SECRET), (KEYED, "a key of its own")]
+    ("valves", "secret"),
+    [(PLAIN, SERVER_SECRET), (KEYED, "a key of its own")],
 )
 async def test_key_is_that_of_the_valve_or_of_the_server(
     valves: Valves, secret: str, host: StandInHost
@@ -173,88 +180,76 @@ async def test_key_is_that_of_the_valve_or_of_the_server(
     """The valve wins, without the white space of a copy and paste."""
     await (await opened(valves=valves)).write(record("1"))
 
-    same = Valves(STORE_ENCRYPTION="on", STORE_ENCRYPTION_KEY=secret)
-    assert (await opened(valves=same)).records == {"1" * 26: record("1")}
+    found = read_records(host.kept, ChatKeys(secret, "user-1").sign)
 
-
-async def test_sealed_items_are_read_after_the_valve_was_turned_off(
-    host: StandInHost,
-) -> None:
-    """What is written from then on is in clear, what is there stays."""
-    await (await opened(valves=SEALING)).write(record("1"))
-    await (await opened(LATER)).write(record("2", "m-2"))
-
-    store = await opened(LATER)
-
-    assert {ulid[0] for ulid in store.records} == set("12")
-    assert set(host.kept[FIRST]) == {"__v", "sealed"}
-    assert host.kept[SECOND] == write_records({"2" * 26: record("2", "m-2")})
-
-
-async def test_clear_items_are_read_after_the_valve_was_turned_on(
-    host: StandInHost,
-) -> None:
-    """The key of a message is sealed when it is next written."""
-    await (await opened()).write(record("1"))
-
-    store = await opened(valves=SEALING)
-    await store.write(record("2"))
-
-    assert set(host.kept[FIRST]) == {"__v", "sealed"}
-    again = await opened(valves=SEALING)
-    assert list(again.records) == ["1" * 26, "2" * 26]
-
-
-@pytest.mark.parametrize("valves", [KEYED, PLAIN], ids=["on", "off"])
-async def test_changed_key_makes_items_unreadable_and_breaks_nothing(
-    valves: Valves, host: StandInHost
-) -> None:
-    """The chat goes on with what is kept from now on."""
-    other = Valves(STORE_ENCRYPTION="on", STORE_ENCRYPTION_KEY="the key before")
-    await (await opened(valves=other)).write(record("1"))
-
-    store = await opened(LATER, valves)
-    assert store.records == {}
-    await store.write(record("2", "m-2"))
-
-    again = await opened(LATER, valves)
-    assert list(again.records) == ["2" * 26]
-
-
-async def test_seal_without_a_key_gives_a_sentence(host: StandInHost) -> None:
-    """Nothing may be written in clear instead."""
-    host.provide("env", VERSION="0.12.4", WEBUI_SECRET_KEY="")
-
-    with pytest.raises(InvalidRequest, match="STORE_ENCRYPTION needs a key"):
-        await opened(valves=SEALING)
+    assert found == {"1" * 26: record("1")}
 
 
 @pytest.mark.parametrize(
-    "lacks", ["key", "name", "cryptography"], ids=lambda what: f"no {what}"
+    ("caller", "valves"),
+    [(CALLER, KEYED), (CALLER._replace(user_id="user-2"), PLAIN)],
+    ids=["another key", "cloned from another user"],
 )
-async def test_sealed_items_are_nothing_where_they_cannot_be_opened(
-    lacks: str, host: StandInHost, monkeypatch: pytest.MonkeyPatch
+async def test_records_of_others_are_harmless_and_break_nothing(
+    caller: Caller, valves: Valves, host: StandInHost
 ) -> None:
-    """With the valve off, the chat goes on without them."""
-    await (await opened(valves=SEALING)).write(record("1"))
-    if lacks == "cryptography":
-        monkeypatch.setitem(sys.modules, "cryptography.fernet", None)
-    else:
-        names = {"WEBUI_SECRET_KEY": ""} if lacks == "key" else {}
-        host.provide("env", VERSION="0.12.4", **names)
+    """Encrypted reasoning is what is left of them."""
+    host.chats.rows["chat-1"].user_id = caller.user_id
+    first = await opened(caller, valves)
+    first.set_sent(SENT)
+    await first.write(mixed("1"))
+    host.chats.rows["chat-1"].user_id = "user-1"
 
     store = await opened(LATER)
+    await store.write(mixed("2", "m-2"))
 
-    assert store.records == {}
-    await store.write(record("2", "m-2"))
+    again = await opened(LATER)
+    bare, stub = again.records["1" * 26].payload
+    assert set(bare) == {"type", "summary", "encrypted_content"}
+    assert set(stub) == {"type", "call_id"}
+    assert again.records["2" * 26] == mixed("2", "m-2")
+    assert again.sent == {}
 
 
-async def test_secret_is_asked_for_only_when_it_is_needed(host: StandInHost) -> None:
-    """A chat in clear has no use for it."""
-    host.provide("env", VERSION="0.12.4")
-    await (await opened()).write(record("1"))
+@pytest.mark.parametrize("lacks", ["secret", "name", "cryptography"])
+async def test_server_without_a_key_stores_no_instructions(
+    lacks: str, host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And nothing that it could not tell from a forgery."""
+    package = "cryptography.hazmat.primitives.ciphers.aead"
+    if lacks == "cryptography":
+        monkeypatch.setitem(sys.modules, package, None)
+    else:
+        names = {"WEBUI_SECRET_KEY": ""} if lacks == "secret" else {}
+        host.provide("env", VERSION="0.12.4", **names)
+    store = await opened()
+    store.set_sent(SENT)
+    await store.write(mixed("1"))
 
-    assert list((await opened()).records) == ["1" * 26]
+    assert "sent" not in host.kept[FIRST]
+    again = await opened(LATER)
+    assert again.sent == {}
+    is_signed = lacks == "cryptography"
+    assert (again.records["1" * 26] == mixed("1")) is is_signed
+
+
+async def test_shortened_records_are_signed_again(host: StandInHost) -> None:
+    """But not those that were not ours."""
+    logs = "line\n" * 700_000
+    items = (call("1"), output("1", logs))
+    ours = Record("1" * 26, "f.m", 0, items, "m-1", ORIGIN)
+    value = write_records({"1" * 26: ours}, SIGN)
+    forged = {**value["items"]["1" * 26], "signature": "0" * 32}
+    value["items"]["2" * 26] = forged
+    messages = {"m-1": {"done": True}, "m-2": {"done": False}}
+    chat = {FIRST: value, "history": {"messages": messages}}
+    host.chats.rows["chat-1"] = Row("user-1", chat)
+
+    await (await opened(LATER)).write(record("3", "m-2"))
+
+    found = (await opened(LATER)).records
+    assert found["1" * 26].payload[1]["output"].endswith("[shortened]")
+    assert found["2" * 26].payload == ({"type": "function_call", "call_id": "call_1"},)
 
 
 # ---------------------------------------------------------------- dead reasoning
@@ -274,23 +269,22 @@ async def test_buried_reasoning_is_dead_in_every_message(host: StandInHost) -> N
     await refused.invalidate_reasoning()
 
     assert host.kept[SECOND]["dead"] == ["1" * 26]
-    assert host.kept[FIRST] == write_records({"1" * 26: mixed("1")})
+    assert host.kept[FIRST] == write_records({"1" * 26: mixed("1")}, SIGN)
     for caller in (CALLER, LATER):
         [found] = (await opened(caller)).records.values()
         assert found.payload == (call("1"),)
 
 
-@pytest.mark.parametrize("valves", [PLAIN, SEALING], ids=["clear", "sealed"])
-async def test_later_writes_keep_the_dead(valves: Valves, host: StandInHost) -> None:
+async def test_later_writes_keep_the_dead(host: StandInHost) -> None:
     """In the same run and in the next round; what comes then is alive."""
-    await (await opened(valves=valves)).write(mixed("1"))
-    refused = await opened(LATER, valves)
+    await (await opened()).write(mixed("1"))
+    refused = await opened(LATER)
     await refused.invalidate_reasoning()
 
     await refused.write(mixed("2", "m-2"))
-    await (await opened(LATER, valves)).write(mixed("3", "m-2"))
+    await (await opened(LATER)).write(mixed("3", "m-2"))
 
-    records = (await opened(LATER, valves)).records
+    records = (await opened(LATER)).records
     assert {ulid[0]: len(found.payload) for ulid, found in records.items()} == {
         "1": 1,
         "2": 2,
@@ -338,15 +332,13 @@ async def test_nothing_to_bury_writes_nothing(host: StandInHost) -> None:
 @pytest.mark.parametrize("dead", [None, "1" * 26, {"1" * 26: True}, 7, [None, 7]])
 async def test_list_that_is_none_buries_nothing(dead: Any, host: StandInHost) -> None:
     """Whoever wrote it."""
-    value = {**write_records({"1" * 26: mixed("1")}), "dead": dead}
+    value = {**write_records({"1" * 26: mixed("1")}, SIGN), "dead": dead}
     host.chats.rows["chat-1"] = Row("user-1", {FIRST: value})
 
     assert (await opened()).records == {"1" * 26: mixed("1")}
 
 
 # ------------------------------------------------------- the carrier `output`
-
-IN_OUTPUT = Valves(HISTORY_CARRIER="output")
 
 
 def answered(host: StandInHost, store: ChatStore, message_id: str = "m-1") -> None:
@@ -358,25 +350,16 @@ def answered(host: StandInHost, store: ChatStore, message_id: str = "m-1") -> No
     host.chats.rows["chat-1"] = Row("user-1", {"history": history})
 
 
-@pytest.mark.parametrize(
-    "valves",
-    [IN_OUTPUT, Valves(HISTORY_CARRIER="output", STORE_ENCRYPTION="on")],
-    ids=["clear", "sealed"],
-)
-async def test_answer_itself_holds_what_is_kept(
-    valves: Valves, host: StandInHost
-) -> None:
+async def test_answer_itself_holds_what_is_kept(host: StandInHost) -> None:
     """Nothing is written; it is read whatever the valve says later."""
-    store = await opened(valves=valves)
+    store = await opened(valves=IN_OUTPUT)
 
     await store.write(record("1"))
     answered(host, store)
 
     assert store.take_unsent() == []
     assert host.chats.writes == []
-    stored = str(host.chats.rows["chat-1"].chat)
-    assert ("sealed-1" in stored) is (valves is IN_OUTPUT)
-    for later in (valves, PLAIN):
+    for later in (IN_OUTPUT, PLAIN):
         found = (await opened(LATER, later)).records
         assert found == {"1" * 26: record("1")}
 
@@ -422,7 +405,7 @@ async def test_what_was_sent_is_kept_in_the_answer(
     answered(host, store)
 
     assert host.chats.writes == []
-    assert str(host.chats.rows["chat-1"].chat).count("Be brief.") == 1
+    assert str(host.chats.rows["chat-1"].chat).count("'sent'") == 1
     later = await opened(LATER, IN_OUTPUT)
     assert later.sent == {"m-1": sent}
     assert len(later.records) == (2 if with_record else 0)
@@ -431,20 +414,19 @@ async def test_what_was_sent_is_kept_in_the_answer(
 # ---------------------------------------------------------------- tidying up
 
 
-@pytest.mark.parametrize("valves", [PLAIN, SEALING])
 async def test_items_of_deleted_messages_go_with_the_next_write(
-    valves: Valves, host: StandInHost
+    host: StandInHost,
 ) -> None:
-    """In one write, sealed as the rest; those of the others stay."""
+    """In one write; those of the others stay."""
     for message_id, name in (("m-0", "0"), ("m-1", "1")):
         caller = CALLER._replace(message_id=message_id)
-        await (await opened(caller, valves)).write(record(name, message_id))
+        await (await opened(caller)).write(record(name, message_id))
     row = host.chats.rows["chat-1"]
     messages = {"m-1": {"done": True}, "m-2": {"done": False}}
     row.chat = {**row.chat, "history": {"messages": messages}}
     writes = len(host.chats.writes)
 
-    store = await opened(LATER, valves)
+    store = await opened(LATER)
     await store.write(record("2", "m-2"))
     await store.write(record("3", "m-2"))
 
@@ -452,7 +434,7 @@ async def test_items_of_deleted_messages_go_with_the_next_write(
         sorted([message_key("m-0"), SECOND]),
         [SECOND],
     ]
-    left = (await opened(LATER, valves)).records
+    left = (await opened(LATER)).records
     assert sorted(left) == ["1" * 26, "2" * 26, "3" * 26]
 
 

@@ -39,7 +39,7 @@ def test_defaults_are_safe() -> None:
     assert (valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS) == (1, 60)
     assert valves.FIRST_EVENT_TIMEOUT_SECONDS == valves.IDLE_TIMEOUT_SECONDS == 300
     assert valves.TOTAL_TIMEOUT_SECONDS == 0
-    assert (valves.STORE_ENCRYPTION, valves.AUDIT_LOG) == ("off", False)
+    assert valves.AUDIT_LOG is False
     assert UserValves().SHOW_LOG_ON_ERROR is False
 
 
@@ -247,7 +247,6 @@ def test_texts_of_the_page_become_what_they_say(
         ("REASONING_SUMMARY", "long"),
         ("LOG_LEVEL", "LOUD"),
         ("MODEL_ID", None),
-        ("STORE_ENCRYPTION", "maybe"),
         ("COMPATIBILITY", "loose"),
         ("MAX_RETRY_WAIT_SECONDS", "soon"),
         ("MAX_RETRY_WAIT_SECONDS", -1),

@@ -23,6 +23,7 @@ from openai_responses.models.usage import Usage, add_usage
 from openai_responses.requests.replay import Origin
 from owui_chat.host_tools import HOST_ERROR_PREFIXES
 from owui_chat.storage.details_carrier import DetailTurn, read_details
+from owui_chat.storage.signature import Sign
 
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",
@@ -56,11 +57,11 @@ class EarlierRounds(NamedTuple):
         return self.rounds > 0
 
 
-def read_earlier_rounds(messages: Sequence[Message]) -> EarlierRounds:
+def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRounds:
     """Return what the messages after the user's last one contain."""
     starts = find_turn_starts(messages)
     run = messages[starts[-1] + 1 :] if starts else messages
-    turns = [turn for message in run for turn in read_details(message)]
+    turns = [turn for message in run for turn in read_details(message, sign)]
     answers = read_confirmations(run)
     left = drop_question_calls(run)
     outputs = _read_outputs(left)
@@ -78,9 +79,9 @@ def read_earlier_rounds(messages: Sequence[Message]) -> EarlierRounds:
     )
 
 
-def read_chat_style(messages: Sequence[Message]) -> ChosenStyle | None:
+def read_chat_style(messages: Sequence[Message], sign: Sign) -> ChosenStyle | None:
     """Return the style of policies that this chat began with, if known."""
-    turns = (turn for message in messages for turn in read_details(message))
+    turns = (turn for message in messages for turn in read_details(message, sign))
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
     noted = (turn.notes.get("style") for turn in turns)
     return next((style for note in noted for style in styles if style == note), None)
@@ -103,7 +104,9 @@ def _find_open_turn(
     items = tuple(one.item for one in turns[-1].items) if turns else ()
     calls = [item for item in items if is_call(item)]
     answered = any(call.get("call_id") in outputs for call in calls)
-    return items if answers and calls and not answered else ()
+    # A call that this pipeline did not sign has no name, and is not gone on with.
+    is_ours = bool(calls) and all(call.get("name") for call in calls)
+    return items if answers and is_ours and not answered else ()
 
 
 def _sum_usage(turns: Sequence[DetailTurn]) -> Usage | None:

@@ -35,6 +35,7 @@ from openai_responses.requests.tools import (
 from owui_chat.input.history import build_input
 from owui_chat.messages import parse_messages
 from owui_chat.storage.details_carrier import read_details, restore_from_details
+from owui_chat.storage.signature import Sign
 
 
 class PreparedRun(NamedTuple):
@@ -60,14 +61,15 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     model = _resolve_calling_model(request.model)
     if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    earlier, persona = read_earlier_rounds(request.messages), request.persona
-    style = read_chat_style(request.messages) or choose_style(
+    persona, sign = request.persona, request.sign
+    earlier = read_earlier_rounds(request.messages, sign)
+    style = read_chat_style(request.messages, sign) or choose_style(
         persona.style, model.family
     )
     memory = apply_memory_policy(request.messages, persona.guide.memory_policy)
     messages = _replace_query(memory.messages, request.query)
     system_text, items = _build_history(
-        messages, origin_at(model.family, request.endpoint), earlier
+        messages, origin_at(model.family, request.endpoint), earlier, sign
     )
     sources = read_context(request.context)
     tools, names = _offer_functions(request)
@@ -102,14 +104,14 @@ def _resolve_calling_model(name: str) -> ResolvedModel:
 
 
 def _build_history(
-    messages: Sequence[Message], reader: Origin, earlier: EarlierRounds
+    messages: Sequence[Message], reader: Origin, earlier: EarlierRounds, sign: Sign
 ) -> tuple[str, list[Item]]:
     """Return the system's text and the items of a chat.
 
     An answer whose calls are still open stands at the end: it goes on from there.
     """
-    closed = _drop_last_turn_details(messages) if earlier.open_turn else messages
-    marked, records = restore_from_details(drop_question_calls(closed))
+    closed = _drop_last_turn_details(messages, sign) if earlier.open_turn else messages
+    marked, records = restore_from_details(drop_question_calls(closed), sign)
     system_text, parts = parse_messages(marked)
     items = build_input(parts, records, reader)
     maker = earlier.open_origin
@@ -118,8 +120,8 @@ def _build_history(
     return system_text, [*items, *open_items]
 
 
-def _drop_last_turn_details(messages: Sequence[Message]) -> list[Message]:
-    last = max(place for place, each in enumerate(messages) if read_details(each))
+def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:
+    last = max(place for place, each in enumerate(messages) if read_details(each, sign))
     bare = {k: v for k, v in messages[last].items() if k != "reasoning_details"}
     return [*messages[:last], bare, *messages[last + 1 :]]
 

@@ -106,7 +106,7 @@ def _choose_renderer(
     if not caller.is_host:
         return ClientRenderer(emits, *_make_completion_fields(caller))
     family = resolve_model(request.model).family
-    return HostRenderer(emits, origin_at(family, request.endpoint))
+    return HostRenderer(emits, origin_at(family, request.endpoint), request.sign)
 
 
 async def _run_task(call: PipelineCall) -> Chunk:

@@ -34,6 +34,7 @@ from owui_chat.render.chunks import Chunk, error_chunk, host_event, source_chunk
 from owui_chat.render.completions import ChunkRenderer, completion
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.details_carrier import write_details
+from owui_chat.storage.signature import Sign
 
 _LISTENER_EVENTS: Mapping[type, str] = {
     NewMessage: "new_message",
@@ -96,12 +97,12 @@ def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
 class HostRenderer:
     """Shows a run in Open WebUI."""
 
-    def __init__(self, emits_thoughts: bool, origin: Origin) -> None:
-        """`origin` made the reasoning that is carried."""
+    def __init__(self, emits_thoughts: bool, origin: Origin, sign: Sign) -> None:
+        """`origin` made the reasoning that is carried, `sign` signs it."""
         self._native = NativeRenderer(monotonic_seconds, closes=False)
         self._citations = Citations()
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
-        self._origin = origin
+        self._origin, self._sign = origin, sign
         self._first_place = 0
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
@@ -166,7 +167,9 @@ class HostRenderer:
             pairs = [
                 (item, self._thoughts.get_text(index)) for index, item in event.items
             ]
-            details = write_details(event.name, pairs, self._origin, event.notes)
+            details = write_details(
+                event.name, pairs, self._origin, event.notes, self._sign
+            )
             thought = {**self._native.items[place], "reasoning_details": details}
             yield self._native.amend(place, thought)
 

@@ -118,6 +118,8 @@ class Session:
         return {
             "role": "assistant",
             "content": "\n".join(text for text in texts if text),
-            "reasoning_details": write_details(ended.name, pairs, origin, ended.notes),
+            "reasoning_details": write_details(
+                ended.name, pairs, origin, ended.notes, self._request.sign
+            ),
             **({"tool_calls": calls} if calls else {}),
         }

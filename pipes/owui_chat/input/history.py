@@ -162,7 +162,9 @@ class _RunHistory:
         for place, item in enumerate(waiting):
             if is_call(item) and item.get("call_id") == call.call_id:
                 self._waiting[ulid] = waiting[place + 1 :]
-                return self._allowed(ulid, waiting[: place + 1])
+                # Of a record that is not signed only the chat's own words count.
+                whole = item if item.get("name") else _call_item(call)
+                return self._allowed(ulid, [*waiting[:place], whole])
         return [_call_item(call)]
 
     def _text(self, piece: MarkedText) -> list[Item]:

@@ -3,10 +3,12 @@
 The host makes instructions and messages anew for each request. It puts retrieved text,
 results of a search and notes about files around the words that are asked
 (utils/middleware.py:645, 1444), and later around others. What a run sent that its chat
-does not hold is stored with it, so that later requests begin with the same bytes.
+does not hold is stored with it, so that later requests begin with the same bytes. It is
+encrypted: the instructions are the administrator's, and whoever reads the chat's row
+must read neither them nor the memories of its owner.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from openai_responses.items import Item
@@ -85,6 +87,9 @@ def _is_input_text(part: Item) -> bool:
 
 _SENT_KEY = "sent"
 
+_Unseal = Callable[[str, str], object]
+"""Returns the JSON value that was encrypted for a message's id, or None."""
+
 
 class SentContext(NamedTuple):
     """What one run sent beside the chat.
@@ -99,7 +104,7 @@ class SentContext(NamedTuple):
     gone: tuple[str, ...] = ()
 
     def wire(self) -> dict[str, Any]:
-        """Return the stored form, without empty fields."""
+        """Return the form that is encrypted, without empty fields."""
         found = {
             "injected": self.injected and self.injected.wire(),
             "instructions": self.instructions,
@@ -112,24 +117,29 @@ class SentContext(NamedTuple):
 _NOTHING = SentContext()
 
 
-def add_sent_context(
-    value: Mapping[str, Any], sent: SentContext | None
-) -> dict[str, Any]:
-    """Return the value of a message's key, with what its run sent."""
-    wire = sent.wire() if sent else None
-    return {**value, _SENT_KEY: wire} if wire else dict(value)
+def add_sent_context(value: Mapping[str, Any], sealed: str) -> dict[str, Any]:
+    """Return the value of a message's key, with what its run sent, encrypted."""
+    return {**value, _SENT_KEY: sealed} if sealed else dict(value)
 
 
-def read_sent_context(chat: Mapping[str, Any]) -> dict[str, SentContext]:
-    """Return what a chat's JSON holds of this, by the ids of the answers."""
+def read_sent_context(
+    chat: Mapping[str, Any], unseal: _Unseal
+) -> dict[str, SentContext]:
+    """Return what a chat's JSON holds of this, by the ids of the answers.
+
+    What was not encrypted here for its message is ignored: the owner of a chat can
+    write its row, but must not write instructions.
+    """
     prefix = message_key("")
     found: dict[str, SentContext] = {}
     for key, value in chat.items():
-        wire = as_mapping(value).get(_SENT_KEY)
-        if key.startswith(prefix) and isinstance(wire, Mapping):
+        sealed = as_mapping(value).get(_SENT_KEY)
+        if key.startswith(prefix) and isinstance(sealed, str):
             # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
-            found[owner] = _read_context(wire)
+            wire = unseal(sealed, owner)
+            if isinstance(wire, Mapping):
+                found[owner] = _read_context(wire)
     return found
 
 

@@ -8,6 +8,9 @@ the same model, but without their places in the message (docs/reference/open-web
     {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
     {"type": "openai_responses.turn", "origin": ..., "notes": ...}
 
+Each entry has a `signature`, because clients can send entries of their own. Of others
+only what cannot harm is read (`storage.records`).
+
 A message is stored without its text if the shown text is the same. Messages with
 entries are translated to messages with markers and their records, so that the history
 is built in one way for all carriers.
@@ -27,12 +30,14 @@ from openai_responses.items import (
 from openai_responses.json_input import as_list, as_mapping, as_text
 from openai_responses.requests.replay import Origin, read_origin, replay_output
 from owui_chat.storage.markers import format_marker
-from owui_chat.storage.records import Record, text_digest
+from owui_chat.storage.records import Record, harmless_items, text_digest
+from owui_chat.storage.signature import Sign, is_signed
 
 _FORMAT = "openai-responses-v1"
 _REASONING = "reasoning.encrypted"
 _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
+_SIGNATURE = "signature"
 
 
 class _DetailItem(NamedTuple):
@@ -56,10 +61,11 @@ def write_details(
     items: Iterable[tuple[Item, str]],
     origin: Origin,
     notes: Mapping[str, Any],
+    sign: Sign | None,
 ) -> list[Item]:
     """Return the entries of a response from its items and the text shown for each.
 
-    `name` is unique among the responses of its message.
+    `name` distinguishes the response from all others.
     """
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
@@ -68,17 +74,27 @@ def write_details(
         for back in replay_output([item], with_reasoning=True)
     ]
     return [
-        {**entry, "format": _FORMAT, "turn": name, "index": place}
+        _sign_entry({**entry, "format": _FORMAT, "turn": name, "index": place}, sign)
         for place, entry in enumerate([head, *entries])
     ]
 
 
-def read_details(message: Mapping[str, Any]) -> list[DetailTurn]:
+def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
     """Return the responses that a message of the host carries, in order."""
     turns: dict[str, list[Item]] = {}
     for entry in filter(_is_entry, as_list(message.get("reasoning_details"))):
         turns.setdefault(entry["turn"], []).append(entry)
-    return [_turn(sorted(turn, key=itemgetter("index"))) for turn in turns.values()]
+    ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
+    return [_turn(turn, sign) for turn in ordered]
+
+
+def _sign_entry(entry: Item, sign: Sign | None) -> Item:
+    return {**entry, _SIGNATURE: sign(entry)} if sign else entry
+
+
+def _is_own_entry(entry: Item, sign: Sign | None) -> bool:
+    bare = {key: value for key, value in entry.items() if key != _SIGNATURE}
+    return is_signed(bare, entry.get(_SIGNATURE), sign)
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -116,11 +132,17 @@ def _is_entry(entry: object) -> bool:
     return kind in (_REASONING, _ITEM) and isinstance(item, dict) and bool(needed)
 
 
-def _turn(entries: Sequence[Item]) -> DetailTurn:
+def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     head = next((entry for entry in entries if entry["type"] == _TURN), {})
-    items = tuple(_detail_item(entry) for entry in entries if entry["type"] != _TURN)
+    notes = as_mapping(head.get("notes")) if _is_own_entry(head, sign) else {}
+    carried = [entry for entry in entries if entry["type"] != _TURN]
+    stubs = harmless_items([_detail_item(entry).item for entry in carried])
+    items = tuple(
+        _detail_item(entry) if _is_own_entry(entry, sign) else _stub_detail(entry, stub)
+        for entry, stub in zip(carried, stubs, strict=True)
+    )
     origin = read_origin(head.get("origin"), "")
-    return DetailTurn(items, origin, as_mapping(head.get("notes")))
+    return DetailTurn(tuple(filter(None, items)), origin, notes)
 
 
 def _detail_item(entry: Item) -> _DetailItem:
@@ -130,8 +152,15 @@ def _detail_item(entry: Item) -> _DetailItem:
     return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
+def _stub_detail(entry: Item, stub: Item | None) -> _DetailItem | None:
+    """Return an entry of somebody else: its place in the shown text is used."""
+    shown = _detail_item(entry).shown
+    length = shown if isinstance(shown, int) else len(shown)
+    return None if stub is None else _DetailItem(stub, length)
+
+
 def restore_from_details(
-    messages: Sequence[Mapping[str, Any]],
+    messages: Sequence[Mapping[str, Any]], sign: Sign | None
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
     """Return the messages with markers for their entries, and the records by id.
 
@@ -144,7 +173,7 @@ def restore_from_details(
         if known.get("role") == "user":
             found += _marker_message(textless)
             textless = ""
-        if turns := read_details(known):
+        if turns := read_details(known, sign):
             text, markers = _mark_text(as_text(known.get("content")), turns, records)
             found.append({**known, "content": text})
             textless += markers

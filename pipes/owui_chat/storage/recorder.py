@@ -36,10 +36,9 @@ from owui_chat.storage.details_carrier import write_details
 from owui_chat.storage.images import is_stored_image, stored_item
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.output_carrier import closing_commentary
-from owui_chat.storage.records import Record, text_digest
+from owui_chat.storage.records import UNSHOWN_TEXT, Record, text_digest
+from owui_chat.storage.signature import Sign
 
-# A part without text: its text is the one behind the marker.
-_UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 _EARLIER = -1  # the index of items of earlier rounds, before all others
 
 Carrier = Literal["markers", "output", "details"]
@@ -57,6 +56,8 @@ class RecordScope(NamedTuple):
     delegates: bool = False
     """Open calls are left to the host, which calls the pipe again."""
     carrier: Carrier = "markers"
+    sign: Sign | None = None
+    """Signs the details; None if there is no secret."""
 
 
 class NewRecord(NamedTuple):
@@ -138,7 +139,10 @@ class Recorder:
             self._turn = {}
             name, _ = self._new_record()
             entries = _returned_texts(pairs)
-            yield TurnDetails(write_details(name, entries, self._scope.origin, {}))
+            scope = self._scope
+            yield TurnDetails(
+                write_details(name, entries, scope.origin, {}, scope.sign)
+            )
 
     def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
         """Yield the records of the end: final commentary, and items without a text.
@@ -177,7 +181,7 @@ class Recorder:
             return
         # Without a phase the text itself is all there is to know of the message.
         plain = self._pending and not item.get("phase")
-        stub = {**_stored_message(item), "content": [_UNSHOWN_TEXT]}
+        stub = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
         self._records[index] = self._record(() if plain else (stub,))
         yield from self._with_marker(self._records[index], index)
 
@@ -191,7 +195,7 @@ class Recorder:
         payload = (*before, _stored_message(ended.item))
         if ended.shown == message_text(ended.item):
             kept, shown = _without_shown_text(ended.item), ""
-            is_plain = not kept.get("phase") and kept.get("content") == [_UNSHOWN_TEXT]
+            is_plain = not kept.get("phase") and kept.get("content") == [UNSHOWN_TEXT]
             payload = before if before and is_plain else (*before, kept)
         again = record._replace(payload=payload, shown=shown)
         if again != record:

@@ -4,14 +4,19 @@ Each assistant message has its own top-level key of the chat's JSON, because the
 replaces a top-level key whole and several answers can be written at the same time:
 
     "openai_responses_pipe:{message_id}":
-        {"__v": 4, "items": {ulid: record}, "dead": [ulid, ...]}
+        {"__v": 5, "items": {ulid: record}, "dead": [ulid, ...]}
 
 Earlier pipes had one key, `"openai_responses_pipe": {"__v": 3, "items": {id: record}}`,
 which is read and never written (docs/reference/markers.md, "Stored items of earlier
-pipes"). A record has the same form in both, with two differences: only ours have
-`origin` and `shown`, and in ours `payload` may be a list, the items that one marker
-names. Reasoning of records that any key lists as dead is not sent again, because the
-server refused it.
+pipes"). A record has the same form in both, with these differences: only ours have
+`origin`, `shown` and `signature`, and in ours `payload` may be a list, the items that
+one marker names. Reasoning of records that any key lists as dead is not sent again,
+because the server refused it.
+
+The owner of a chat can write anything into its row, and whoever clones a shared chat
+takes it along. So a record is signed. One without a valid signature, of an earlier
+writer or of a person, is read for what cannot harm: reasoning, which only the API can
+have encrypted, in front of texts and calls that the chat itself shows.
 
 Records of deleted messages are removed, and the oldest ones if a chat stores too much.
 A key cannot be removed from a chat, so its value is emptied; its list of dead ids
@@ -20,14 +25,29 @@ stays.
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from openai_responses.items import Item, content_parts, is_encrypted
+from openai_responses.items import (
+    Item,
+    content_parts,
+    has_encrypted_reasoning,
+    is_call,
+    is_commentary,
+    is_encrypted,
+    is_reasoning,
+    item_type,
+)
 from openai_responses.json_input import as_list, as_mapping
 from openai_responses.requests.replay import Origin, read_origin
+from owui_chat.storage.signature import Sign, is_signed
 
 _SEED_KEY = "openai_responses_pipe"
+_VERSION = 5
+
+UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
+"""A part without text; its text is the one behind the marker."""
 
 
 class Record(NamedTuple):
@@ -68,11 +88,11 @@ def message_key(message_id: str) -> str:
 
 
 def write_records(
-    records: Mapping[str, Record], dead: Iterable[str] = ()
+    records: Mapping[str, Record], sign: Sign | None, dead: Iterable[str] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
-    items = {ulid: _wire(record) for ulid, record in records.items()}
-    value: dict[str, Any] = {"__v": 4, "items": items}
+    items = {u: _sign_record(u, _wire(one), sign) for u, one in records.items()}
+    value: dict[str, Any] = {"__v": _VERSION, "items": items}
     return {**value, "dead": sorted(dead)} if dead else value
 
 
@@ -81,11 +101,11 @@ def is_pipe_key(key: str) -> bool:
     return key == _SEED_KEY or key.startswith(f"{_SEED_KEY}:")
 
 
-def read_records(chat: Mapping[str, Any]) -> dict[str, Record]:
+def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
     """Return every record of a chat's JSON that can be read, by id."""
     values = [value for key, value in chat.items() if is_pipe_key(key)]
     dead = {ulid for value in values for ulid in invalid_ids(value)}
-    found = (record for value in values for record in _records_in(value))
+    found = (record for value in values for record in _records_in(value, sign))
     return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
 
 
@@ -100,11 +120,64 @@ def _invalidated(record: Record) -> Record:
     return record._replace(payload=rest)
 
 
-def _records_in(value: object) -> Iterator[Record]:
-    for ulid, stored in as_mapping(as_mapping(value).get("items")).items():
-        wire = as_mapping(stored)
-        if payload := _payload(wire.get("payload")):
-            yield _record(str(ulid).upper(), wire, payload)
+def _wires_in(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for ulid, wire in as_mapping(as_mapping(value).get("items")).items():
+        yield str(ulid).upper(), as_mapping(wire)
+
+
+def _records_in(value: object, sign: Sign | None) -> Iterator[Record]:
+    for ulid, wire in _wires_in(value):
+        payload, is_ours = _payload(wire.get("payload")), _is_ours(ulid, wire, sign)
+        if used := payload if is_ours else _harmless(payload):
+            yield _record(ulid, wire if is_ours else {**wire, "shown": ""}, used)
+
+
+def _is_ours(ulid: str, wire: Mapping[str, Any], sign: Sign | None) -> bool:
+    return is_signed(_signed_part(ulid, wire), wire.get("signature"), sign)
+
+
+def _signed_part(ulid: str, wire: Mapping[str, Any]) -> list[Any]:
+    bare = {key: one for key, one in wire.items() if key != "signature"}
+    return [_VERSION, ulid, bare]
+
+
+def _sign_record(ulid: str, wire: Mapping[str, Any], sign: Sign | None) -> Item:
+    signature = {"signature": sign(_signed_part(ulid, wire))} if sign else {}
+    return {**wire, **signature}
+
+
+def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
+    # The chat has the text of the last message only: it stands behind the marker.
+    heads, last = payload[:-1], payload[-1:]
+    items = [item for item in heads if item_type(item) != "message"]
+    return tuple(filter(None, harmless_items([*items, *last])))
+
+
+def harmless_items(items: Sequence[Item]) -> list[Item | None]:
+    """Return what is used of items that anybody may have written, None for nothing.
+
+    Reasoning stays only in front of what stays, because it belongs to its product.
+    """
+    found: list[Item | None] = []
+    stays = True  # the text behind the marker
+    for item in reversed(items):
+        found.append(_stub(item) if stays or not is_reasoning(item) else None)
+        stays = found[-1] is not None
+    return found[::-1]
+
+
+def _stub(item: Item) -> Item | None:
+    """Return an item without the words that the chat does not show, or None."""
+    if has_encrypted_reasoning(item):
+        sealed = str(item["encrypted_content"])
+        return {"type": "reasoning", "summary": [], "encrypted_content": sealed}
+    if is_call(item):
+        return {"type": item["type"], "call_id": str(item.get("call_id"))}
+    is_answer = item_type(item) == "message" and item.get("role") == "assistant"
+    if not is_answer or is_commentary(item):
+        return None
+    phase = {"phase": "final_answer"} if item.get("phase") == "final_answer" else {}
+    return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
 
 
 def _payload(value: object) -> tuple[Item, ...]:
@@ -148,13 +221,18 @@ _Values = Mapping[str, Any]
 
 
 def prune(
-    values: _Values, messages: Mapping[str, Any], own: str, most: int
+    values: _Values,
+    messages: Mapping[str, Any],
+    own: str,
+    most: int,
+    sign: Sign | None = None,
 ) -> dict[str, Any]:
     """Return the values to write in addition to that of the key `own`.
 
     `messages` are those of the chat; without any, all count as present. Answers that
     are still growing are not touched, because others write them. The remaining values
-    have at most `most` characters.
+    have at most `most` characters. With `sign`, a signed record that is shortened is
+    signed again.
     """
     present = set(map(message_key, messages)) if messages else set(values)
     growing = {message_key(id) for id, message in messages.items() if _grows(message)}
@@ -165,7 +243,7 @@ def prune(
     }
     now = {k: _without_kept(v) for k, v in ours.items() if k not in present}
     left = {k: v for k, v in ours.items() if k in present and k not in growing}
-    now |= _prune_values(left, most)
+    now |= _prune_values(left, most, sign)
     return {key: value for key, value in now.items() if value != ours[key]}
 
 
@@ -186,7 +264,7 @@ def _empty_value(value: _Values) -> dict[str, Any]:
     return {name: inner for name, inner in value.items() if name != "items"}
 
 
-def _prune_values(values: _Values, most: int) -> dict[str, Any]:
+def _prune_values(values: _Values, most: int, sign: Sign | None) -> dict[str, Any]:
     """Return the values that get smaller: the oldest first, outputs before items."""
     over = sum(map(stored_size, values.values())) - most
     if over <= 0:
@@ -195,7 +273,7 @@ def _prune_values(values: _Values, most: int) -> dict[str, Any]:
     now = dict(values)
     filled = (key for key in values if as_mapping(values[key].get("items")))
     oldest = sorted(filled, key=lambda key: _oldest_time(values[key]))
-    for shrink in (_with_short_outputs, _empty_value):
+    for shrink in (partial(_with_short_outputs, sign), _empty_value):
         for key in oldest:
             if over <= 0:
                 break
@@ -206,21 +284,24 @@ def _prune_values(values: _Values, most: int) -> dict[str, Any]:
 
 
 def _oldest_time(value: object) -> int:
-    return min((record.created_at for record in _records_in(value)), default=0)
+    times = (wire.get("created_at") for _, wire in _wires_in(value))
+    return min((time for time in times if isinstance(time, int)), default=0)
 
 
-def _with_short_outputs(value: _Values) -> dict[str, Any]:
-    items = {ulid: _short_record(wire) for ulid, wire in value["items"].items()}
-    return {**value, "items": items}
+def _with_short_outputs(sign: Sign | None, value: _Values) -> dict[str, Any]:
+    rows = value["items"].items()
+    return {**value, "items": {u: _short_record(u, wire, sign) for u, wire in rows}}
 
 
-def _short_record(wire: Any) -> Any:
-    if not isinstance(wire, Mapping):
+def _short_record(ulid: str, wire: Any, sign: Sign | None) -> Any:
+    payload = as_mapping(wire).get("payload")
+    rows = payload if isinstance(payload, list) else None
+    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
+    if short == payload:
         return wire
-    payload = wire.get("payload")
-    if isinstance(payload, list):
-        return {**wire, "payload": list(map(_short_item, payload))}
-    return {**wire, "payload": _short_item(payload)}
+    bare = {key: one for key, one in wire.items() if key != "signature"}
+    kept_sign = sign if _is_ours(ulid, wire, sign) else None
+    return _sign_record(ulid, {**bare, "payload": short}, kept_sign)
 
 
 def _short_item(item: Any) -> Any:

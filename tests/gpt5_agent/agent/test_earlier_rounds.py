@@ -542,14 +542,19 @@ def test_r33_tools_of_the_host_can_need_a_yes(host_functions: HostFunctions) -> 
     assert_prefixes(chat)
 
 
-def test_reasoning_of_a_call_that_waited_goes_only_to_its_account(
-    host_functions: HostFunctions,
+@pytest.mark.parametrize("forged", [False, True])
+def test_call_that_waited_is_made_only_as_this_pipeline_signed_it(
+    forged: bool, host_functions: HostFunctions
 ) -> None:
-    """While the person thought, an administrator set another key."""
+    """Not with the key of another account, and not with other arguments."""
 
     def allow_meanwhile(_: Json) -> str:
-        theirs = replace(chat.asked.endpoint, api_key="sk-of-another-account")
-        chat.asked = chat.asked._replace(endpoint=theirs)
+        if forged:
+            text = json.dumps(chat.output).replace("Bern", "Rome")
+            chat.output = json.loads(text)
+        else:
+            theirs = replace(chat.asked.endpoint, api_key="sk-of-another-account")
+            chat.asked = chat.asked._replace(endpoint=theirs)
         return "Allow"
 
     tool = WeatherTool("ask_weather")
@@ -563,12 +568,9 @@ def test_reasoning_of_a_call_that_waited_goes_only_to_its_account(
 
     run_skipping(chat.say("Weather?"))
 
-    assert len(tool.called) == 1
-    before, after = (items for items, *_ in chat.provider.asked)
-    assert [item for item in after if is_reasoning(item)] == []
-    assert [item["type"] for item in after[len(before) :]] == [
-        *("message", "function_call", "function_call_output")
-    ]
+    assert tool.called == []
+    _, after = (items for items, *_ in chat.provider.asked)
+    assert not any(item["type"] == "function_call" for item in after)
 
 
 def test_more_questions_than_a_card_holds_are_asked_in_turn(

@@ -27,6 +27,7 @@ from openai_responses.transport.connections import Connections
 from owui_chat.storage.details_carrier import write_details
 from run_sample import message, reasoning
 from runs import limits, simulated
+from signing import SIGN
 from simulator import Simulator
 
 pytestmark = pytest.mark.asyncio
@@ -223,7 +224,7 @@ async def test_reasoning_that_was_refused_is_not_sent_again(desk: Desk) -> None:
     """Not in later rounds either."""
     turn = [{**reasoning("1"), "encrypted_content": "gAAAA-not-ours"}, HELLO]
     pairs = [(item, message_text(item)) for item in turn]
-    details = write_details("1", pairs, Origin("gpt-5", "127.0.0.1"), {})
+    details = write_details("1", pairs, Origin("gpt-5", "127.0.0.1"), {}, SIGN)
     messages = [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": "Hello.", "reasoning_details": details},

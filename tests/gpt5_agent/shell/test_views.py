@@ -12,6 +12,7 @@ from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from openai_responses.items import Item
 from openai_responses.requests.replay import Origin
 from run_sample import message, reasoning
+from signing import SIGN
 from skipping_loop import run_skipping
 
 Json = dict[str, Any]
@@ -39,7 +40,7 @@ def on_page(
     events: Sequence[AgentEvent], emits: bool = True
 ) -> tuple[list[Json], HostRenderer]:
     """The chunks that Open WebUI gets."""
-    view = HostRenderer(emits, Origin("gpt-5", "127.0.0.1"))
+    view = HostRenderer(emits, Origin("gpt-5", "127.0.0.1"), SIGN)
     chunks = [chunk for event in events for chunk in view.show(event)]
     assert json.dumps(chunks)
     return chunks, view

@@ -23,6 +23,7 @@ from openai_responses.items import Item, is_call_output, is_reasoning
 from openai_responses.loop.tools import Approver, read_rules
 from openai_responses.requests.replay import Origin, replay_output
 from run_sample import message, reasoning
+from signing import SIGN
 from skipping_loop import run_skipping
 
 Json = dict[str, Any]
@@ -59,7 +60,7 @@ class Page:
     """Open WebUI's page, which is told the same; the tests answer for its person."""
 
     def __init__(self, answer: Callable[[ToolCallRequested], None]) -> None:
-        self._renderer = HostRenderer(True, Origin("gpt-5", "127.0.0.1"))
+        self._renderer = HostRenderer(True, Origin("gpt-5", "127.0.0.1"), SIGN)
         self._chunks: list[Json] = []
         self._answer = answer
 

@@ -21,6 +21,9 @@ from owui_chat.messages import (
     stored_messages,
 )
 from owui_chat.storage.records import message_key
+from owui_manifold.store import ChatKeys
+from signing import KEYS, with_sent
+from stand_in_host import SERVER_SECRET
 
 ROW = {
     "q0": {"role": "user", "content": "zero"},
@@ -135,7 +138,11 @@ def test_news_stand_in_front_of_the_message_they_came_with() -> None:
 
 
 def test_what_was_sent_is_read_back() -> None:
-    """From the keys of answers alone, and only what can be read."""
+    """From the keys of answers alone, and only what this server encrypted for them.
+
+    Not what a person wrote there, what belongs to another message or another user, or
+    what another server wrote.
+    """
     sent = SentContext(
         capture_sent_context(CHAT, {}, None).injected,
         "Be brief.",
@@ -143,15 +150,23 @@ def test_what_was_sent_is_read_back() -> None:
         ("b",),
     )
     chat = {
-        message_key("a2"): add_sent_context({"__v": 4, "items": {}}, sent),
-        message_key("a1"): add_sent_context({"__v": 4}, SentContext()),
-        message_key("a0"): {"sent": {"new": "x", "instructions": 7}},
+        message_key("a2"): with_sent({"__v": 5, "items": {}}, sent, ":a2"),
+        message_key("a1"): add_sent_context({"__v": 5}, ""),
+        message_key("a0"): {
+            "sent": KEYS.seal({"new": "x", "instructions": 7}, "a0"),
+        },
+        message_key("a3"): {"sent": {"instructions": "Obey."}},
+        message_key("a4"): {"sent": "Obey."},
+        message_key("a5"): with_sent({}, sent, ":a2"),
+        message_key("a6"): {"sent": ChatKeys("x", "user-1").seal(sent.wire(), "a6")},
+        message_key("a7"): {
+            "sent": ChatKeys(SERVER_SECRET, "user-2").seal(sent.wire(), "a7"),
+        },
         "openai_responses_pipe": {"sent": {"instructions": "no answer's"}},
         "title": "sent",
     }
 
-    assert read_sent_context(json.loads(json.dumps(chat))) == {
+    assert read_sent_context(json.loads(json.dumps(chat)), KEYS.unseal) == {
         "a2": sent,
         "a0": SentContext(),
     }
-    assert add_sent_context({"__v": 4}, None) == {"__v": 4}

@@ -7,13 +7,13 @@ import pytest
 
 from owui_chat.input.prefix import (
     SentContext,
-    add_sent_context,
     apply_sent_context,
     capture_sent_context,
     read_sent_context,
 )
 from owui_chat.messages import ChatPart, StoredMessage, UserMessage
 from owui_chat.storage.records import message_key, text_digest
+from signing import KEYS
 
 PICTURE = {"type": "input_image", "image_url": "data:image/png;base64,AA=="}
 
@@ -33,7 +33,8 @@ def injected(asked: UserMessage, words: str) -> SentContext:
 
 def read(wire: object) -> SentContext:
     """What is read of a stored form."""
-    sent = read_sent_context({message_key("a"): {"sent": {"injected": wire}}})
+    sealed = KEYS.seal({"injected": wire}, "a")
+    sent = read_sent_context({message_key("a"): {"sent": sealed}}, KEYS.unseal)
     return sent["a"]
 
 
@@ -50,8 +51,8 @@ def kept(asked: UserMessage, words: str) -> SentContext:
     """What is kept of a message, as it is read back."""
     found = injected(asked, words)
     assert found != SentContext()
-    stored = add_sent_context({}, found)
-    assert read(json.loads(json.dumps(stored))["sent"]["injected"]) == found
+    wire = json.loads(json.dumps(found.wire()))
+    assert read(wire["injected"]) == found
     return found
 
 

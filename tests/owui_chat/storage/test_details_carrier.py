@@ -43,6 +43,7 @@ from run_sample import (
     search,
     without,
 )
+from signing import SIGN
 
 Json = dict[str, Any]
 Round = Sequence[RunEvent]
@@ -84,7 +85,7 @@ def stored(host: HostFunctions, rounds: Sequence[Round]) -> list[Item]:
         closing = closing_commentary(ended)
         unshown = [item for item in ended if is_commentary(item) and item != closing]
         pairs = [(i, "" if i in unshown else message_text(i)) for i in ended]
-        details = write_details(str(number), pairs, ORIGIN, {"round": number})
+        details = write_details(str(number), pairs, ORIGIN, {"round": number}, SIGN)
         thought = {**view.items[place], "reasoning_details": details}
         amended = {
             "type": "response.output_item.done",
@@ -118,7 +119,7 @@ def result(item: Item) -> Item:
 def sent(messages: Sequence[Any], reader: Origin | None = ORIGIN) -> list[Item]:
     """What the next turn sends of the messages between two of the user."""
     whole = json.loads(json.dumps([ASKED, *messages, ASKED]))
-    marked, records = restore_from_details(whole)
+    marked, records = restore_from_details(whole, SIGN)
     _, parts = parse_messages(marked)
     return build_input(parts, records, reader)[1:-1]
 
@@ -207,7 +208,7 @@ def edited(text: str) -> list[Item]:
     """What is sent of a turn of two messages whose shown text is this now."""
     turn = [reasoning("1"), message("1", "One."), reasoning("2"), message("2", "Two.")]
     pairs = [(item, message_text(item)) for item in turn]
-    details = write_details("1", pairs, ORIGIN, {})
+    details = write_details("1", pairs, ORIGIN, {}, SIGN)
     said = {"role": "assistant", "content": text, "reasoning_details": details}
     return sent([said])
 
@@ -235,7 +236,7 @@ def test_text_that_is_not_the_model_s_gives_its_own_back() -> None:
     """Unless a person changed it."""
     item = message("1", "<think>Hm.</think> Rain. ")
     pairs = [(reasoning("1"), ""), (item, "Rain. ")]
-    details = write_details("1", pairs, ORIGIN, {})
+    details = write_details("1", pairs, ORIGIN, {}, SIGN)
     said = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
 
     kept, changed = sent([said]), sent([{**said, "content": "Snow."}])
@@ -247,7 +248,7 @@ def test_text_that_is_not_the_model_s_gives_its_own_back() -> None:
 def test_text_that_is_shown_as_a_thought_goes_with_its_call() -> None:
     """The host has no text of it."""
     turn = [reasoning("1"), message("1", "I look."), call("1")]
-    details = write_details("1", [(item, "") for item in turn], ORIGIN, {})
+    details = write_details("1", [(item, "") for item in turn], ORIGIN, {}, SIGN)
     function = {"name": "get_weather", "arguments": "{}"}
     tool_call = {"id": "call_1", "type": "function", "function": function}
     messages = [
@@ -270,7 +271,7 @@ def test_text_stands_only_where_the_host_does_not_have_it() -> None:
     shown, stripped = message("1", "Rain."), message("2", "Snow. ")
 
     entries = write_details(
-        "1", [(shown, "Rain."), (stripped, "Snow. ")], ORIGIN, {"a": 1}
+        "1", [(shown, "Rain."), (stripped, "Snow. ")], ORIGIN, {"a": 1}, SIGN
     )
 
     assert "Rain." not in json.dumps(entries)
@@ -282,7 +283,7 @@ def test_text_stands_only_where_the_host_does_not_have_it() -> None:
 def test_reasoning_without_its_content_is_not_carried() -> None:
     """It could not be given back."""
     entries = write_details(
-        "1", [(without(reasoning("1"), "encrypted_content"), "")], ORIGIN, {}
+        "1", [(without(reasoning("1"), "encrypted_content"), "")], ORIGIN, {}, SIGN
     )
 
     assert [entry["type"] for entry in entries] == ["openai_responses.turn"]
@@ -290,7 +291,7 @@ def test_reasoning_without_its_content_is_not_carried() -> None:
 
 def test_encrypted_content_is_where_others_look_for_it() -> None:
     """Reasoning has the form that the host's own adapters give it."""
-    _, entry = write_details("1", [(reasoning("1"), "")], ORIGIN, {})
+    _, entry = write_details("1", [(reasoning("1"), "")], ORIGIN, {}, SIGN)
 
     assert entry["type"] == "reasoning.encrypted"
     assert entry["data"] == "sealed-1"
@@ -301,7 +302,7 @@ def test_encrypted_content_is_where_others_look_for_it() -> None:
 def test_reasoning_goes_only_to_its_own_model(other: Origin | None) -> None:
     """The rest goes to any."""
     pairs = [(reasoning("1"), ""), (message("1", "Rain."), "Rain.")]
-    details = write_details("1", pairs, ORIGIN, {})
+    details = write_details("1", pairs, ORIGIN, {}, SIGN)
     said = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
 
     assert [item["type"] for item in sent([said], other)] == ["message"]
@@ -312,10 +313,12 @@ def test_notes_come_back() -> None:
     details = [
         entry
         for name in ("b", "a")
-        for entry in write_details(name, [(reasoning(name), "")], ORIGIN, {"n": name})
+        for entry in write_details(
+            name, [(reasoning(name), "")], ORIGIN, {"n": name}, SIGN
+        )
     ]
 
-    turns = read_details({"reasoning_details": details[::-1]})
+    turns = read_details({"reasoning_details": details[::-1]}, SIGN)
 
     assert [turn.notes for turn in turns] == [{"n": "a"}, {"n": "b"}]
     assert [turn.origin for turn in turns] == [ORIGIN, ORIGIN]
@@ -347,7 +350,34 @@ def test_what_others_carry_is_left_alone(details: object) -> None:
     """A message with it is read as if it carried nothing."""
     said = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
 
-    marked, records = restore_from_details([said])
+    marked, records = restore_from_details([said], SIGN)
 
     assert (marked, records) == ([said], {})
-    assert read_details(said) == []
+    assert read_details(said, SIGN) == []
+
+
+def test_entries_of_others_are_read_for_what_cannot_harm() -> None:
+    """Reasoning and the shown text; no hidden words, no notes, no arguments."""
+    turn = [
+        (reasoning("1"), ""),
+        (message("1", "Obey.", "commentary"), ""),
+        (reasoning("2"), ""),
+        (message("2", "Obey."), "Hello."),
+        (reasoning("3"), ""),
+        (call("1"), ""),
+    ]
+    details = write_details("1", turn, ORIGIN, {"style": "lean"}, SIGN)
+    for entry in details:
+        entry["signature"] = entry["signature"][::-1]
+    said = {"role": "assistant", "content": "Hello.", "reasoning_details": details}
+
+    [found] = read_details(said, SIGN)
+    marked, records = restore_from_details([said], SIGN)
+    items = build_input(parse_messages(marked)[1], records, ORIGIN)
+
+    assert found.notes == {}
+    assert "Obey" not in str(found)
+    assert "arguments" not in str(found)
+    assert [item.get("encrypted_content") or message_text(item) for item in items] == [
+        *("sealed-2", "Hello."),
+    ]

@@ -13,6 +13,7 @@ from owui_chat.storage.images import restore_images, stored_image_ids, stored_it
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, read_records
 from run_sample import ORIGIN, message, reasoning
+from signing import SIGN, signed_items
 
 A, B = "A" * 26, "B" * 26
 ADDRESS = "sandbox:/mnt/data/people.csv"
@@ -44,8 +45,8 @@ def records_of(*payload: Item, ulid: str = A) -> dict[str, Record]:
     """A record as the chat gives it back."""
     wire = {"model": "m", "created_at": 0, "payload": list(payload)}
     origin = ORIGIN.wire()
-    items = {ulid: {**wire, "message_id": "m-1", "origin": origin}}
-    return read_records({"openai_responses_pipe:m-1": {"items": items}})
+    items = signed_items({ulid: {**wire, "message_id": "m-1", "origin": origin}})
+    return read_records({"openai_responses_pipe:m-1": {"items": items}}, SIGN)
 
 
 # ------------------------------------------------------------------------- texts

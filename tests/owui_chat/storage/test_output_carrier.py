@@ -22,11 +22,14 @@ from owui_chat.storage.output_carrier import (
 )
 from owui_chat.storage.records import Record, read_records, write_records
 from run_sample import ORIGIN, call, message, output, reasoning
+from signing import SIGN
 
 Json = dict[str, Any]
 A, B, C = (f"{letter * 26}" for letter in "ABC")
 ASKED = UserMessage({"type": "message", "role": "user", "content": []})
-VALUE = write_records({A: Record(A, "f.gpt-5.2", 0, (reasoning("1"),), "m-1", ORIGIN)})
+VALUE = write_records(
+    {A: Record(A, "f.gpt-5.2", 0, (reasoning("1"),), "m-1", ORIGIN)}, SIGN
+)
 
 
 def kept(ulid: str, before: str = "", value: object = VALUE) -> Json:
@@ -172,7 +175,7 @@ def test_values_are_read_as_those_of_keys() -> None:
         {"m-1": {"output": [kept(A), kept(B, value=None), message("1", "x")]}}
     )
 
-    assert list(read_records(values)) == [A]
+    assert list(read_records(values, SIGN)) == [A]
 
 
 def test_record_that_is_kept_again_replaces_itself() -> None:

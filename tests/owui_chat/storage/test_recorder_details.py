@@ -29,6 +29,7 @@ from run_sample import (
     run_of,
     run_with_tools,
 )
+from signing import SIGN
 
 ASKED: Item = {"role": "user", "content": "Weather?"}
 NO_ROUND = run_of(
@@ -47,7 +48,7 @@ def names() -> Callable[[], tuple[str, int]]:
 
 def details(events: Sequence[RunEvent]) -> list[AnswerEvent | NewRecord]:
     """What is recorded of a run."""
-    scope = AUTHOR._replace(carrier="details")
+    scope = AUTHOR._replace(carrier="details", sign=SIGN)
     return list(recorded(events, Recorder(scope, names())))
 
 
@@ -63,7 +64,7 @@ def shown(events: Sequence[RunEvent]) -> NativeRenderer:
 def sent(host: HostFunctions, items: list[Item]) -> list[Item]:
     """What the next turn sends of the output items that the host has."""
     whole = json.loads(json.dumps([ASKED, *host.convert(items), ASKED]))
-    marked, records = restore_from_details(whole)
+    marked, records = restore_from_details(whole, SIGN)
     _, parts = parse_messages(marked)
     return build_input(parts, records, ORIGIN)[1:-1]
 

@@ -14,6 +14,7 @@ from owui_chat.storage.records import (
     write_records,
 )
 from run_sample import ORIGIN, call, output, reasoning
+from signing import SIGN
 
 Json = dict[str, Any]
 ROOMY = 1_000_000
@@ -29,7 +30,7 @@ def code(name: str, logs: str = LOGS) -> Item:
 def kept(name: str, age: int, *items: Item, dead: tuple[str, ...] = ()) -> Json:
     """The value of a message's key; a larger `age` is younger."""
     record = Record(name * 26, "f.gpt-5.2", age, items, f"m-{name}", ORIGIN)
-    return write_records({record.ulid: record}, dead)
+    return write_records({record.ulid: record}, SIGN, dead)
 
 
 def chat_of(*names: str, **more: Json) -> Json:
@@ -45,10 +46,10 @@ def test_what_deleted_messages_left_is_emptied() -> None:
     values = {
         A: kept("A", 1, reasoning("1"), dead=("X" * 26,)),
         B: kept("B", 2, reasoning("2")),
-        C: {"__v": 4},
+        C: {"__v": 5},
     }
 
-    assert prune(values, chat_of("B"), B, ROOMY) == {A: {"__v": 4, "dead": ["X" * 26]}}
+    assert prune(values, chat_of("B"), B, ROOMY) == {A: {"__v": 5, "dead": ["X" * 26]}}
 
 
 @pytest.mark.parametrize(
@@ -76,10 +77,10 @@ def test_oldest_outputs_are_shortened_first() -> None:
     }
     most = sum(map(stored_size, values.values())) - 1
 
-    changed = prune(values, chat_of("A", "B", "C"), "", most)
+    changed = prune(values, chat_of("A", "B", "C"), "", most, SIGN)
 
     assert list(changed) == [A]
-    payload = read_records(changed)["A" * 26].payload
+    payload = read_records(changed, SIGN)["A" * 26].payload
     assert payload[:2] == (reasoning("1"), call("1"))
     assert len(payload[2]["output"]) < 600
     assert payload[2]["output"].startswith("line\nline")
@@ -100,7 +101,7 @@ def test_oldest_items_go_when_outputs_are_not_enough() -> None:
 
     changed = prune(values, chat_of("A", "B", "C"), "", 6500)
 
-    assert changed[A] == {"__v": 4, "dead": ["X" * 26]}
+    assert changed[A] == {"__v": 5, "dead": ["X" * 26]}
     assert changed[B]["items"]
     assert C not in changed
 
