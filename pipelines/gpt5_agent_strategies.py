@@ -62,6 +62,7 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
+    Collection,
     Coroutine,
     Hashable,
     Iterable,
@@ -10113,8 +10114,8 @@ class AgentRequest(NamedTuple):
     """One question to the agent.
 
     `body` holds the caller's other keys, `query` the question if it is not in the
-    messages, `context` what the model gets to read. `on_end` is called once, however
-    the answer ends.
+    messages, `context` what the model gets to read, `notice` what an administrator
+    reads above the answer. `on_end` is called once, however the answer ends.
     """
 
     strategy: str
@@ -10130,6 +10131,7 @@ class AgentRequest(NamedTuple):
     own_tools: OwnToolSettings = OwnToolSettings()
     query: str = ""
     context: object = None
+    notice: str = ""
     log: Callable[[str], object] = str
     debug: bool = False
     on_end: Callable[[RunMetadata], object] = repr
@@ -10424,6 +10426,26 @@ def resolve_host_call(call: Item) -> Item:
     if not isinstance(name, str):
         return call
     return {**call, "name": name, "arguments": given["params"]}
+
+
+_LONGEST_ID = 200
+"""Characters of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
+
+
+def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
+    """Return the names that a tool of Open WebUI may have where it comes from.
+
+    Open WebUI puts the id of a toolkit or a server in front of a name that two tools
+    have, again and again until there is only one of it, and of each name of an MCP
+    server.
+    """
+    names: list[str] = []
+    for place, sign in enumerate(name[:_LONGEST_ID]):
+        if sign == "_" and name[:place] in tool_ids:
+            prefix = name[: place + 1]
+            rest = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
+            names += [rest, prefix + rest]  # the own name may begin like the id
+    return names
 
 
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
@@ -11470,7 +11492,7 @@ class RoundCalls:
         """
         refused: dict[str, ToolResult] = {}
         for call in calls:
-            why = limit.replace("{tool}", call["name"]) or self._tools.refusal(call)
+            why = limit.replace("{tool}", call["name"]) or self._refusal(call)
             if why:
                 refused[call["call_id"]] = ToolResult(why, failed=True)
         open_calls = [call for call in calls if call["call_id"] not in refused]
@@ -11489,6 +11511,13 @@ class RoundCalls:
                 refused[call["call_id"]] = tool_error(why)
         ids = frozenset(call["call_id"] for call in host_calls) - refused.keys()
         return CallDecisions(tuple(calls), refused, ids)
+
+    def _refusal(self, call: Item) -> str | None:
+        why = self._tools.refusal(call)
+        is_open = call["name"] == CALL_TOOL and resolve_host_call(call) is call
+        if why or not (is_open and self._approver.rules):
+            return why
+        return "tool arguments validation error: no tool to call is named"
 
     def ask(self, decisions: CallDecisions) -> Iterator[AgentEvent]:
         """Yield the approval requests; the host shows a card for them."""
@@ -11917,6 +11946,8 @@ class _Agent:
             request, prepared, totals, self._steps, self._transcript
         )
         self._continues = True
+        begins = not prepared.earlier_rounds.is_continuation
+        self._notice = request.notice if begins else ""
         self._round_began = 0.0
         self._run_end = RunDone(COMPLETED)
 
@@ -11926,8 +11957,8 @@ class _Agent:
         return RunDone(last.ending, totals.usage, totals.last_usage, output, last.trace)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
-        if self._prepared.note:
-            yield Status(self._prepared.note)
+        for note in filter(None, (self._notice, self._prepared.note)):
+            yield Status(note)
         for source in self._prepared.sources:
             yield source
         resumes = bool(self._prepared.earlier_rounds.open_turn)
@@ -12857,6 +12888,9 @@ class PipelineCaller(NamedTuple):
     user_id: str = ""
     task: str = ""
     streams: bool = False
+    is_admin: bool = False
+    tool_ids: frozenset[str] = frozenset()
+    """What Open WebUI may put in front of the names of its tools."""
 
     @property
     def is_host(self) -> bool:
@@ -12874,10 +12908,26 @@ class PipelineCaller(NamedTuple):
         return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
 
 
-def read_inlet_context(body: Mapping[str, Any]) -> dict[str, str]:
-    """Return the ids of the chat that an inlet's body names."""
+def read_inlet_context(
+    body: Mapping[str, Any], user: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return what an inlet's body says of the chat: ids, those of its tools, the role."""
     metadata = as_mapping(body.get("metadata"))
-    return {key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)}
+    context: dict[str, Any] = {
+        key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)
+    }
+    if (user or {}).get("role") == "admin":
+        context["is_admin"] = True
+    if tool_ids := as_list(metadata.get("tool_ids")):
+        context["tool_ids"] = tool_ids
+    return context
+
+
+def _read_tool_id(given: object) -> str:
+    tool_id = str(given).partition("|")[0]
+    for kind in ("server:", "mcp:", "openapi:"):
+        tool_id = tool_id.removeprefix(kind)
+    return tool_id
 
 
 def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
@@ -12886,6 +12936,8 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
     return PipelineCaller(
         model=str(body.get("model") or ""),
         streams=bool(body.get("stream")),
+        is_admin=context.get("is_admin") is True,
+        tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
         **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
     )
 
@@ -12899,6 +12951,7 @@ class AgentInput(NamedTuple):
     valves: Valves
     can_ask: bool = False
     tools: Sequence[Tool] = ()
+    caller: PipelineCaller = PipelineCaller()
 
     def choose_text(self, key: str, otherwise: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
@@ -12914,6 +12967,9 @@ def build_agent_request(
     """Return the request to the agent; raises InvalidRequest."""
     valves, body, choose_text = question.valves, question.body, question.choose_text
     iterations = body.get("maximum_iterations")
+    rules, rules_error = read_rules(valves.TOOL_APPROVAL, "the valves of this pipeline")
+    if rules_error:
+        log.warn(rules_error)
     return AgentRequest(
         strategy=question.strategy,
         model=choose_text("agent_model", valves.MODEL),
@@ -12936,7 +12992,10 @@ def build_agent_request(
         ),
         own_tools=OwnToolSettings(
             question.tools,
-            Approver(read_rules(valves.TOOL_APPROVAL)),
+            Approver(
+                rules,
+                other_names=partial(find_own_names, tool_ids=question.caller.tool_ids),
+            ),
             CallLimits(
                 seconds=valves.TOOL_TIMEOUT_SECONDS,
                 characters=valves.TOOL_OUTPUT_CHARACTERS,
@@ -12946,6 +13005,7 @@ def build_agent_request(
         ),
         query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
+        notice=rules_error if question.caller.is_admin else "",
         log=log.line,
         debug=valves.DEBUG,
         on_end=lambda metadata: log.line(json.dumps(metadata.wire())),
@@ -13367,9 +13427,8 @@ class Pipeline:
     async def inlet(
         self, body: dict[str, Any], user: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Put the ids of the chat into the body: `pipe` gets no metadata."""
-        del user
-        return {**body, CONTEXT_KEY: read_inlet_context(body)}
+        """Put what is known of the chat into the body: `pipe` gets no metadata."""
+        return {**body, CONTEXT_KEY: read_inlet_context(body, user)}
 
     def pipe(
         self,
@@ -13381,7 +13440,9 @@ class Pipeline:
         """Return an iterator if the caller streams, else one complete result."""
         del user_message  # the last message of the user, which `messages` has
         caller = read_caller(body)
-        question = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
+        question = AgentInput(
+            model_id, messages, body, self.valves, caller.can_ask, caller=caller
+        )
         log = AgentLog(new_ulid()[-10:])
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:

@@ -76,9 +76,8 @@ class Pipeline:
     async def inlet(
         self, body: dict[str, Any], user: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Put the ids of the chat into the body: `pipe` gets no metadata."""
-        del user
-        return {**body, CONTEXT_KEY: read_inlet_context(body)}
+        """Put what is known of the chat into the body: `pipe` gets no metadata."""
+        return {**body, CONTEXT_KEY: read_inlet_context(body, user)}
 
     def pipe(
         self,
@@ -90,7 +89,9 @@ class Pipeline:
         """Return an iterator if the caller streams, else one complete result."""
         del user_message  # the last message of the user, which `messages` has
         caller = read_caller(body)
-        question = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
+        question = AgentInput(
+            model_id, messages, body, self.valves, caller.can_ask, caller=caller
+        )
         log = AgentLog(new_ulid()[-10:])
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
