@@ -226,22 +226,6 @@ async def test_a_denied_tool_never_runs(
 
 
 @pytest.mark.asyncio
-async def test_a_denied_tool_is_not_left_to_the_host(
-    tab: Tab, admin: User, simulator: Simulator
-) -> None:
-    """The host would run it: it knows no rule of ours."""
-    rules = {"TOOL_APPROVAL": "get_*=deny", "TOOL_EXECUTION": "open_webui"}
-    async with valves_changed(admin, PIPE, **rules):
-        turn = await tab.send(MODEL, "sim:chat hello", body={"tool_ids": ["toolkit"]})
-
-    [body] = chat_bodies(simulator)
-    offered = {tool.get("name") for tool in body["tools"]}
-    assert turn.error is None
-    assert "broken_weather" in offered
-    assert not offered & {"get_weather", "call_tool"}
-
-
-@pytest.mark.asyncio
 async def test_a_page_with_streaming_off_runs_tools_too(
     tab: Tab, simulator: Simulator
 ) -> None:
