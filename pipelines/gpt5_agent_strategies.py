@@ -27,7 +27,7 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading o
                 tools.execution, agent.preparation, agent.transcript, agent.calls,
                 agent.thoughts, agent.provider, agent.loop, shell.bridge, shell.log,
                 shell.sealing, shell.valves, shell.own_tools, shell.settings,
-                shell.views, shell.answers, pipeline
+                shell.views, shell.answers, shell.request_keys, pipeline
 """
 
 import asyncio
@@ -56,7 +56,8 @@ from abc import ABC, abstractmethod
 from asyncio import StreamReader, StreamWriter, Task
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from base64 import b64encode
-from collections import Counter
+from bisect import bisect, bisect_left
+from collections import Counter, deque
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -84,7 +85,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
 from importlib import import_module
-from itertools import chain, count, groupby
+from itertools import accumulate, chain, count, groupby
 from mimetypes import guess_type
 from operator import attrgetter, itemgetter
 from os.path import basename, commonpath, getsize, isabs, isfile, join, realpath
@@ -130,14 +131,50 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-# ==== openai_responses.json_input: JSON that people and models wrote, which may be invalid.
+# ==== openai_responses.json_input: JSON that others wrote, which may be invalid.
+
+MAX_JSON_BYTES = 64 * 1024 * 1024
+"""Of an event or a body: each can be a whole response with its images."""
+MAX_JSON_DEPTH = 128
+"""Recursive code, ours and the host's, fails at some hundreds."""
+_VALUE_BYTES = 32
+"""About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
+
+
+def load_json(text: str | bytes | bytearray) -> Any:
+    """Return the value of a JSON text; raises ValueError, also if it is too deep."""
+    with suppress(RecursionError):
+        value = json.loads(text)
+        if not is_too_deep(value):
+            return value
+    raise ValueError("too deep")
+
+
+def is_too_deep(value: object) -> bool:
+    """Say whether a value has more levels than MAX_JSON_DEPTH."""
+    level = [value]
+    for _ in range(MAX_JSON_DEPTH + 1):
+        found = [one for one in level if isinstance(one, dict | list)]
+        if not found:
+            return False
+        level = [
+            inner
+            for one in found
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+    return True
+
+
+def json_weight(text: bytes | bytearray) -> int:
+    """Return about how many bytes a JSON text takes once it is parsed."""
+    return len(text) + _VALUE_BYTES * sum(map(text.count, (b"[", b"{", b",")))
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
     """Return the JSON object of a text, None for anything else."""
     try:
-        found = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        found = load_json(text) if isinstance(text, str) else None
+    except ValueError:
         return None
     return found if isinstance(found, dict) else None
 
@@ -580,6 +617,18 @@ class UnreadableAnswer(ResponsesError):
     """The answer does not have the form of the Responses API."""
 
 
+class AnswerTooLarge(ResponsesError):
+    """The answer is larger than what is accepted."""
+
+    def __init__(self) -> None:
+        """Use one sentence."""
+        super().__init__(
+            "The model's server sent more than this pipe accepts for one answer, so the "
+            "answer ends here. What arrived is kept; regenerate the answer, or ask to "
+            "continue."
+        )
+
+
 class MalformedEvent(ResponsesError):
     """An event of a stream cannot be read."""
 
@@ -725,6 +774,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "or this API key may not use it. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
+        "3": "The server at BASE_URL redirects requests (HTTP {status}), which is not "
+        "followed, because the key would go along. An administrator has to check "
+        "BASE_URL in the valves of this pipe.",
         "401": "OpenAI does not accept the API key. An administrator has to check "
         "API_KEY in the valves of this pipe.",
         "403": "This API key may not use {model}. Choose another model, or ask an "
@@ -751,6 +803,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     "unreadable": {
         "": "The server at BASE_URL answered, but not as the Responses API does. An "
         "administrator has to check BASE_URL in the valves of this pipe.",
+        "compressed": "The server at BASE_URL sent a compressed answer, which is not "
+        "read. An administrator has to check BASE_URL and EXTRA_HEADERS in the valves.",
     },
     "malformed": {
         "": "The model's server sent something that cannot be read, so the answer "
@@ -770,7 +824,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     },
 }
 """The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
-codes, "5" for all other statuses from 500 up. Other kinds use their exception's text."""
+codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
+exception's text."""
 
 
 _EndingKind = Literal[
@@ -832,12 +887,14 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
             return _usual_ending(error.kind)
         case MalformedEvent():
             return _usual_ending("malformed")
+        case AnswerTooLarge():
+            return Ending("malformed", sentence=str(error))
         case ApiRefused():
             return Ending("refused", _code(error.error), str(error))
         case ResponseLost():
             return Ending("cut", sentence=SENTENCES["cut"]["lost"])
         case UnreadableAnswer():
-            return UNREADABLE
+            return Ending("unreadable", sentence=str(error))
         case InvalidRequest():
             return Ending("invalid", sentence=str(error))
     return CUT if has_begun else Ending("unreachable", sentence=str(error))
@@ -853,10 +910,12 @@ def failure_sentence(error: ApiError) -> str:
 
 
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
-    """Return the sentence for an HTTP status of 400 or more."""
+    """Return the sentence for an HTTP status of 300 or more."""
     refused = SENTENCES["refused"]
     if status == 401:
         return refused["401"]
+    if status < 400:
+        return refused["3"].format(status=status)
     known = {**SENTENCES["failed"], **refused}
     for word in (error.code, error.type):
         if word and word in known:
@@ -1275,30 +1334,41 @@ class ServerSentEvent(NamedTuple):
     data: str
 
 
+_LINE_BYTES = 64
+"""What a line of an event takes in memory beside its text."""
+
+
 class EventStreamDecoder:
     """Turns chunks of any size into events.
 
-    The bytes of an unfinished line are joined once, when the line ends, so the work is
+    The bytes of an unfinished line are copied once, when the line ends, so the work is
     linear in the length of the stream.
     """
 
-    def __init__(self) -> None:
-        """Start before the first byte."""
-        self._fragments: list[bytes] = []
+    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
+        """Start before the first byte; an event can have `most_bytes`."""
+        self._most_bytes = most_bytes
+        self._partial_line = bytearray()
         self._after_cr = False
         self._event = b""
         self._lines: list[bytes] = []
+        self._size = 0
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that `chunk` completes."""
+        """Return the events that `chunk` completes.
+
+        Raises AnswerTooLarge for the event after those that were returned.
+        """
+        if len(self._partial_line) + self._size > self._most_bytes:
+            raise AnswerTooLarge
         if self._after_cr and chunk:
             self._after_cr = False
             if chunk.startswith(b"\n"):  # the second half of a CRLF
                 chunk = chunk[1:]
-        self._fragments.append(chunk)
         if b"\n" not in chunk and b"\r" not in chunk:
+            self._partial_line.extend(chunk)
             return []
-        return self._take_lines()
+        return self._take_lines(chunk)
 
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
@@ -1306,21 +1376,21 @@ class EventStreamDecoder:
         The standard drops it, but without its terminal event a finished answer would
         count as cut.
         """
-        self._fragments.append(b"\n\n")
-        return self._take_lines()
+        return self._take_lines(b"\n\n")
 
-    def _take_lines(self) -> list[ServerSentEvent]:
-        text = b"".join(self._fragments)
-        lines, self._fragments = text.splitlines(), []
+    def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
+        text = b"".join((self._partial_line, chunk))
+        lines, self._partial_line = text.splitlines(), bytearray()
         if text.endswith(b"\r"):
             self._after_cr = True
         elif not text.endswith(b"\n"):
-            self._fragments.append(lines.pop())
+            self._partial_line.extend(lines.pop())
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
             if field == b"data":
                 self._lines.append(value.removeprefix(b" "))
+                self._size += len(value) + _LINE_BYTES
             elif field == b"event":
                 self._event = value.strip()
             elif not line:
@@ -1330,7 +1400,7 @@ class EventStreamDecoder:
                     events.append(
                         ServerSentEvent(name, value.decode("utf-8", "replace"))
                     )
-                self._event, self._lines = b"", []
+                self._event, self._lines, self._size = b"", [], 0
             # id, retry, comments and unknown fields are not used
         return events
 
@@ -1455,10 +1525,10 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         wire, end = _JSON_READER.raw_decode(text)  # faster than json.loads
     except (ValueError, RecursionError):  # the latter for thousands of brackets
         wire, end = None, -1
-    if end != len(text):
-        raise MalformedEvent("The server sent an event that is not JSON.")
-    if not isinstance(wire, dict):
+    if end != len(text) or not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
+    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and is_too_deep(wire):
+        raise MalformedEvent("The server sent an event of too many levels.")
     kind = wire.get("type") or event.event
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
@@ -1890,7 +1960,7 @@ def _environment_proxy(url: str) -> str | None:
     return proxy
 
 
-# ==== openai_responses.clock: The time, random numbers, and ids made of both.
+# ==== openai_responses.clock: The time, random numbers, ids made of both, and what happened lately.
 
 
 def unix_seconds() -> int:
@@ -1906,6 +1976,34 @@ def monotonic_seconds() -> float:
 def random_fraction() -> float:
     """Return a number from 0 to 1, to spread waits."""
     return random.random()
+
+
+_DAY_SECONDS = 86_400
+_MOST_TEXTS = 1000
+
+
+class RecentTexts:
+    """The texts of the last day, a thousand at most."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        self._now = now
+        self._added: dict[int, float] = {}
+        """When each was added, by its hash: a text may be long, or secret."""
+
+    def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added in the last day."""
+        added = self._added.get(hash(text))
+        return added is not None and self._now() - added < _DAY_SECONDS
+
+    def add(self, text: str) -> bool:
+        """Add `text`; say whether it was missing."""
+        if text in self:
+            return False
+        if len(self._added) >= _MOST_TEXTS:
+            self._added.clear()
+        self._added[hash(text)] = self._now()
+        return True
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -2405,6 +2503,7 @@ class ResponseState:
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
         self.event_count = 0
+        self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
         self._early: dict[int, list[TextDelta | TextDone]] = {}
@@ -2598,9 +2697,12 @@ def _new_session() -> aiohttp.ClientSession:
     )
     # Proxies of the environment are looked up by this package, because trust_env would
     # also send the contents of a .netrc file. Cookies that a gateway sets for one user
-    # must not be sent for another.
+    # must not be sent for another. A few compressed bytes can expand to gigabytes.
     return aiohttp.ClientSession(
-        connector=connector, cookie_jar=aiohttp.DummyCookieJar()
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"Accept-Encoding": "identity"},
+        auto_decompress=False,
     )
 
 
@@ -2665,6 +2767,9 @@ class Deadlines:
 
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
+MAX_ANSWER_BYTES = 256 * 1024 * 1024
+"""Of all that arrives of one response, as `json_weight` counts it: four times as much as
+128,000 tokens, each in an event of its own."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
@@ -2700,13 +2805,22 @@ class _HttpResponse:
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait() or await self.read_any()
 
-    async def read_all(self, most_bytes: float = float("inf")) -> bytearray:
+    async def read_all(self, most_bytes: int) -> bytearray:
         body = bytearray()
         while chunk := await self.read_any():
             body += chunk
             if len(body) > most_bytes:
-                raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
+                raise AnswerTooLarge
         return body
+
+    async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
+        body = await self.read_all(most_bytes)
+        if json_weight(body) > MAX_ANSWER_BYTES:
+            raise AnswerTooLarge
+        try:
+            return load_json(body)
+        except ValueError:
+            raise UnreadableAnswer(SENTENCES["unreadable"][""]) from None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -2729,11 +2843,7 @@ class _HttpResponse:
                     pass
 
     async def response_object(self) -> dict[str, Any]:
-        body = await self.read_all()
-        try:
-            wire = json.loads(body)
-        except (ValueError, RecursionError):
-            wire = None
+        wire = await self.read_json()
         if isinstance(wire, dict) and isinstance(wire.get("output"), list):
             return wire
         if isinstance(wire, dict) and wire.get("error"):
@@ -2743,17 +2853,12 @@ class _HttpResponse:
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
     async def refusal(self, model: str) -> ApiRefused:
-        body = b""
-        try:
-            async with asyncio.timeout(_DRAIN_SECONDS):
-                async for piece in self._response.content.iter_any():
-                    body += piece
-                    if len(body) > _MAX_ERROR_BODY:
-                        break
-            error = read_api_error(json.loads(body))
-        except (*_NETWORK_ERRORS, ValueError, RecursionError):
-            error = ApiError()  # no body, or not JSON: only the status is known
         status, headers = self._response.status, self._response.headers
+        error = ApiError()  # a redirection, no body, or not JSON
+        if status >= 400:
+            with suppress(TimeoutError, ResponsesError):
+                async with asyncio.timeout(_DRAIN_SECONDS):
+                    error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
         wish = headers.get("x-should-retry", "").lower()
         should_retry = {"true": True, "false": False}.get(wish)
         failure = Failure(status, error, _retry_after(headers), should_retry)
@@ -2821,9 +2926,9 @@ class Connections:
     ) -> AsyncIterator[_HttpResponse]:
         """Send `payload`, or a GET without one, and lend the answer.
 
-        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
-        closes the connection, which stops the work at the server. Redirections of a
-        GET are not followed, because the key would be sent along.
+        Raises ApiRefused, ConnectionFailed, TimedOut, UnreadableAnswer or
+        InvalidRequest. Leaving early closes the connection, which stops the work at the
+        server. A redirection is a refusal, because the key would be sent along.
         """
         body = None
         if payload is not None:
@@ -2831,8 +2936,10 @@ class Connections:
             body = json.dumps(payload, ensure_ascii=False).encode(errors="replace")
         async with self._sent(endpoint, path, body, deadlines) as response:
             answer = _HttpResponse(response, deadlines)
-            if response.status >= 400 or (body is None and response.status != 200):
+            if response.status >= 300 or (body is None and response.status != 200):
                 raise await answer.refusal(str((payload or {}).get("model", "")))
+            if response.headers.get("Content-Encoding", "identity") != "identity":
+                raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
             yield answer
 
     @asynccontextmanager
@@ -2844,7 +2951,7 @@ class Connections:
             answer = session.request(
                 "GET" if body is None else "POST",
                 url,
-                allow_redirects=body is not None,
+                allow_redirects=False,
                 data=body,
                 headers=endpoint.headers(),
                 ssl=self._trust.context(endpoint.network),
@@ -2928,6 +3035,7 @@ class Limits(NamedTuple):
     `join_seconds` is the shortest time between two events that show more of an answer.
     `resuming` limits the requests in a row for the rest of a background response,
     `poll_seconds` is the wait while the server is still working on one.
+    `most_bytes` is what may arrive of one response, counted by `json_weight`.
     """
 
     join_seconds: float = 0.05
@@ -2935,6 +3043,7 @@ class Limits(NamedTuple):
     retries: RetryPolicy = RetryPolicy()
     resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
+    most_bytes: int = MAX_ANSWER_BYTES
 
 
 class Attempts:
@@ -2976,6 +3085,12 @@ class Attempts:
             await asyncio.sleep(wait)
         for event in self.response.close():
             yield event
+
+    def count_bytes(self, chunk: bytes) -> None:
+        """Count what arrived of this response; raises AnswerTooLarge."""
+        self.response.byte_count += json_weight(chunk)
+        if self.response.byte_count > self.limits.most_bytes:
+            raise AnswerTooLarge
 
     @property
     def ending(self) -> Ending:
@@ -3116,7 +3231,9 @@ class _Background:
         self._abandon()
 
     def _can_go_on(self, error: ResponsesError | None) -> bool:
-        goes_on = self._response_id and not _is_timeout(error, "total_timeout")
+        is_final = _is_timeout(error, "total_timeout")
+        is_final = is_final or isinstance(error, AnswerTooLarge)
+        goes_on = self._response_id and not is_final
         if error is not None and not goes_on:
             raise error
         return bool(goes_on)
@@ -3173,6 +3290,7 @@ async def _stream_response(
         decoder = EventStreamDecoder()
         while not (answer.is_read or state.ending):
             chunk = await answer.read_any()
+            attempts.count_bytes(chunk)
             batch = decoder.feed(chunk) if chunk else decoder.close()
             began = asyncio.get_running_loop().time()
             if batch:
@@ -3928,11 +4046,11 @@ async def run_calls(
         asyncio.create_task(batch.answer(str(call["call_id"]), one))
         for call, one in zip(calls, checked, strict=True)
     ]
-    limited = [
+    limited = {
         task
         for one, task in zip(checked, tasks, strict=True)
         if isinstance(one, ToolResult) or not one.is_interactive
-    ]
+    }
     try:
         for call, task in zip(calls, tasks, strict=True):
             await (batch.wait(task) if task in limited else asyncio.wait([task]))
@@ -3998,7 +4116,7 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     name = _name(call)
     try:
         arguments = _arguments(call)
-    except (ValueError, RecursionError):
+    except ValueError:
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
     found = _ready_call(name, arguments, tools)
@@ -4028,7 +4146,7 @@ def _arguments(call: Item) -> object:
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
-    return json.loads(text) if isinstance(text, str) and text.strip() else {}
+    return load_json(text) if isinstance(text, str) and text.strip() else {}
 
 
 async def _call_tool(
@@ -4688,11 +4806,15 @@ _V1 = (
 )
 _ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
 _FOREIGN = (
-    r"(?m:^[ \t]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#[ \t]*$)"
+    r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
+    r"[^\S\n]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
 # A text without any of these has no marker; searching for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
+
+
+_MOST_PASSES = 5
 
 
 class MarkedText(NamedTuple):
@@ -4730,7 +4852,9 @@ def split_at_markers(text: str) -> Iterator[MarkedText]:
 def strip_markers(text: str) -> str:
     """Return `text` as a person reads it."""
     # Repeated, because a line of another pipe may become a line of its own only now.
-    while _has_marker(text):
+    for _ in range(_MOST_PASSES):
+        if not _has_marker(text):
+            break
         pieces = (piece.text for piece in split_at_markers(text))
         text = "\n\n".join(piece for piece in pieces if piece)
     return text
@@ -4971,11 +5095,11 @@ def _mark_text(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> tuple[str, str]:
     spans = [one for turn in turns for one in _spans_of(turn)]
-    texts, marked, textless = _split_text(content, spans), "", ""
+    texts, marked, textless = deque(_split_text(content, spans)), "", ""
     for span in spans:
         marker = _add_record(span, records)
         if span.last.shown and texts:
-            marked += marker + _own_text(span.last, texts.pop(0))
+            marked += marker + _own_text(span.last, texts.popleft())
         else:
             textless += marker
     return "".join([marked, *texts]), textless
@@ -5003,13 +5127,14 @@ def _spans_of(turn: DetailTurn) -> list[_Span]:
 def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
     shown = (span.last.shown for span in spans if span.last.shown)
     lengths = [one if isinstance(one, int) else len(one) for one in shown]
-    texts, rest = list[str](), content
+    texts, start = list[str](), 0
     for length in lengths[:-1]:
-        if rest[length : length + 1] != "\n":
+        end = start + length
+        if length < 0 or content[end : end + 1] != "\n":
             return [content] if content else []
-        texts.append(rest[:length])
-        rest = rest[length + 1 :]
-    return [*texts, rest] if rest else texts
+        texts.append(content[start:end])
+        start = end + 1
+    return [*texts, content[start:]] if content[start:] else texts
 
 
 def _own_text(detail: _DetailItem, text: str) -> str:
@@ -5051,17 +5176,47 @@ def replay_code(item: Mapping[str, Any], printed: str) -> str:
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
-def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without what the host inserted for stored code.
+_MOST_DELETED = 20
+"""Deleted cards of one run that are searched for: each time all texts are read."""
 
-    None if that is not in it: somebody has deleted the card.
+
+class CodeTexts:
+    """The texts of a run, out of which the host's texts for stored code are taken.
+
+    They stand in the order of the code.
     """
-    code = code_host_item(item)["code"]
-    if not code:
-        return text.strip()
-    told = f"<code_interpreter>\n{code}\n</code_interpreter>"
-    before, found, after = text.partition(told)
-    return f"{before}{after}".strip() if found else None
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        """Begin with the first text."""
+        self._texts = [(text, list[int]()) for text in texts]
+        self._place = self._start = self._deleted = 0
+
+    def take_out(self, item: Mapping[str, Any]) -> bool:
+        """Take out what the host inserted for `item`.
+
+        Return False if that is not there: somebody has deleted the card.
+        """
+        code = code_host_item(item)["code"]
+        if not code or self._deleted >= _MOST_DELETED:
+            return not code
+        told = f"<code_interpreter>\n{code}\n</code_interpreter>"
+        start = self._start
+        for place in range(self._place, len(self._texts)):
+            text, cuts = self._texts[place]
+            at = text.find(told, start)
+            if at >= 0:
+                self._place, self._start = place, at + len(told)
+                cuts += [at, self._start]
+                return True
+            start = 0
+        self._deleted += 1
+        return False
+
+    def rest(self) -> Iterator[str]:
+        """Yield what is left of each text."""
+        for text, cuts in self._texts:
+            ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
+            yield "".join(text[start:end] for start, end in ends).strip()
 
 
 # ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
@@ -5263,15 +5418,16 @@ def build_input(
     """
     items: list[Item] = []
     run: list[ChatPart] = []
+    left = dict(records)  # a copied marker names nothing: each record is used once
     for part in parts:
         if isinstance(part, UserMessage):
-            past = _RunHistory(run, records, reader).items()
+            past = _RunHistory(run, left, reader).items()
             items += past if with_tools else drop_hosted_tool_items(past)
             items.append(part.item)
             run = []
         else:
             run.append(part)
-    items += _RunHistory(run, records, reader).items()
+    items += _RunHistory(run, left, reader).items()
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
         image_message(item) if has_image(item) else item
@@ -5279,11 +5435,10 @@ def build_input(
     ]
 
 
-def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
-    """Return the input item for a tool's result; its call is one of `before`."""
+def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
+    """Return the input item for a tool's result; `call_types` are those of calls."""
     call_id = returned.call_id
-    calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
-    kind = next(map(item_type, calls), "function_call")
+    kind = call_types.get(call_id, "function_call")
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
 
 
@@ -5292,66 +5447,69 @@ class _RunHistory:
     def __init__(
         self,
         run: Sequence[ChatPart],
-        records: Mapping[str, Record],
+        records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [piece for part in run for piece in _split(part)]
+        pieces = [piece for part in run for piece in _split(part)]
         self._reader = reader
         self._records = {
-            piece.ulid: records[piece.ulid]
-            for piece in self._pieces
+            piece.ulid: records.pop(piece.ulid)
+            for piece in pieces
             if isinstance(piece, MarkedText) and piece.ulid in records
         }
+        codes = CodeTexts(p.text if isinstance(p, MarkedText) else "" for p in pieces)
         self._waiting = {
-            ulid: [
+            ulid: deque(
                 item
                 for item in map(strip_for_replay, filter(is_replayed, record.payload))
-                if not is_code(item) or self._take_out(item)
-            ]
+                if not is_code(item) or codes.take_out(item)
+            )
             for ulid, record in self._records.items()
         }
+        self._pieces = [
+            piece._replace(text=rest) if isinstance(piece, MarkedText) else piece
+            for piece, rest in zip(pieces, codes.rest(), strict=True)
+        ]
         self._ulid_of_call = {
             str(item.get("call_id")): ulid
-            for ulid, record in self._records.items()
-            for item in record.payload
+            for ulid, waiting in self._waiting.items()
+            for item in waiting
             if is_call(item)
         }
 
-    def _take_out(self, code: Item) -> bool:
-        for place, piece in enumerate(self._pieces):
-            if isinstance(piece, MarkedText):
-                rest = remove_code(piece.text, code)
-                if rest is not None:
-                    self._pieces[place] = piece._replace(text=rest)
-                    return True
-        return False
-
     def items(self) -> list[Item]:
         items: list[Item] = []
+        call_types: dict[str, str] = {}
         for piece in self._pieces:
             match piece:
                 case MarkedText():
-                    items += self._text(piece)
+                    items += (found := self._text(piece))
                 case ToolCall():
-                    items += self._call(piece)
+                    items += (found := self._call(piece))
                 case ToolMessage():
-                    items.append(tool_message_item(piece, items))
+                    items += (found := [tool_message_item(piece, call_types)])
+            for item in filter(is_call, found):
+                call_types.setdefault(str(item.get("call_id")), item_type(item))
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
-        ulid = self._ulid_of_call.get(call.call_id, "")
-        waiting = self._waiting.get(ulid, [])
-        for place, item in enumerate(waiting):
-            if is_call(item) and item.get("call_id") == call.call_id:
-                self._waiting[ulid] = waiting[place + 1 :]
+        ulid = self._ulid_of_call.pop(call.call_id, "")
+        waiting, before = self._waiting.get(ulid, deque()), list[Item]()
+        while waiting:
+            item = waiting.popleft()
+            own = str(item.get("call_id")) if is_call(item) else ""
+            if own == call.call_id:
                 # Of a record that is not signed only the chat's own words count.
                 whole = item if item.get("name") else _call_item(call)
-                return self._allowed(ulid, [*waiting[:place], whole])
+                return self._allowed(ulid, [*before, whole])
+            if self._ulid_of_call.get(own) == ulid:
+                del self._ulid_of_call[own]
+            before.append(item)
         return [_call_item(call)]
 
     def _text(self, piece: MarkedText) -> list[Item]:
         items, message = (
-            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, [])),
+            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, ())),
             None,
         )
         if items and _is_answer(items[-1]):
@@ -5363,7 +5521,7 @@ class _RunHistory:
                 message = items.pop()
         return [*items, _message_item(message, piece.text)] if piece.text else items
 
-    def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
+    def _allowed(self, ulid: str, items: Iterable[Item]) -> list[Item]:
         reader, record = self._reader, self._records.get(ulid)
         readable = reader and record and reader.can_decrypt(record.origin)
         return [
@@ -5528,7 +5686,7 @@ class Citations:
         """Continue after the sources that the page already has, given by their keys."""
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
-        self._waiting: list[str] = []  # sources that the page does not know yet
+        self._waiting = deque[str]()  # sources that the page does not know yet
         self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
 
     @property
@@ -5590,7 +5748,7 @@ class Citations:
 
     def _sources(self, *, ended: bool) -> Iterator[CitedEvent]:
         while self._waiting and (ended or self._waiting[0] in self._names):
-            key = self._waiting.pop(0)
+            key = self._waiting.popleft()
             name = self._names.get(key, key)
             url = {"url": key} if key.startswith("http") else {}
             head = {"source": {"name": name, **url}, "document": [name]}
@@ -5633,10 +5791,11 @@ class Citations:
             for link in _LINK.finditer(text)
             if _TRACKING.search(link["url"]) or link["url"] in keys
         ]
-        linked = [range(start, end) for start, end, _ in edits]
+        starts = [start for start, _, _ in edits]
+        ends = [float("-inf"), *(end for _, end, _ in edits)]
         for annotation in annotations:
             key, (start, end) = _key(annotation), _range(annotation, text)
-            is_link = "url" in annotation and any(start in place for place in linked)
+            is_link = "url" in annotation and start < ends[bisect(starts, start)]
             if key and not is_link:
                 edits.append((end, end, f"[{self._number(key)}]"))
         return strip_tracking(_apply_edits(text, edits))
@@ -5701,22 +5860,33 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
         text = part_text(part)
+        shift = _PlaceShift(text)
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") == "url_citation":
-                annotations.append(_url_citation(annotation, text, before))
+                annotations.append(_url_citation(annotation, shift, before))
         before += len(strip_tracking(text))
     return annotations
 
 
-def _url_citation(annotation: Item, text: str, before: int) -> Item:
+class _PlaceShift:
+
+    def __init__(self, text: str) -> None:
+        found = list(_TRACKING.finditer(text))
+        gone = (len(match[0]) - len(_kept_of_tracking(match)) for match in found)
+        self._length = len(text)
+        self._starts = [match.start() for match in found]
+        self._gone = [0, *accumulate(gone)]
+
+    def place(self, place: object) -> int:
+        old = place if isinstance(place, int) else self._length
+        return old - self._gone[bisect_left(self._starts, old)]
+
+
+def _url_citation(annotation: Item, shift: _PlaceShift, before: int) -> Item:
     title = str(annotation.get("title") or "")
     cited: Item = {"url": _key(annotation), "title": title}
     for key in ("start_index", "end_index"):
-        place = annotation.get(key)
-        place = place if isinstance(place, int) else len(text)
-        gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
-        place -= sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
-        cited[key] = before + place
+        cited[key] = before + shift.place(annotation.get(key))
     return {"type": "url_citation", "url_citation": cited}
 
 
@@ -5982,11 +6152,11 @@ def _message(ended: RunDone) -> dict[str, Any]:
 
 
 def _progress(ended: RunDone) -> str:
-    answer = _messages(ended)
+    answer = set(map(id, _messages(ended)))
     steps = [
         item
         for item in ended.output
-        if is_reasoning(item) or (is_commentary(item) and item not in answer)
+        if is_reasoning(item) or (is_commentary(item) and id(item) not in answer)
     ]
     texts = (text for item in steps for _, text in item_texts(item) if text)
     return strip_tracking(_GAP.join(texts))
@@ -6086,15 +6256,29 @@ class OutputItems:
         self.items: list[Item] = []
         self.files: list[Item] = []
         self._turn_start = 0
+        self._answered = set[object]()
+        self._open_calls: dict[object, int] = {}
+        self._records: dict[object, int] = {}
 
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
+        place = len(self.items)
         self.items.append(item)
-        return _native("output_item.added", len(self.items) - 1, item=item)
+        self._note_call(place, item)
+        return _native("output_item.added", place, item=item)
+
+    def _note_call(self, place: int, item: Item) -> None:
+        call_id = item.get("call_id")
+        if is_call_output(item):
+            self._answered.add(call_id)
+            self._open_calls.pop(call_id, None)
+        elif is_call(item) and call_id not in self._answered:
+            self._open_calls[call_id] = place
 
     def end(self, place: int, item: Item) -> Chunk:
         """Return the event that replaces the item at `place`."""
         self.items[place] = item
+        self._note_call(place, item)
         return _native("output_item.done", place, item=item)
 
     def update(self, place: int, **fields: Any) -> Chunk:
@@ -6135,14 +6319,14 @@ class OutputItems:
 
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
         """Yield the output of a call in the form in which the host would store it."""
-        place = self._open_calls().get(event.item["call_id"])
+        place = self._open_calls.get(event.item["call_id"])
         if place is not None and event.failed:
             yield self.update(place, status="failed")
         yield from self.add(output_host_item(event))
 
     def break_off_calls(self) -> Iterator[Chunk]:
         """Yield outputs for calls that a broken answer left open."""
-        for place in self._open_calls().values():
+        for place in [*self._open_calls.values()]:
             yield from self.break_off(place, _NOT_RUN)
 
     def break_off(self, place: int, why: str) -> Iterator[Chunk]:
@@ -6151,30 +6335,18 @@ class OutputItems:
         output = {"call_id": self.items[place].get("call_id"), "output": why}
         yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
 
-    def _open_calls(self) -> dict[object, int]:
-        call_ids = {call.get("call_id") for call in open_calls(self.items)}
-        return {
-            item.get("call_id"): place
-            for place, item in enumerate(self.items)
-            if is_call(item) and item.get("call_id") in call_ids
-        }
-
-    def add_record(
-        self, stored: StoredRecord, places: Mapping[int, int]
-    ) -> Iterator[Chunk]:
+    def add_record(self, stored: StoredRecord, place: int | None) -> Iterator[Chunk]:
         """Yield the events of a record, which may replace an earlier one.
 
-        `places` are those of the run's items.
+        `place` is that of the item whose text follows.
         """
-        index = stored.output_index
-        found = None if index is None else places.get(index)
-        before = "" if found is None else self.items[found].get("id") or ""
+        before = "" if place is None else self.items[place].get("id") or ""
         record = record_item(stored, before)
-        for place, item in enumerate(self.items):
-            if item.get("id") == record["id"]:
-                yield self.update(place, kept=record["kept"])
-                return
-        yield from self.add(record)
+        earlier = self._records.setdefault(record["id"], len(self.items))
+        if earlier < len(self.items):
+            yield self.update(earlier, kept=record["kept"])
+        else:
+            yield from self.add(record)
 
     def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
         """Yield the reasoning of a response again, now with its details, if any."""
@@ -6200,8 +6372,8 @@ class Commentary:
         """Begin at the next place."""
         self.place = len(shown.items)
         self._shown = shown
-        self._quoted = ""
-        self._stored = 0  # how much of it the host has
+        self._quoted: list[str] = []
+        self._length = self._stored = 0  # of it, and how much the host has
         self._ended: ItemDone | None = None
         self._marker = (self.place, "")
 
@@ -6237,15 +6409,16 @@ class Commentary:
         if not text:
             return
         more = text.replace("\n", "\n> ") if self._quoted else _quotation(text)
-        self._quoted += more
-        if len(self._quoted) < 2 * self._stored:
+        self._quoted.append(more)
+        self._length += len(more)
+        if self._length < 2 * self._stored:
             yield self._shown.grow(self.place, "text", more)
         else:
             yield self._whole("in_progress")
 
     def _whole(self, status: str) -> Chunk:
-        self._stored = len(self._quoted)
-        item = _commentary_item(self._shown.items[self.place], self._quoted, status)
+        self._stored, text = self._length, "".join(self._quoted)
+        item = _commentary_item(self._shown.items[self.place], text, status)
         return self._shown.end(self.place, item)
 
     def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
@@ -6561,10 +6734,14 @@ class NativeRenderer:
             case Status():
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                places = {i: remark.place for i, remark in self._commentary.items()}
-                yield from self._shown.add_record(event, self._places | places)
+                yield from self._shown.add_record(event, self._place_of(event))
             case TurnDetails():
                 yield from self._shown.add_details(event)
+
+    def _place_of(self, stored: StoredRecord) -> int | None:
+        index = -1 if stored.output_index is None else stored.output_index
+        remark = self._commentary.get(index)
+        return remark.place if remark else self._places.get(index)
 
     def _take_marker(self) -> str:
         marker, self._marker = self._marker, ""
@@ -8714,11 +8891,12 @@ _REMOTE_CONNECT_SECONDS = 10.0
 
 
 class RemoteConnection:
-    """The connections of one run to one server; `name` is for error texts."""
+    """The connections of one run to one server; `name` and `valve` are for error texts."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, valve: str) -> None:
         """Open nothing yet."""
         self._name = name
+        self._valve = valve
         self._session: aiohttp.ClientSession | None = None
 
     @asynccontextmanager
@@ -8739,6 +8917,12 @@ class RemoteConnection:
                 allow_redirects=False,
             )
             try:
+                if 300 <= response.status < 400:
+                    raise RemoteError(
+                        f"{self._name} redirects requests (HTTP {response.status}), "
+                        "which is not followed, because keys would be sent along. An "
+                        f"administrator has to check its address in {self._valve}."
+                    )
                 yield response
             finally:
                 response.close()  # nothing happens when it was read to its end
@@ -8798,6 +8982,8 @@ _RpcMessage = dict[str, Any]
 _MAX_UNRELATED_MESSAGES = 1_000
 """How many messages a server may send that answer nothing, before it has failed."""
 _METHOD_NOT_FOUND = -32601
+_MAX_ID_CHARACTERS = 200
+"""A server's request with a longer id is ignored: its answers would fill the memory."""
 
 
 def build_rpc_message(
@@ -8818,9 +9004,11 @@ def _encode_rpc_message(message: _RpcMessage) -> bytes:
 
 
 def _build_rpc_reply(message: _RpcMessage) -> _RpcMessage | None:
-    if "method" not in message or message.get("id") is None:
+    number = message.get("id")
+    is_request = "method" in message and isinstance(number, int | str)
+    if not is_request or len(str(number)) > _MAX_ID_CHARACTERS:
         return None
-    head = {"jsonrpc": "2.0", "id": message["id"]}
+    head = {"jsonrpc": "2.0", "id": number}
     if message["method"] == "ping":
         return {**head, "result": {}}
     return {**head, "error": {"code": _METHOD_NOT_FOUND, "message": "Method not found"}}
@@ -8857,7 +9045,7 @@ class McpHttpTransport(_McpTransport):
     def __init__(self, entry: ServerEntry) -> None:
         """Open nothing yet."""
         super().__init__(entry)
-        self._connection = RemoteConnection(self._name)
+        self._connection = RemoteConnection(self._name, "MCP_SERVERS_JSON")
         self._session_id = ""
 
     async def open(self) -> None:
@@ -9186,11 +9374,12 @@ class McpClient:
     async def _call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         await self._open()
         try:
-            return _read_tool_result(
-                await self._request_with_retry(
-                    "tools/call", {"name": name, "arguments": arguments}
-                )
+            result = await self._request_with_retry(
+                "tools/call", {"name": name, "arguments": arguments}
             )
+            if is_too_deep(result):
+                raise RemoteError(f"{self._name} sent JSON that is nested too deeply.")
+            return _read_tool_result(result)
         except _RpcError as refused:
             reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
             return build_error_result(reason)
@@ -9566,7 +9755,6 @@ def _operation_description(operation: Mapping[str, Any]) -> str:
 
 # ==== toolbox.openapi.client: The tools of a server with an OpenAPI document, each call one HTTP request.
 
-_MAX_REDIRECTED_REQUESTS = 4
 _MAX_TEXT_BYTES = 1024 * 1024
 _MAX_HTTP_ERROR_CHARACTERS = 2_000
 _STYLE_SEPARATORS: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
@@ -9591,7 +9779,7 @@ class OpenApiClient:
         """Open nothing yet."""
         self._entry = entry
         self._name = f"The tool server {entry.label}"
-        self._connection = RemoteConnection(self._name)
+        self._connection = RemoteConnection(self._name, "OPENAPI_SERVERS_JSON")
 
     async def list_tools(self) -> tuple[OpenApiOperation, ...]:
         """Return what the server's document offers; raises RemoteError."""
@@ -9599,14 +9787,14 @@ class OpenApiClient:
             self._load_document(), self._entry.seconds, self._name
         )
         try:
-            content = json.loads(body)
+            content = load_json(body)
             document = OpenApiDocument(content, self._entry.url, self._entry.base_url)
             found = [
                 one
                 for one in document.operations()
                 if is_tool_allowed(self._entry.allowed, one.spec.own_name)
             ]
-        except (ValueError, RecursionError):
+        except ValueError:
             raise RemoteError(
                 f"{self._name} has no OpenAPI document of version 3, as JSON, at its "
                 "address."
@@ -9644,19 +9832,10 @@ class OpenApiClient:
         return await run_with_timeout(sending, self._entry.seconds, self._name)
 
     async def _send(self, request: _OpenApiRequest) -> dict[str, Any]:
-        url = request.url
-        for _ in range(_MAX_REDIRECTED_REQUESTS):
-            headers = {**request.headers, **self._headers_for(url)}
-            sent = self._connection.send(request.method, url, headers, request.body)
-            async with sent as response:
-                place = response.headers.get("Location", "")
-                if not place or not _should_follow(response.status, request.method):
-                    return await self._read_result(response)
-            target = urljoin(url, place)
-            if web_origin(target) != web_origin(url):
-                raise RemoteError(f"{self._name} sends calls on to another host.")
-            url = target
-        raise RemoteError(f"{self._name} sends calls round in circles.")
+        method, url, headers, body = request
+        headers = {**headers, **self._headers_for(url)}
+        async with self._connection.send(method, url, headers, body) as response:
+            return await self._read_result(response)
 
     async def _read_result(self, response: aiohttp.ClientResponse) -> dict[str, Any]:
         kind = response.content_type
@@ -9675,8 +9854,8 @@ class OpenApiClient:
         if kind.endswith("json") and len(content) <= most:
             try:
                 # A part of its own: a list of parts could name our files.
-                return {"content": [{"type": "json", "json": json.loads(text)}]}
-            except (ValueError, RecursionError):
+                return {"content": [{"type": "json", "json": load_json(text)}]}
+            except ValueError:
                 pass
         told = text or f"{status}, with no content."
         cut = "" if len(content) <= most else "\n[the rest is left out]"
@@ -9686,10 +9865,6 @@ class OpenApiClient:
         home = self._entry.base_url or self._entry.url
         is_home = web_origin(url) == web_origin(home)
         return dict(self._entry.headers) if is_home else {}
-
-
-def _should_follow(status: int, method: str) -> bool:
-    return status in (307, 308) or (method == "GET" and status in (301, 302))
 
 
 def _build_openapi_request(
@@ -10292,11 +10467,14 @@ _URL_KEYS = ("url", "link", "uri")
 def read_context(context: object) -> list[ContextSource]:
     """Return the entries of a context, each once: a text, an object, or a list."""
     rows = context if isinstance(context, list) else [context]
-    unique: list[Any] = []
-    for row in rows:
-        if row not in unique and row is not None:
-            unique.append(row)
-    found = [_read_entry(f"Context {n}", row) for n, row in enumerate(unique, 1)]
+    unique = {
+        json.dumps(row, sort_keys=True, default=str): row
+        for row in rows
+        if row is not None
+    }
+    found = [
+        _read_entry(f"Context {n}", row) for n, row in enumerate(unique.values(), 1)
+    ]
     return list(dict.fromkeys(source for source in found if source.text.strip()))
 
 
@@ -11820,7 +11998,7 @@ class ThoughtFilter:
         yield event._replace(output_index=self._indexes[event.output_index])
 
     def _show_call(self, call: Item) -> Iterator[RunEvent]:
-        messages = self._messages.values()
+        messages = () if self._has_called else self._messages.values()
         for message in messages:
             yield from message.become_thought()
         has_text = self._has_thought or any(message.is_shown for message in messages)
@@ -12515,8 +12693,8 @@ class Valves(BaseModel):
 
     MODEL: str = Field(
         default="gpt-6.1-sol",
-        description="Model of both agents; the name can include an effort. A request "
-        "can name another model as `agent_model`. Example: `gpt-5.2-high`.",
+        description="Model of both agents; the name can include an effort. Example: "
+        "`gpt-5.2-high`.",
     )
     REASONING_EFFORT: Literal[
         "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
@@ -12582,6 +12760,17 @@ class Valves(BaseModel):
         default=True,
         description="Show what the model says before it calls tools, as a thought. If "
         "off, only the answer is shown. Example: `true`.",
+    )
+
+    # The request
+
+    REQUEST_MAY_SET: str = Field(
+        default="context, query, emit_intermediate_thoughts",
+        description="What a request may set beside its chat, tools, sampling and "
+        "format, separated by commas; also `agent_model`, `instruction`, "
+        "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
+        "`reasoning_summary`, `verbosity` and the API's parameters. Whoever may chat "
+        "can then spend more, or change the rules. Example: `context, verbosity`.",
     )
 
     # Tools that run in this pipeline
@@ -13378,6 +13567,58 @@ def _report_exception(error: Exception, log: AgentLog) -> str:
     return f"{sentence} (Error id: {log.run_id})"
 
 
+# ==== gpt5_agent.shell.request_keys: What a request may set; everything else is the administrator's.
+
+_CHAT_KEYS = frozenset(
+    {
+        *("model", "messages", "stream", CONTEXT_KEY),
+        # The sender runs these tools: only functions are offered to the model.
+        *("tools", "tool_choice"),
+        *("response_format", "json_schema", "stop"),
+        *("temperature", "top_p", "top_logprobs"),
+        # The model's own limit is the default, so these only make an answer shorter.
+        *("max_tokens", "max_completion_tokens", "max_output_tokens"),
+    }
+)
+"""What every client of chats needs; it costs nothing more and changes no rule."""
+
+_FIELDS: Mapping[str, Mapping[str, str]] = {
+    "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
+    "text": {"verbosity": "verbosity", "format": "response_format"},
+}
+"""Fields of the API's objects, with the keys that mean the same."""
+
+_SETTINGS = {
+    *("agent_model", "instruction", "prompt_policy_overrides", "maximum_iterations"),
+    *("context", "query", "emit_intermediate_thoughts"),
+    *("reasoning_effort", "reasoning_summary", "verbosity"),
+    *ResponsesRequest.model_fields,
+}
+"""The keys that mean something here or to the API; others are dropped anyway."""
+
+
+def select_keys(
+    body: Mapping[str, Any], may_set: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what a request may set, and the names of the settings left out.
+
+    `may_set` is the valve REQUEST_MAY_SET.
+    """
+    allowed = _CHAT_KEYS | {word.strip() for word in may_set.lower().split(",")}
+    kept: dict[str, Any] = {}
+    refused: set[str] = set()
+    for key, value in body.items():
+        fields = _FIELDS.get(key, {})
+        if key in allowed:
+            kept[key] = value
+        elif fields and isinstance(value, Mapping):
+            kept[key] = {f: v for f, v in value.items() if fields.get(f) in allowed}
+            refused |= {fields.get(f, key) for f in value.keys() - kept[key].keys()}
+        elif value is not None:
+            refused.add(key)
+    return kept, sorted(refused & _SETTINGS)
+
+
 # ==== gpt5_agent.pipeline: The story of a question, from the Pipelines server's call to the last piece.
 
 STRATEGY_NAMES: Mapping[str, str] = {
@@ -13410,6 +13651,7 @@ class Pipeline:
         self.valves = self.Valves()
         self._connections = Connections()
         self._own_tools = OwnToolPool()
+        self._refusals = RecentTexts()
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
@@ -13440,10 +13682,11 @@ class Pipeline:
         """Return an iterator if the caller streams, else one complete result."""
         del user_message  # the last message of the user, which `messages` has
         caller = read_caller(body)
+        log = AgentLog(new_ulid()[-10:])
+        body = self._select_keys(body, caller, log)
         question = AgentInput(
             model_id, messages, body, self.valves, caller.can_ask, caller=caller
         )
-        log = AgentLog(new_ulid()[-10:])
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
             if caller.streams:
@@ -13452,6 +13695,18 @@ class Pipeline:
         except BridgeClosed:
             error = error_chunk(_STOPPED_TEXT)
             return iter((error, DONE_LINE)) if caller.streams else error
+
+    def _select_keys(
+        self, body: Mapping[str, Any], caller: PipelineCaller, log: AgentLog
+    ) -> dict[str, Any]:
+        kept, refused = select_keys(body, self.valves.REQUEST_MAY_SET)
+        who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
+        if new := [name for name in refused if self._refusals.add(f"{who} {name}")]:
+            log.warn(
+                f"left out of requests of {who}: {', '.join(new)} (the valve "
+                "REQUEST_MAY_SET says what a request may set)"
+            )
+        return kept
 
     async def _close_all(self) -> None:
         await self._own_tools.close()

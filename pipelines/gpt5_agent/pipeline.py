@@ -16,14 +16,16 @@ from gpt5_agent.shell.answers import DONE_LINE, PipelineCall, answer_once, strea
 from gpt5_agent.shell.bridge import AnswerPiece, AsyncBridge, BridgeClosed
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool
+from gpt5_agent.shell.request_keys import select_keys
 from gpt5_agent.shell.settings import (
     CONTEXT_KEY,
     AgentInput,
+    PipelineCaller,
     read_caller,
     read_inlet_context,
 )
 from gpt5_agent.shell.valves import Valves
-from openai_responses.clock import new_ulid
+from openai_responses.clock import RecentTexts, new_ulid
 from openai_responses.transport.connections import Connections
 from owui_chat.render.chunks import error_chunk
 
@@ -59,6 +61,7 @@ class Pipeline:
         self.valves = self.Valves()
         self._connections = Connections()
         self._own_tools = OwnToolPool()
+        self._refusals = RecentTexts()
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
@@ -89,10 +92,11 @@ class Pipeline:
         """Return an iterator if the caller streams, else one complete result."""
         del user_message  # the last message of the user, which `messages` has
         caller = read_caller(body)
+        log = AgentLog(new_ulid()[-10:])
+        body = self._select_keys(body, caller, log)
         question = AgentInput(
             model_id, messages, body, self.valves, caller.can_ask, caller=caller
         )
-        log = AgentLog(new_ulid()[-10:])
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
             if caller.streams:
@@ -101,6 +105,19 @@ class Pipeline:
         except BridgeClosed:
             error = error_chunk(_STOPPED_TEXT)
             return iter((error, DONE_LINE)) if caller.streams else error
+
+    def _select_keys(
+        self, body: Mapping[str, Any], caller: PipelineCaller, log: AgentLog
+    ) -> dict[str, Any]:
+        """Return what a body may set; log once a caller what is left out."""
+        kept, refused = select_keys(body, self.valves.REQUEST_MAY_SET)
+        who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
+        if new := [name for name in refused if self._refusals.add(f"{who} {name}")]:
+            log.warn(
+                f"left out of requests of {who}: {', '.join(new)} (the valve "
+                "REQUEST_MAY_SET says what a request may set)"
+            )
+        return kept
 
     async def _close_all(self) -> None:
         await self._own_tools.close()

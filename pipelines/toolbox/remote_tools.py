@@ -137,11 +137,12 @@ _REMOTE_CONNECT_SECONDS = 10.0
 
 
 class RemoteConnection:
-    """The connections of one run to one server; `name` is for error texts."""
+    """The connections of one run to one server; `name` and `valve` are for error texts."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, valve: str) -> None:
         """Open nothing yet."""
         self._name = name
+        self._valve = valve
         self._session: aiohttp.ClientSession | None = None
 
     @asynccontextmanager
@@ -162,6 +163,12 @@ class RemoteConnection:
                 allow_redirects=False,
             )
             try:
+                if 300 <= response.status < 400:
+                    raise RemoteError(
+                        f"{self._name} redirects requests (HTTP {response.status}), "
+                        "which is not followed, because keys would be sent along. An "
+                        f"administrator has to check its address in {self._valve}."
+                    )
                 yield response
             finally:
                 response.close()  # nothing happens when it was read to its end

@@ -1,4 +1,4 @@
-"""The time, random numbers, and ids made of both.
+"""The time, random numbers, ids made of both, and what happened lately.
 
 Ids are ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet, so
 they sort by time. A package for them would have to be installed on the user's server.
@@ -7,6 +7,7 @@ they sort by time. A package for them would have to be installed on the user's s
 import random
 import secrets
 import time
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 
 
@@ -28,6 +29,34 @@ def random_fraction() -> float:
 def utc_today() -> date:
     """Return today's date in UTC."""
     return datetime.now(UTC).date()
+
+
+_DAY_SECONDS = 86_400
+_MOST_TEXTS = 1000
+
+
+class RecentTexts:
+    """The texts of the last day, a thousand at most."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        self._now = now
+        self._added: dict[int, float] = {}
+        """When each was added, by its hash: a text may be long, or secret."""
+
+    def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added in the last day."""
+        added = self._added.get(hash(text))
+        return added is not None and self._now() - added < _DAY_SECONDS
+
+    def add(self, text: str) -> bool:
+        """Add `text`; say whether it was missing."""
+        if text in self:
+            return False
+        if len(self._added) >= _MOST_TEXTS:
+            self._added.clear()
+        self._added[hash(text)] = self._now()
+        return True
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

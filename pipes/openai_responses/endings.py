@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from openai_responses.errors import (
+    AnswerTooLarge,
     ApiError,
     ApiRefused,
     Failure,
@@ -99,6 +100,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "or this API key may not use it. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
+        "3": "The server at BASE_URL redirects requests (HTTP {status}), which is not "
+        "followed, because the key would go along. An administrator has to check "
+        "BASE_URL in the valves of this pipe.",
         "401": "OpenAI does not accept the API key. An administrator has to check "
         "API_KEY in the valves of this pipe.",
         "403": "This API key may not use {model}. Choose another model, or ask an "
@@ -125,6 +129,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     "unreadable": {
         "": "The server at BASE_URL answered, but not as the Responses API does. An "
         "administrator has to check BASE_URL in the valves of this pipe.",
+        "compressed": "The server at BASE_URL sent a compressed answer, which is not "
+        "read. An administrator has to check BASE_URL and EXTRA_HEADERS in the valves.",
     },
     "malformed": {
         "": "The model's server sent something that cannot be read, so the answer "
@@ -144,7 +150,8 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     },
 }
 """The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
-codes, "5" for all other statuses from 500 up. Other kinds use their exception's text."""
+codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
+exception's text."""
 
 
 _EndingKind = Literal[
@@ -206,12 +213,14 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
             return _usual_ending(error.kind)
         case MalformedEvent():
             return _usual_ending("malformed")
+        case AnswerTooLarge():
+            return Ending("malformed", sentence=str(error))
         case ApiRefused():
             return Ending("refused", _code(error.error), str(error))
         case ResponseLost():
             return Ending("cut", sentence=SENTENCES["cut"]["lost"])
         case UnreadableAnswer():
-            return UNREADABLE
+            return Ending("unreadable", sentence=str(error))
         case InvalidRequest():
             return Ending("invalid", sentence=str(error))
     return CUT if has_begun else Ending("unreachable", sentence=str(error))
@@ -227,10 +236,12 @@ def failure_sentence(error: ApiError) -> str:
 
 
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
-    """Return the sentence for an HTTP status of 400 or more."""
+    """Return the sentence for an HTTP status of 300 or more."""
     refused = SENTENCES["refused"]
     if status == 401:
         return refused["401"]
+    if status < 400:
+        return refused["3"].format(status=status)
     known = {**SENTENCES["failed"], **refused}
     for word in (error.code, error.type):
         if word and word in known:

@@ -7,6 +7,7 @@ ResponsesError
  ├─ ResponseLost           a background response whose rest cannot be had
  ├─ ApiRefused             an HTTP status of 400 or more
  ├─ UnreadableAnswer       an answer that is not what the API sends
+ ├─ AnswerTooLarge         an answer that is not read on
  └─ MalformedEvent         one event of a stream that cannot be read
 
 `str(error)` is our own sentence for a person, without body, header or key.
@@ -66,6 +67,18 @@ class ResponseLost(ResponsesError):
 
 class UnreadableAnswer(ResponsesError):
     """The answer does not have the form of the Responses API."""
+
+
+class AnswerTooLarge(ResponsesError):
+    """The answer is larger than what is accepted."""
+
+    def __init__(self) -> None:
+        """Use one sentence."""
+        super().__init__(
+            "The model's server sent more than this pipe accepts for one answer, so the "
+            "answer ends here. What arrived is kept; regenerate the answer, or ask to "
+            "continue."
+        )
 
 
 class MalformedEvent(ResponsesError):

@@ -1,15 +1,52 @@
-"""JSON that people and models wrote, which may be invalid."""
+"""JSON that others wrote, which may be invalid."""
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
+
+MAX_JSON_BYTES = 64 * 1024 * 1024
+"""Of an event or a body: each can be a whole response with its images."""
+MAX_JSON_DEPTH = 128
+"""Recursive code, ours and the host's, fails at some hundreds."""
+_VALUE_BYTES = 32
+"""About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
+
+
+def load_json(text: str | bytes | bytearray) -> Any:
+    """Return the value of a JSON text; raises ValueError, also if it is too deep."""
+    with suppress(RecursionError):
+        value = json.loads(text)
+        if not is_too_deep(value):
+            return value
+    raise ValueError("too deep")
+
+
+def is_too_deep(value: object) -> bool:
+    """Say whether a value has more levels than MAX_JSON_DEPTH."""
+    level = [value]
+    for _ in range(MAX_JSON_DEPTH + 1):
+        found = [one for one in level if isinstance(one, dict | list)]
+        if not found:
+            return False
+        level = [
+            inner
+            for one in found
+            for inner in (one.values() if isinstance(one, dict) else one)
+        ]
+    return True
+
+
+def json_weight(text: bytes | bytearray) -> int:
+    """Return about how many bytes a JSON text takes once it is parsed."""
+    return len(text) + _VALUE_BYTES * sum(map(text.count, (b"[", b"{", b",")))
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
     """Return the JSON object of a text, None for anything else."""
     try:
-        found = json.loads(text) if isinstance(text, str) else None
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        found = load_json(text) if isinstance(text, str) else None
+    except ValueError:
         return None
     return found if isinstance(found, dict) else None
 

@@ -13,7 +13,10 @@ For plain HTTP clients annotations have the form of Chat Completions.
 """
 
 import re
+from bisect import bisect, bisect_left
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import accumulate
 from operator import itemgetter
 from typing import Any
 
@@ -86,7 +89,7 @@ class Citations:
         """Continue after the sources that the page already has, given by their keys."""
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
-        self._waiting: list[str] = []  # sources that the page does not know yet
+        self._waiting = deque[str]()  # sources that the page does not know yet
         self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
 
     @property
@@ -152,7 +155,7 @@ class Citations:
         While a message is growing, sources without a known name wait.
         """
         while self._waiting and (ended or self._waiting[0] in self._names):
-            key = self._waiting.pop(0)
+            key = self._waiting.popleft()
             name = self._names.get(key, key)
             url = {"url": key} if key.startswith("http") else {}
             head = {"source": {"name": name, **url}, "document": [name]}
@@ -197,10 +200,11 @@ class Citations:
             for link in _LINK.finditer(text)
             if _TRACKING.search(link["url"]) or link["url"] in keys
         ]
-        linked = [range(start, end) for start, end, _ in edits]
+        starts = [start for start, _, _ in edits]
+        ends = [float("-inf"), *(end for _, end, _ in edits)]
         for annotation in annotations:
             key, (start, end) = _key(annotation), _range(annotation, text)
-            is_link = "url" in annotation and any(start in place for place in linked)
+            is_link = "url" in annotation and start < ends[bisect(starts, start)]
             if key and not is_link:
                 edits.append((end, end, f"[{self._number(key)}]"))
         return strip_tracking(_apply_edits(text, edits))
@@ -271,20 +275,33 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
         text = part_text(part)
+        shift = _PlaceShift(text)
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") == "url_citation":
-                annotations.append(_url_citation(annotation, text, before))
+                annotations.append(_url_citation(annotation, shift, before))
         before += len(strip_tracking(text))
     return annotations
 
 
-def _url_citation(annotation: Item, text: str, before: int) -> Item:
+class _PlaceShift:
+    """Finds the places of a text again when it has no tracking parameters."""
+
+    def __init__(self, text: str) -> None:
+        found = list(_TRACKING.finditer(text))
+        gone = (len(match[0]) - len(_kept_of_tracking(match)) for match in found)
+        self._length = len(text)
+        self._starts = [match.start() for match in found]
+        self._gone = [0, *accumulate(gone)]
+
+    def place(self, place: object) -> int:
+        """Return the new place; what is no place is the end."""
+        old = place if isinstance(place, int) else self._length
+        return old - self._gone[bisect_left(self._starts, old)]
+
+
+def _url_citation(annotation: Item, shift: _PlaceShift, before: int) -> Item:
     title = str(annotation.get("title") or "")
     cited: Item = {"url": _key(annotation), "title": title}
     for key in ("start_index", "end_index"):
-        place = annotation.get(key)
-        place = place if isinstance(place, int) else len(text)
-        gone = (match for match in _TRACKING.finditer(text) if match.start() < place)
-        place -= sum(len(match[0]) - len(_kept_of_tracking(match)) for match in gone)
-        cited[key] = before + place
+        cited[key] = before + shift.place(annotation.get(key))
     return {"type": "url_citation", "url_citation": cited}

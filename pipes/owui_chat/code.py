@@ -10,7 +10,7 @@ The page draws the code between two fences and does not draw `output` (observed 
 output, which the page's last fence closes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from openai_responses.items import Item, content_parts, item_type
@@ -46,14 +46,44 @@ def replay_code(item: Mapping[str, Any], printed: str) -> str:
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
-def remove_code(text: str, item: Mapping[str, Any]) -> str | None:
-    """Return `text` without what the host inserted for stored code.
+_MOST_DELETED = 20
+"""Deleted cards of one run that are searched for: each time all texts are read."""
 
-    None if that is not in it: somebody has deleted the card.
+
+class CodeTexts:
+    """The texts of a run, out of which the host's texts for stored code are taken.
+
+    They stand in the order of the code.
     """
-    code = code_host_item(item)["code"]
-    if not code:
-        return text.strip()
-    told = f"<code_interpreter>\n{code}\n</code_interpreter>"
-    before, found, after = text.partition(told)
-    return f"{before}{after}".strip() if found else None
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        """Begin with the first text."""
+        self._texts = [(text, list[int]()) for text in texts]
+        self._place = self._start = self._deleted = 0
+
+    def take_out(self, item: Mapping[str, Any]) -> bool:
+        """Take out what the host inserted for `item`.
+
+        Return False if that is not there: somebody has deleted the card.
+        """
+        code = code_host_item(item)["code"]
+        if not code or self._deleted >= _MOST_DELETED:
+            return not code
+        told = f"<code_interpreter>\n{code}\n</code_interpreter>"
+        start = self._start
+        for place in range(self._place, len(self._texts)):
+            text, cuts = self._texts[place]
+            at = text.find(told, start)
+            if at >= 0:
+                self._place, self._start = place, at + len(told)
+                cuts += [at, self._start]
+                return True
+            start = 0
+        self._deleted += 1
+        return False
+
+    def rest(self) -> Iterator[str]:
+        """Yield what is left of each text."""
+        for text, cuts in self._texts:
+            ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
+            yield "".join(text[start:end] for start, end in ends).strip()

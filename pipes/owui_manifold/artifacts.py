@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from openai_responses.errors import ApiRefused, ResponsesError, UnreadableAnswer
+from openai_responses.errors import AnswerTooLarge, ApiRefused, ResponsesError
 from openai_responses.items import (
     Item,
     content_parts,
@@ -131,7 +131,7 @@ class ArtifactStore:
                 _MOST_FETCHED,
                 deadlines,
             )
-        except UnreadableAnswer:
+        except AnswerTooLarge:
             return _TOO_BIG.format(name)
         except ResponsesError as error:
             self._prepared.call.log.line("WARNING", f"no container file: {error}")

@@ -6,12 +6,11 @@ if the server cannot be reached.
 """
 
 import asyncio
-import json
 from contextlib import suppress
 
 from openai_responses.clock import monotonic_seconds, utc_today
 from openai_responses.endpoint import Endpoint
-from openai_responses.errors import ResponsesError, UnreadableAnswer
+from openai_responses.errors import ResponsesError
 from openai_responses.models.choice import list_ids, newest_models
 from openai_responses.models.resolve import (
     ResolvedModel,
@@ -32,17 +31,9 @@ _LONGEST_LIST = 5_000_000
 
 async def fetch_models(endpoint: Endpoint, connections: Connections) -> list[str]:
     """Return the ids of the chat models of `GET /models`; raises ResponsesError."""
-    found = bytearray()
     asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
     async with asked as answer:
-        while chunk := await answer.read_any():
-            found += chunk
-            if len(found) > _LONGEST_LIST:
-                break
-    try:
-        return list_ids(json.loads(found))
-    except (ValueError, RecursionError):
-        raise UnreadableAnswer("The server's list of models cannot be read.") from None
+        return list_ids(await answer.read_json(_LONGEST_LIST))
 
 
 class Listing:

@@ -9,7 +9,7 @@ one sent, what it received, and the outputs, reasoning included.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from openai_responses.items import Item, open_calls, since_compaction
+from openai_responses.items import Item, item_type, open_calls, since_compaction
 from openai_responses.requests.replay import drop_settled_approvals
 from owui_chat.input.history import tool_message_item
 from owui_chat.messages import ChatPart, ToolMessage
@@ -49,10 +49,10 @@ def continue_input(
 ) -> list[Item] | None:
     """Return the input after `ended`; None when a call of it has no output."""
     outputs = {s.call_id: s for s in parts if isinstance(s, ToolMessage)}
-    calls = [item["call_id"] for item in open_calls(ended.received)]
+    calls = {item["call_id"]: item_type(item) for item in open_calls(ended.received)}
     if not calls or not all(call_id in outputs for call_id in calls):
         return None
-    answers = [tool_message_item(outputs[call_id], ended.received) for call_id in calls]
+    answers = [tool_message_item(outputs[call_id], calls) for call_id in calls]
     return since_compaction(
         drop_settled_approvals([*ended.sent, *ended.received, *answers])
     )

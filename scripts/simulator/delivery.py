@@ -51,7 +51,16 @@ def mask_headers(headers: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-DELIVERY_FAULTS = ("cut", "drop", "stall")
+DELIVERY_FAULTS = ("cut", "drop", "stall", "endless")
+ENDLESS_PIECES = {
+    "line": b"x" * 65_536,
+    "comments": b": still here\n\n" * 4_096,
+    "lines": b"data: x\n" * 8_192,
+    "events": b'data: {"type":"response.aura.delta","delta":"?"}\n\n' * 1_024,
+    "drip": b"x",
+}
+"""What a server can write for ever."""
+DRIP_SECONDS = 0.01
 
 
 @dataclass(frozen=True)
@@ -114,15 +123,20 @@ class AnswerDelivery:
         if answer.options.has("drop"):
             self._abort()
         self.record.finished = True
-        return web.json_response(
+        reply = web.json_response(
             self.record.response, status=self.record.status, headers=self.headers
         )
+        if answer.options.has("gzip"):
+            reply.enable_compression(web.ContentCoding.gzip)
+        return reply
 
     async def _send_stream(self, answer: PlannedAnswer) -> web.StreamResponse:
         self.record.status = 200
         stream = web.StreamResponse(headers=self.headers)
         stream.content_type = "text/event-stream"
         stream.charset = "utf-8"
+        if answer.options.has("gzip"):
+            stream.enable_compression(web.ContentCoding.gzip)
         await stream.prepare(self.request)
         async for event in self._events(answer):
             if answer.options.number("hold") == self.record.events_sent:
@@ -166,6 +180,16 @@ class AnswerDelivery:
             line = encode_event(event, answer.options)
             await self._write(stream, line[: len(line) // 2], answer)
             self._abort()
+        elif fault == "endless":
+            await self._write_on(stream, answer.options.text("of", "line"))
+
+    async def _write_on(self, stream: web.StreamResponse, kind: str) -> None:
+        """Write until the client leaves."""
+        if kind in ("line", "drip"):
+            await stream.write(b"data: ")
+        while not self.stopping.is_set():
+            await stream.write(ENDLESS_PIECES[kind])
+            await asyncio.sleep(DRIP_SECONDS if kind == "drip" else 0)
 
     async def _pace(self, event: Mapping[str, Any], answer: PlannedAnswer) -> None:
         if answer.options.has("delay") and event["type"].endswith(".delta"):

@@ -6,6 +6,10 @@ Written behind its name, separated by commas: ``sim:tool,chunks=random,crlf``.
 ``cut=N``           end the body cleanly after N events
 ``drop=N``          abort the connection in the middle of event N
 ``stall=N``         write nothing after N events, keep the connection open
+``endless=N``       write without an end after N events: what ``of`` says
+``of=KIND``         a ``line``, ``comments``, ``lines`` of one event, ``events``, or a
+                    ``drip`` of one byte at a time
+``gzip``            a compressed body, whatever the client accepts
 ``hold=N``          write nothing after N events before ``Simulator.release`` is called
 ``delay=MS``        wait before each event
 ``wait=MS``         wait before the answer's first byte
@@ -39,7 +43,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 NUMBERS = (
-    *("cut", "drop", "stall", "hold", "together"),
+    *("cut", "drop", "stall", "endless", "hold", "together"),
     *("status", "times", "deltas", "bytes", "keepalive"),
 )
 BACKGROUND = ("again", "halt", "asks", "busy")
@@ -51,10 +55,14 @@ FLAGS = (
     "nameless",
     "done",
     "unknown",
+    "gzip",
     "aged",
     "gone",
 )
-TEXTS = ("chunks", "retry-after", "retry-after-ms", "should-retry", "delay", "wait")
+TEXTS = (
+    *("chunks", "of", "retry-after", "retry-after-ms", "should-retry"),
+    *("delay", "wait"),
+)
 NAMES = frozenset((*NUMBERS, *BACKGROUND, *FLAGS, *TEXTS))
 SPEC_PATTERN = re.compile(
     r"(?<![\w:/])sim:(?P<spec>[a-z0-9-]+(?:,[a-z-]+(?:=[A-Za-z0-9.]+)?)*)"

@@ -171,7 +171,7 @@ async def test_a_marker_of_a_user_or_of_another_chat(
 async def test_the_single_key_of_earlier_writers_is_read(
     tab: Tab, simulator: Simulator
 ) -> None:
-    """Items that an earlier writer stored under one key are sent again."""
+    """Reasoning that an earlier writer stored under one key is sent again, bare."""
     first = await tab.send(MODEL, "sim:short hello")
     chat = await tab.user.chat(first.chat_id)
     kept = chat.pop(f"openai_responses_pipe:{first.message_id}")
@@ -188,7 +188,9 @@ async def test_the_single_key_of_earlier_writers_is_read(
 
     body = chat_bodies(simulator)[-1]
     assert kinds(body["input"]) == ["user", "reasoning", "assistant", "user"]
-    assert body["input"][1] == record["payload"]
+    sealed = record["payload"]["encrypted_content"]
+    bare = {"type": "reasoning", "summary": [], "encrypted_content": sealed}
+    assert body["input"][1] == bare
 
 
 OLDER_HOST = Path(__file__).with_name("older_host.py").read_text()

@@ -171,7 +171,7 @@ async def test_items_of_deleted_messages_are_collected(
     assert third.error is None
     chat = server.stored_chat(first.chat_id)
     assert second.message_id not in chat["history"]["messages"]
-    assert chat[message_key(second.message_id)] == {"__v": 4}
+    assert chat[message_key(second.message_id)] == {"__v": 5}
     assert chat[message_key(first.message_id)]["items"]
     assert chat[message_key(third.message_id)]["items"]
 

@@ -1,5 +1,6 @@
 """The way to the server: certificates, proxies, silence, nonsense on the wire."""
 
+import gzip
 from base64 import b64encode
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 import trustme
+from aiohttp import web
 
 from certificates import bundle_of, server_side
 from forward_proxy import ForwardProxy
@@ -15,7 +17,7 @@ from hosts.pipes import install_pipe, valves_changed
 from hosts.tabs import Tab
 from hosts.users import User
 from simulator import Simulator
-from upstream import Upstream, streaming
+from upstream import Answerer, Upstream, replying, started, streaming
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
@@ -79,6 +81,49 @@ async def test_an_event_that_cannot_be_read(tab: Tab, admin: User) -> None:
 
     assert "Turn 1." in text
     assert "something that cannot be read" in sentence
+
+
+def endless_line(beginning: bytes) -> Answerer:
+    """Begin an answer, then write one line without an end."""
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        stream = await started(request)
+        await stream.write(beginning + b"data: ")
+        while True:
+            await stream.write(b"x" * 1_000_000)
+
+    return answer
+
+
+@pytest.mark.asyncio
+async def test_a_server_without_measure(tab: Tab, admin: User) -> None:
+    """A gzip bomb, a redirection and an endless line end with sentences.
+
+    Chat and key go nowhere else, the text that came is kept, and the next answer works.
+    """
+    half = WIRE[: WIRE.index(b"event: response.output_text.done")]
+    bomb = gzip.compress(half + b": x\n" * 25_000_000, compresslevel=1)
+    packed = {"Content-Encoding": "gzip"}
+    key = {"EXTRA_HEADERS": '{"X-Gateway-Key": "canary"}'}
+    async with Upstream(replying(bomb, 200, "text/event-stream", packed)) as upstream:
+        _, compressed = await answered(tab, admin, BASE_URL=upstream.base_url)
+    async with Upstream(streaming(WIRE)) as thief:
+        moved = replying("", 307, headers={"Location": thief.base_url})
+        async with Upstream(moved) as upstream:
+            _, refused = await answered(tab, admin, BASE_URL=upstream.base_url, **key)
+        assert not thief.requests
+        text, none = await answered(tab, admin, BASE_URL=thief.base_url)
+    async with Upstream(endless_line(half)) as upstream:
+        kept, too_large = await answered(tab, admin, BASE_URL=upstream.base_url)
+        await upstream.left.wait()
+
+    assert "sent a compressed answer" in compressed
+    assert "redirects requests (HTTP 307)" in refused
+    assert "BASE_URL" in refused
+    assert "canary" not in refused
+    assert ("Turn 1." in text, none) == (True, "")
+    assert "Turn 1." in kept
+    assert "more than this pipe accepts" in too_large
 
 
 SILENCES = {

@@ -108,7 +108,11 @@ async def test_the_second_turn_replays_the_reasoning(
 async def test_reasoning_goes_only_to_the_account_that_made_it(
     tab: Tab, agents: PipelinesServer, simulator: Simulator, change: Json
 ) -> None:
-    """What anybody can read goes on; back with its maker, so does the reasoning."""
+    """What anybody can read goes on; back with its maker, so does the rest.
+
+    With another key nothing is signed: commentary, which only the entries hold, is not
+    sent either.
+    """
     text = "sim:tool-after-text weather?"
     first = await tab.send(FUNCTION_CALLING, text, body=WITH_TOOLS)
     async with agent_valves_changed(agents, **change):
@@ -117,22 +121,20 @@ async def test_reasoning_goes_only_to_the_account_that_made_it(
 
     assert first.error is second.error is third.error is None
     elsewhere, back = [kinds(body["input"]) for body in chat_bodies(simulator)[-2:]]
-    assert elsewhere == [
-        *("user", "assistant", "function_call", "function_call_output"),
-        *("assistant", "user"),
-    ]
+    commentary = [] if "API_KEY" in change else ["assistant"]
+    calls = ("function_call", "function_call_output")
+    assert elsewhere == ["user", *commentary, *calls, "assistant", "user"]
     assert [kind for kind in back if kind != "reasoning"] == [
-        *elsewhere,
-        *("assistant", "user"),
+        *("user", "assistant", *calls, "assistant", "user", "assistant", "user")
     ]
     assert back.count("reasoning") == 2
     assert [r.status for r in simulator.requests if r.status != 200] == []
 
 
-async def test_reasoning_of_a_call_that_waited_goes_only_to_its_account(
+async def test_call_that_waited_is_made_only_by_who_signed_it(
     tab: Tab, agents: PipelinesServer, simulator: Simulator
 ) -> None:
-    """While a person was asked, an administrator set another key."""
+    """An administrator set another key meanwhile: the model is asked once more."""
     async with agent_valves_changed(agents, TOOL_APPROVAL="get_weather=ask"):
         turn = await tab.begin(FUNCTION_CALLING, "sim:tool weather?", body=WITH_TOOLS)
         card = await pending(tab, turn)
@@ -142,8 +144,7 @@ async def test_reasoning_of_a_call_that_waited_goes_only_to_its_account(
             await resolve(tab, turn, card, action="answer", answers=answers)
 
     assert turn.error is None
-    sent = kinds(chat_bodies(simulator)[-1]["input"])
-    assert sent == ["user", "function_call", "function_call_output"]
+    assert kinds(chat_bodies(simulator)[1]["input"]) == ["user"]
     assert [r.status for r in simulator.requests if r.status != 200] == []
 
 

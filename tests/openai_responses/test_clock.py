@@ -1,10 +1,10 @@
-"""Our ids are ULIDs as another implementation reads and writes them."""
+"""Our ids are ULIDs as another implementation reads and writes them; recent texts expire."""
 
 import time
 
 import ulid
 
-from openai_responses.clock import new_ulid
+from openai_responses.clock import RecentTexts, new_ulid
 
 
 def test_other_implementation_reads_ours() -> None:
@@ -34,3 +34,29 @@ def test_fresh_ids() -> None:
     after = time.time_ns() // 1_000_000
     assert len(ids) == 1000
     assert all(before <= ulid.parse(i).timestamp().int <= after for i in ids)
+
+
+def test_recent_texts_are_known_for_a_day() -> None:
+    """Then they are news again."""
+    times = [0.0, 86_399.0, 86_400.0, 86_401.0]
+    texts = RecentTexts(lambda: times[0])
+
+    assert texts.add("one")
+    times.pop(0)
+    assert not texts.add("one")
+    assert "one" in texts
+    assert "other" not in texts
+    times.pop(0)
+    assert "one" not in texts
+    assert texts.add("one")
+
+
+def test_recent_texts_take_no_more_memory_than_a_thousand() -> None:
+    """However many come, and however long they are."""
+    texts = RecentTexts()
+
+    for number in range(10_000):
+        assert texts.add(f"{number} " + "x" * 1000)
+
+    assert len(texts._added) <= 1000
+    assert "x" not in str(vars(texts)["_added"])

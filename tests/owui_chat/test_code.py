@@ -6,7 +6,7 @@ import pytest
 
 from host_functions import HostFunctions
 from openai_responses.items import Item
-from owui_chat.code import code_host_item, remove_code
+from owui_chat.code import CodeTexts, code_host_item
 from owui_chat.input.history import build_input
 from owui_chat.messages import AssistantText, parse_messages
 from owui_chat.storage.markers import format_marker
@@ -41,6 +41,12 @@ CODES = [
 ]
 
 
+def removed(text: str, item: Item) -> str | None:
+    """A text without what the host made of code; None if that is not in it."""
+    texts = CodeTexts([text])
+    return "".join(texts.rest()) if texts.take_out(item) else None
+
+
 def host_text(host: HostFunctions, *output: Item) -> str:
     """The text that the host makes of output items."""
     (answer,) = host.convert(list(output))
@@ -61,7 +67,7 @@ def test_what_the_host_puts_into_the_text_is_taken_out(
     )
 
     assert "<code_interpreter>" in told
-    rest = remove_code(told, item)
+    rest = removed(told, item)
     assert rest is not None
     assert rest.split() == ["Before.", "After."]
 
@@ -91,13 +97,13 @@ def test_code_without_code_is_no_text(host_functions: HostFunctions) -> None:
     empty = code(code=None, outputs=None)
 
     assert host_functions.convert([code_host_item(empty)]) == []
-    assert remove_code("It is 42.", empty) == "It is 42."
+    assert removed("It is 42.", empty) == "It is 42."
 
 
 @pytest.mark.parametrize("text", ["", "It is 42.", "<code_interpreter>\n1\n</code_in"])
 def test_text_without_the_code_has_lost_its_card(text: str) -> None:
     """Somebody deleted it."""
-    assert remove_code(text, code()) is None
+    assert removed(text, code()) is None
 
 
 def built(text: str, *payload: Item) -> list[Item]:

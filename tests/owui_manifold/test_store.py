@@ -345,7 +345,7 @@ def answered(host: StandInHost, store: ChatStore, message_id: str = "m-1") -> No
     """Let the host store an answer with all that the store has given to it."""
     shown = OutputItems()
     for kept in store.take_unsent():
-        [*_] = shown.add_record(kept, {})
+        [*_] = shown.add_record(kept, None)
     history = {"messages": {message_id: {"output": shown.items}}}
     host.chats.rows["chat-1"] = Row("user-1", {"history": history})
 

@@ -21,11 +21,14 @@ _URL_KEYS = ("url", "link", "uri")
 def read_context(context: object) -> list[ContextSource]:
     """Return the entries of a context, each once: a text, an object, or a list."""
     rows = context if isinstance(context, list) else [context]
-    unique: list[Any] = []
-    for row in rows:
-        if row not in unique and row is not None:
-            unique.append(row)
-    found = [_read_entry(f"Context {n}", row) for n, row in enumerate(unique, 1)]
+    unique = {
+        json.dumps(row, sort_keys=True, default=str): row
+        for row in rows
+        if row is not None
+    }
+    found = [
+        _read_entry(f"Context {n}", row) for n, row in enumerate(unique.values(), 1)
+    ]
     return list(dict.fromkeys(source for source in found if source.text.strip()))
 
 

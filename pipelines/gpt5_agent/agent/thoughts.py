@@ -298,7 +298,7 @@ class ThoughtFilter:
 
         A round without text gets a thought of ours.
         """
-        messages = self._messages.values()
+        messages = () if self._has_called else self._messages.values()
         for message in messages:
             yield from message.become_thought()
         has_text = self._has_thought or any(message.is_shown for message in messages)

@@ -82,8 +82,8 @@ class Valves(BaseModel):
 
     MODEL: str = Field(
         default="gpt-6.1-sol",
-        description="Model of both agents; the name can include an effort. A request "
-        "can name another model as `agent_model`. Example: `gpt-5.2-high`.",
+        description="Model of both agents; the name can include an effort. Example: "
+        "`gpt-5.2-high`.",
     )
     REASONING_EFFORT: Literal[
         "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
@@ -149,6 +149,17 @@ class Valves(BaseModel):
         default=True,
         description="Show what the model says before it calls tools, as a thought. If "
         "off, only the answer is shown. Example: `true`.",
+    )
+
+    # The request
+
+    REQUEST_MAY_SET: str = Field(
+        default="context, query, emit_intermediate_thoughts",
+        description="What a request may set beside its chat, tools, sampling and "
+        "format, separated by commas; also `agent_model`, `instruction`, "
+        "`prompt_policy_overrides`, `maximum_iterations`, `reasoning_effort`, "
+        "`reasoning_summary`, `verbosity` and the API's parameters. Whoever may chat "
+        "can then spend more, or change the rules. Example: `context, verbosity`.",
     )
 
     # Tools that run in this pipeline

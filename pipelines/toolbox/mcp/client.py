@@ -11,6 +11,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
+from openai_responses.json_input import is_too_deep
 from toolbox.mcp.transports import (
     McpHttpTransport,
     McpStdioTransport,
@@ -109,11 +110,12 @@ class McpClient:
     async def _call(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         await self._open()
         try:
-            return _read_tool_result(
-                await self._request_with_retry(
-                    "tools/call", {"name": name, "arguments": arguments}
-                )
+            result = await self._request_with_retry(
+                "tools/call", {"name": name, "arguments": arguments}
             )
+            if is_too_deep(result):
+                raise RemoteError(f"{self._name} sent JSON that is nested too deeply.")
+            return _read_tool_result(result)
         except _RpcError as refused:
             reason = truncate_text(str(refused), _MAX_ERROR_CHARACTERS)
             return build_error_result(reason)

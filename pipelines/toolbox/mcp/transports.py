@@ -30,6 +30,8 @@ _RpcMessage = dict[str, Any]
 _MAX_UNRELATED_MESSAGES = 1_000
 """How many messages a server may send that answer nothing, before it has failed."""
 _METHOD_NOT_FOUND = -32601
+_MAX_ID_CHARACTERS = 200
+"""A server's request with a longer id is ignored: its answers would fill the memory."""
 
 
 def build_rpc_message(
@@ -55,9 +57,11 @@ def _build_rpc_reply(message: _RpcMessage) -> _RpcMessage | None:
 
     Only `ping` is supported.
     """
-    if "method" not in message or message.get("id") is None:
+    number = message.get("id")
+    is_request = "method" in message and isinstance(number, int | str)
+    if not is_request or len(str(number)) > _MAX_ID_CHARACTERS:
         return None
-    head = {"jsonrpc": "2.0", "id": message["id"]}
+    head = {"jsonrpc": "2.0", "id": number}
     if message["method"] == "ping":
         return {**head, "result": {}}
     return {**head, "error": {"code": _METHOD_NOT_FOUND, "message": "Method not found"}}
@@ -97,7 +101,7 @@ class McpHttpTransport(_McpTransport):
     def __init__(self, entry: ServerEntry) -> None:
         """Open nothing yet."""
         super().__init__(entry)
-        self._connection = RemoteConnection(self._name)
+        self._connection = RemoteConnection(self._name, "MCP_SERVERS_JSON")
         self._session_id = ""
 
     async def open(self) -> None:

@@ -5,10 +5,11 @@ import json
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any, NamedTuple
-from urllib.parse import quote, urlencode, urljoin, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 import aiohttp
 
+from openai_responses.json_input import load_json
 from toolbox.openapi.document import (
     PATH_PARAMETER,
     OpenApiDocument,
@@ -31,7 +32,6 @@ from toolbox.remote_tools import (
 )
 from toolbox.server_entries import ServerEntry
 
-_MAX_REDIRECTED_REQUESTS = 4
 _MAX_TEXT_BYTES = 1024 * 1024
 _MAX_HTTP_ERROR_CHARACTERS = 2_000
 _STYLE_SEPARATORS: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
@@ -57,7 +57,7 @@ class OpenApiClient:
         """Open nothing yet."""
         self._entry = entry
         self._name = f"The tool server {entry.label}"
-        self._connection = RemoteConnection(self._name)
+        self._connection = RemoteConnection(self._name, "OPENAPI_SERVERS_JSON")
 
     async def list_tools(self) -> tuple[OpenApiOperation, ...]:
         """Return what the server's document offers; raises RemoteError."""
@@ -65,14 +65,14 @@ class OpenApiClient:
             self._load_document(), self._entry.seconds, self._name
         )
         try:
-            content = json.loads(body)
+            content = load_json(body)
             document = OpenApiDocument(content, self._entry.url, self._entry.base_url)
             found = [
                 one
                 for one in document.operations()
                 if is_tool_allowed(self._entry.allowed, one.spec.own_name)
             ]
-        except (ValueError, RecursionError):
+        except ValueError:
             raise RemoteError(
                 f"{self._name} has no OpenAPI document of version 3, as JSON, at its "
                 "address."
@@ -110,20 +110,11 @@ class OpenApiClient:
         return await run_with_timeout(sending, self._entry.seconds, self._name)
 
     async def _send(self, request: _OpenApiRequest) -> dict[str, Any]:
-        """Return the result of a request; follow redirections on the same host."""
-        url = request.url
-        for _ in range(_MAX_REDIRECTED_REQUESTS):
-            headers = {**request.headers, **self._headers_for(url)}
-            sent = self._connection.send(request.method, url, headers, request.body)
-            async with sent as response:
-                place = response.headers.get("Location", "")
-                if not place or not _should_follow(response.status, request.method):
-                    return await self._read_result(response)
-            target = urljoin(url, place)
-            if web_origin(target) != web_origin(url):
-                raise RemoteError(f"{self._name} sends calls on to another host.")
-            url = target
-        raise RemoteError(f"{self._name} sends calls round in circles.")
+        """Return the result of a request."""
+        method, url, headers, body = request
+        headers = {**headers, **self._headers_for(url)}
+        async with self._connection.send(method, url, headers, body) as response:
+            return await self._read_result(response)
 
     async def _read_result(self, response: aiohttp.ClientResponse) -> dict[str, Any]:
         """Return the result for the model, in MCP's form."""
@@ -143,8 +134,8 @@ class OpenApiClient:
         if kind.endswith("json") and len(content) <= most:
             try:
                 # A part of its own: a list of parts could name our files.
-                return {"content": [{"type": "json", "json": json.loads(text)}]}
-            except (ValueError, RecursionError):
+                return {"content": [{"type": "json", "json": load_json(text)}]}
+            except ValueError:
                 pass
         told = text or f"{status}, with no content."
         cut = "" if len(content) <= most else "\n[the rest is left out]"
@@ -155,11 +146,6 @@ class OpenApiClient:
         home = self._entry.base_url or self._entry.url
         is_home = web_origin(url) == web_origin(home)
         return dict(self._entry.headers) if is_home else {}
-
-
-def _should_follow(status: int, method: str) -> bool:
-    """Say whether a redirection repeats the same request."""
-    return status in (307, 308) or (method == "GET" and status in (301, 302))
 
 
 def _build_openapi_request(

@@ -26,6 +26,7 @@ from openai_responses.endings import (
 )
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
+    AnswerTooLarge,
     ApiRefused,
     ConnectionFailed,
     Failure,
@@ -35,12 +36,17 @@ from openai_responses.errors import (
     TimedOut,
     TimeoutKind,
 )
-from openai_responses.json_input import as_mapping
+from openai_responses.json_input import as_mapping, json_weight
 from openai_responses.loop.events import RunEvent, Status, Trace
 from openai_responses.loop.recovery import RetryPolicy, find_fallback, retry_wait
 from openai_responses.loop.response import ResponseState
 from openai_responses.requests.build import ResponsesRequest, strict_payload
-from openai_responses.transport.connections import Connections, Deadlines, Timeouts
+from openai_responses.transport.connections import (
+    MAX_ANSWER_BYTES,
+    Connections,
+    Deadlines,
+    Timeouts,
+)
 from openai_responses.transport.stream import (
     EventStreamDecoder,
     FinalResponse,
@@ -61,6 +67,7 @@ class Limits(NamedTuple):
     `join_seconds` is the shortest time between two events that show more of an answer.
     `resuming` limits the requests in a row for the rest of a background response,
     `poll_seconds` is the wait while the server is still working on one.
+    `most_bytes` is what may arrive of one response, counted by `json_weight`.
     """
 
     join_seconds: float = 0.05
@@ -68,6 +75,7 @@ class Limits(NamedTuple):
     retries: RetryPolicy = RetryPolicy()
     resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
+    most_bytes: int = MAX_ANSWER_BYTES
 
 
 class Attempts:
@@ -109,6 +117,12 @@ class Attempts:
             await asyncio.sleep(wait)
         for event in self.response.close():
             yield event
+
+    def count_bytes(self, chunk: bytes) -> None:
+        """Count what arrived of this response; raises AnswerTooLarge."""
+        self.response.byte_count += json_weight(chunk)
+        if self.response.byte_count > self.limits.most_bytes:
+            raise AnswerTooLarge
 
     @property
     def ending(self) -> Ending:
@@ -269,7 +283,9 @@ class _Background:
 
     def _can_go_on(self, error: ResponsesError | None) -> bool:
         """Say whether there can be more of the response; raises `error` if not."""
-        goes_on = self._response_id and not _is_timeout(error, "total_timeout")
+        is_final = _is_timeout(error, "total_timeout")
+        is_final = is_final or isinstance(error, AnswerTooLarge)
+        goes_on = self._response_id and not is_final
         if error is not None and not goes_on:
             raise error
         return bool(goes_on)
@@ -313,8 +329,9 @@ async def _stream_response(
     """Send a request, feed the answer to its response, and yield its run events.
 
     Without a `payload` it requests a response, or the rest of its stream. A response
-    that is still in progress yields nothing. Raises the errors of `Connections.request`
-    and MalformedEvent. Cancelling it, or closing the generator, closes the connection.
+    that is still in progress yields nothing. Raises the errors of `Connections.request`,
+    AnswerTooLarge and MalformedEvent. Cancelling it, or closing the generator, closes
+    the connection.
     """
     state, deadlines = attempts.response, attempts.deadlines
     deadlines.start_attempt()
@@ -334,6 +351,7 @@ async def _stream_response(
         decoder = EventStreamDecoder()
         while not (answer.is_read or state.ending):
             chunk = await answer.read_any()
+            attempts.count_bytes(chunk)
             batch = decoder.feed(chunk) if chunk else decoder.close()
             began = asyncio.get_running_loop().time()
             if batch:

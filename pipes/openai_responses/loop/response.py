@@ -56,6 +56,7 @@ class ResponseState:
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
         self.event_count = 0
+        self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
         self._early: dict[int, list[TextDelta | TextDone]] = {}

@@ -9,7 +9,6 @@ see.
 """
 
 import asyncio
-import json
 import re
 from collections.abc import (
     AsyncGenerator,
@@ -26,6 +25,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from openai_responses.errors import valve_error
 from openai_responses.items import CALL_OUTPUTS, Item, item_type
+from openai_responses.json_input import load_json
 from openai_responses.loop.arguments import argument_error, drop_optional_nulls
 from openai_responses.redaction import describe_exception
 from openai_responses.transport.stream import NO_CARD
@@ -219,11 +219,11 @@ async def run_calls(
         asyncio.create_task(batch.answer(str(call["call_id"]), one))
         for call, one in zip(calls, checked, strict=True)
     ]
-    limited = [
+    limited = {
         task
         for one, task in zip(checked, tasks, strict=True)
         if isinstance(one, ToolResult) or not one.is_interactive
-    ]
+    }
     try:
         for call, task in zip(calls, tasks, strict=True):
             await (batch.wait(task) if task in limited else asyncio.wait([task]))
@@ -291,7 +291,7 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     name = _name(call)
     try:
         arguments = _arguments(call)
-    except (ValueError, RecursionError):
+    except ValueError:
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
     found = _ready_call(name, arguments, tools)
@@ -321,7 +321,7 @@ def _arguments(call: Item) -> object:
     if item_type(call) == "custom_tool_call":
         return {"input": call.get("input") or ""}
     text = call.get("arguments")
-    return json.loads(text) if isinstance(text, str) and text.strip() else {}
+    return load_json(text) if isinstance(text, str) and text.strip() else {}
 
 
 async def _call_tool(

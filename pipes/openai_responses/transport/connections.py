@@ -21,6 +21,7 @@ from openai_responses.endings import SENTENCES, failure_sentence, refusal_senten
 from openai_responses.endpoint import Endpoint, Trust, proxy_for
 from openai_responses.errors import (
     PIPE_VALVES,
+    AnswerTooLarge,
     ApiError,
     ApiRefused,
     ConnectionFailed,
@@ -32,6 +33,7 @@ from openai_responses.errors import (
     read_api_error,
     valve_error,
 )
+from openai_responses.json_input import MAX_JSON_BYTES, json_weight, load_json
 
 _IDLE_SECONDS = 60.0
 """Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
@@ -102,9 +104,12 @@ def _new_session() -> aiohttp.ClientSession:
     )
     # Proxies of the environment are looked up by this package, because trust_env would
     # also send the contents of a .netrc file. Cookies that a gateway sets for one user
-    # must not be sent for another.
+    # must not be sent for another. A few compressed bytes can expand to gigabytes.
     return aiohttp.ClientSession(
-        connector=connector, cookie_jar=aiohttp.DummyCookieJar()
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"Accept-Encoding": "identity"},
+        auto_decompress=False,
     )
 
 
@@ -169,6 +174,9 @@ class Deadlines:
 
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
+MAX_ANSWER_BYTES = 256 * 1024 * 1024
+"""Of all that arrives of one response, as `json_weight` counts it: four times as much as
+128,000 tokens, each in an event of its own."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
@@ -206,13 +214,23 @@ class _HttpResponse:
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait() or await self.read_any()
 
-    async def read_all(self, most_bytes: float = float("inf")) -> bytearray:
+    async def read_all(self, most_bytes: int) -> bytearray:
         body = bytearray()
         while chunk := await self.read_any():
             body += chunk
             if len(body) > most_bytes:
-                raise UnreadableAnswer(f"It has more than {most_bytes} bytes.")
+                raise AnswerTooLarge
         return body
+
+    async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
+        """Return the body; raises AnswerTooLarge, UnreadableAnswer."""
+        body = await self.read_all(most_bytes)
+        if json_weight(body) > MAX_ANSWER_BYTES:
+            raise AnswerTooLarge
+        try:
+            return load_json(body)
+        except ValueError:
+            raise UnreadableAnswer(SENTENCES["unreadable"][""]) from None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -242,11 +260,7 @@ class _HttpResponse:
 
     async def response_object(self) -> dict[str, Any]:
         """Return the body as the API's response object."""
-        body = await self.read_all()
-        try:
-            wire = json.loads(body)
-        except (ValueError, RecursionError):
-            wire = None
+        wire = await self.read_json()
         if isinstance(wire, dict) and isinstance(wire.get("output"), list):
             return wire
         if isinstance(wire, dict) and wire.get("error"):
@@ -257,17 +271,12 @@ class _HttpResponse:
 
     async def refusal(self, model: str) -> ApiRefused:
         """Return the error of a response with a bad status."""
-        body = b""
-        try:
-            async with asyncio.timeout(_DRAIN_SECONDS):
-                async for piece in self._response.content.iter_any():
-                    body += piece
-                    if len(body) > _MAX_ERROR_BODY:
-                        break
-            error = read_api_error(json.loads(body))
-        except (*_NETWORK_ERRORS, ValueError, RecursionError):
-            error = ApiError()  # no body, or not JSON: only the status is known
         status, headers = self._response.status, self._response.headers
+        error = ApiError()  # a redirection, no body, or not JSON
+        if status >= 400:
+            with suppress(TimeoutError, ResponsesError):
+                async with asyncio.timeout(_DRAIN_SECONDS):
+                    error = read_api_error(await self.read_json(_MAX_ERROR_BODY))
         wish = headers.get("x-should-retry", "").lower()
         should_retry = {"true": True, "false": False}.get(wish)
         failure = Failure(status, error, _retry_after(headers), should_retry)
@@ -336,9 +345,9 @@ class Connections:
     ) -> AsyncIterator[_HttpResponse]:
         """Send `payload`, or a GET without one, and lend the answer.
 
-        Raises ApiRefused, ConnectionFailed, TimedOut or InvalidRequest. Leaving early
-        closes the connection, which stops the work at the server. Redirections of a
-        GET are not followed, because the key would be sent along.
+        Raises ApiRefused, ConnectionFailed, TimedOut, UnreadableAnswer or
+        InvalidRequest. Leaving early closes the connection, which stops the work at the
+        server. A redirection is a refusal, because the key would be sent along.
         """
         body = None
         if payload is not None:
@@ -346,8 +355,10 @@ class Connections:
             body = json.dumps(payload, ensure_ascii=False).encode(errors="replace")
         async with self._sent(endpoint, path, body, deadlines) as response:
             answer = _HttpResponse(response, deadlines)
-            if response.status >= 400 or (body is None and response.status != 200):
+            if response.status >= 300 or (body is None and response.status != 200):
                 raise await answer.refusal(str((payload or {}).get("model", "")))
+            if response.headers.get("Content-Encoding", "identity") != "identity":
+                raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
             yield answer
 
     @asynccontextmanager
@@ -360,7 +371,7 @@ class Connections:
             answer = session.request(
                 "GET" if body is None else "POST",
                 url,
-                allow_redirects=body is not None,
+                allow_redirects=False,
                 data=body,
                 headers=endpoint.headers(),
                 ssl=self._trust.context(endpoint.network),
@@ -442,7 +453,7 @@ async def container_file(
     """Return the bytes of a file in a container; raises the same errors as `request`.
 
     `ids` are those of the container and of the file. More than `most_bytes` is an
-    UnreadableAnswer; the rest is not read.
+    AnswerTooLarge; the rest is not read.
     """
     container, file = (quote(part, safe="") for part in ids)
     path = f"/containers/{container}/files/{file}/content"

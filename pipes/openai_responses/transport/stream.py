@@ -14,8 +14,18 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from openai_responses.errors import ApiError, MalformedEvent, read_api_error
+from openai_responses.errors import (
+    AnswerTooLarge,
+    ApiError,
+    MalformedEvent,
+    read_api_error,
+)
 from openai_responses.items import Item
+from openai_responses.json_input import (
+    MAX_JSON_BYTES,
+    MAX_JSON_DEPTH,
+    is_too_deep,
+)
 
 
 class ServerSentEvent(NamedTuple):
@@ -25,30 +35,41 @@ class ServerSentEvent(NamedTuple):
     data: str
 
 
+_LINE_BYTES = 64
+"""What a line of an event takes in memory beside its text."""
+
+
 class EventStreamDecoder:
     """Turns chunks of any size into events.
 
-    The bytes of an unfinished line are joined once, when the line ends, so the work is
+    The bytes of an unfinished line are copied once, when the line ends, so the work is
     linear in the length of the stream.
     """
 
-    def __init__(self) -> None:
-        """Start before the first byte."""
-        self._fragments: list[bytes] = []
+    def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
+        """Start before the first byte; an event can have `most_bytes`."""
+        self._most_bytes = most_bytes
+        self._partial_line = bytearray()
         self._after_cr = False
         self._event = b""
         self._lines: list[bytes] = []
+        self._size = 0
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that `chunk` completes."""
+        """Return the events that `chunk` completes.
+
+        Raises AnswerTooLarge for the event after those that were returned.
+        """
+        if len(self._partial_line) + self._size > self._most_bytes:
+            raise AnswerTooLarge
         if self._after_cr and chunk:
             self._after_cr = False
             if chunk.startswith(b"\n"):  # the second half of a CRLF
                 chunk = chunk[1:]
-        self._fragments.append(chunk)
         if b"\n" not in chunk and b"\r" not in chunk:
+            self._partial_line.extend(chunk)
             return []
-        return self._take_lines()
+        return self._take_lines(chunk)
 
     def close(self) -> list[ServerSentEvent]:
         """Return the event whose final blank line is missing at the end of the stream.
@@ -56,21 +77,21 @@ class EventStreamDecoder:
         The standard drops it, but without its terminal event a finished answer would
         count as cut.
         """
-        self._fragments.append(b"\n\n")
-        return self._take_lines()
+        return self._take_lines(b"\n\n")
 
-    def _take_lines(self) -> list[ServerSentEvent]:
-        text = b"".join(self._fragments)
-        lines, self._fragments = text.splitlines(), []
+    def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
+        text = b"".join((self._partial_line, chunk))
+        lines, self._partial_line = text.splitlines(), bytearray()
         if text.endswith(b"\r"):
             self._after_cr = True
         elif not text.endswith(b"\n"):
-            self._fragments.append(lines.pop())
+            self._partial_line.extend(lines.pop())
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
             if field == b"data":
                 self._lines.append(value.removeprefix(b" "))
+                self._size += len(value) + _LINE_BYTES
             elif field == b"event":
                 self._event = value.strip()
             elif not line:
@@ -80,7 +101,7 @@ class EventStreamDecoder:
                     events.append(
                         ServerSentEvent(name, value.decode("utf-8", "replace"))
                     )
-                self._event, self._lines = b"", []
+                self._event, self._lines, self._size = b"", [], 0
             # id, retry, comments and unknown fields are not used
         return events
 
@@ -205,10 +226,10 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         wire, end = _JSON_READER.raw_decode(text)  # faster than json.loads
     except (ValueError, RecursionError):  # the latter for thousands of brackets
         wire, end = None, -1
-    if end != len(text):
-        raise MalformedEvent("The server sent an event that is not JSON.")
-    if not isinstance(wire, dict):
+    if end != len(text) or not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
+    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and is_too_deep(wire):
+        raise MalformedEvent("The server sent an event of too many levels.")
     kind = wire.get("type") or event.event
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:

@@ -217,11 +217,11 @@ def _files_without_row(
     metadata: Mapping[str, Any],
 ) -> tuple[list[Attachment], list[Attachment]]:
     own = _read_attachments(as_mapping(metadata.get("user_message")).get("files"))
-    knowledge = _knowledge_ids(metadata.get("model"))
+    knowledge, owned = _knowledge_ids(metadata.get("model")), set(own)
     others = [
         found
         for found in _read_attachments(metadata.get("files"))
-        if found.file_id not in knowledge and found not in own
+        if found.file_id not in knowledge and found not in owned
     ]
     return own, others
 
@@ -276,14 +276,17 @@ def add_tool_images(
     `rows` are the messages of the chat's row.
     """
     result: list[ChatPart] = []
+    bare = 0  # where the last outputs begin; they get pictures once
     counts, users = _image_counts(rows), user_messages(parts)
     for place, part in enumerate(parts):
         urls = _tool_image_urls(users[place]) if place in users else []
-        outputs = _last_outputs(result) if urls else []
-        if outputs:
-            result[-len(outputs) :] = _assign_images(outputs, urls, counts)
+        last = result[bare:] if urls else []
+        if outputs := [one for one in last if isinstance(one, ToolMessage)]:
+            result[bare:] = _assign_images(outputs, urls, counts)
+            bare = len(result)
         else:
             result.append(part)
+            bare = bare if isinstance(part, ToolMessage) else len(result)
     return result
 
 
@@ -306,15 +309,6 @@ def _tool_image_urls(message: UserMessage) -> list[str]:
     if not is_made or not all(image.get("image_url") for image in images):
         return []
     return [str(image["image_url"]) for image in images]
-
-
-def _last_outputs(parts: Sequence[ChatPart]) -> list[ToolMessage]:
-    outputs: list[ToolMessage] = []
-    for part in reversed(parts):
-        if not isinstance(part, ToolMessage):
-            break
-        outputs.insert(0, part)
-    return outputs
 
 
 def _assign_images(

@@ -10,6 +10,7 @@ at their marker.
 """
 
 import re
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
 from openai_responses.items import (
@@ -33,7 +34,7 @@ from openai_responses.requests.replay import (
     reorder_remote_outputs,
     strip_for_replay,
 )
-from owui_chat.code import is_code, remove_code
+from owui_chat.code import CodeTexts, is_code
 from owui_chat.messages import (
     AssistantText,
     ChatPart,
@@ -75,15 +76,16 @@ def build_input(
     """
     items: list[Item] = []
     run: list[ChatPart] = []
+    left = dict(records)  # a copied marker names nothing: each record is used once
     for part in parts:
         if isinstance(part, UserMessage):
-            past = _RunHistory(run, records, reader).items()
+            past = _RunHistory(run, left, reader).items()
             items += past if with_tools else drop_hosted_tool_items(past)
             items.append(part.item)
             run = []
         else:
             run.append(part)
-    items += _RunHistory(run, records, reader).items()
+    items += _RunHistory(run, left, reader).items()
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
         image_message(item) if has_image(item) else item
@@ -91,11 +93,10 @@ def build_input(
     ]
 
 
-def tool_message_item(returned: ToolMessage, before: Iterable[Item]) -> Item:
-    """Return the input item for a tool's result; its call is one of `before`."""
+def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
+    """Return the input item for a tool's result; `call_types` are those of calls."""
     call_id = returned.call_id
-    calls = (i for i in before if is_call(i) and i.get("call_id") == call_id)
-    kind = next(map(item_type, calls), "function_call")
+    kind = call_types.get(call_id, "function_call")
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
 
 
@@ -105,71 +106,72 @@ class _RunHistory:
     def __init__(
         self,
         run: Sequence[ChatPart],
-        records: Mapping[str, Record],
+        records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [piece for part in run for piece in _split(part)]
+        """Take what the `run` names out of the `records`."""
+        pieces = [piece for part in run for piece in _split(part)]
         self._reader = reader
         self._records = {
-            piece.ulid: records[piece.ulid]
-            for piece in self._pieces
+            piece.ulid: records.pop(piece.ulid)
+            for piece in pieces
             if isinstance(piece, MarkedText) and piece.ulid in records
         }
+        codes = CodeTexts(p.text if isinstance(p, MarkedText) else "" for p in pieces)
         self._waiting = {
-            ulid: [
+            ulid: deque(
                 item
                 for item in map(strip_for_replay, filter(is_replayed, record.payload))
-                if not is_code(item) or self._take_out(item)
-            ]
+                if not is_code(item) or codes.take_out(item)
+            )
             for ulid, record in self._records.items()
         }
+        self._pieces = [
+            piece._replace(text=rest) if isinstance(piece, MarkedText) else piece
+            for piece, rest in zip(pieces, codes.rest(), strict=True)
+        ]
         self._ulid_of_call = {
             str(item.get("call_id")): ulid
-            for ulid, record in self._records.items()
-            for item in record.payload
+            for ulid, waiting in self._waiting.items()
+            for item in waiting
             if is_call(item)
         }
-
-    def _take_out(self, code: Item) -> bool:
-        """Remove from the text what the host inserted for `code`; say whether it was
-        there.
-        """
-        for place, piece in enumerate(self._pieces):
-            if isinstance(piece, MarkedText):
-                rest = remove_code(piece.text, code)
-                if rest is not None:
-                    self._pieces[place] = piece._replace(text=rest)
-                    return True
-        return False
 
     def items(self) -> list[Item]:
         """Return the items of the run in order."""
         items: list[Item] = []
+        call_types: dict[str, str] = {}
         for piece in self._pieces:
             match piece:
                 case MarkedText():
-                    items += self._text(piece)
+                    items += (found := self._text(piece))
                 case ToolCall():
-                    items += self._call(piece)
+                    items += (found := self._call(piece))
                 case ToolMessage():
-                    items.append(tool_message_item(piece, items))
+                    items += (found := [tool_message_item(piece, call_types)])
+            for item in filter(is_call, found):
+                call_types.setdefault(str(item.get("call_id")), item_type(item))
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
         """Return a call in its stored bytes, after the items stored before it."""
-        ulid = self._ulid_of_call.get(call.call_id, "")
-        waiting = self._waiting.get(ulid, [])
-        for place, item in enumerate(waiting):
-            if is_call(item) and item.get("call_id") == call.call_id:
-                self._waiting[ulid] = waiting[place + 1 :]
+        ulid = self._ulid_of_call.pop(call.call_id, "")
+        waiting, before = self._waiting.get(ulid, deque()), list[Item]()
+        while waiting:
+            item = waiting.popleft()
+            own = str(item.get("call_id")) if is_call(item) else ""
+            if own == call.call_id:
                 # Of a record that is not signed only the chat's own words count.
                 whole = item if item.get("name") else _call_item(call)
-                return self._allowed(ulid, [*waiting[:place], whole])
+                return self._allowed(ulid, [*before, whole])
+            if self._ulid_of_call.get(own) == ulid:
+                del self._ulid_of_call[own]
+            before.append(item)
         return [_call_item(call)]
 
     def _text(self, piece: MarkedText) -> list[Item]:
         items, message = (
-            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, [])),
+            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, ())),
             None,
         )
         if items and _is_answer(items[-1]):
@@ -181,7 +183,7 @@ class _RunHistory:
                 message = items.pop()
         return [*items, _message_item(message, piece.text)] if piece.text else items
 
-    def _allowed(self, ulid: str, items: Sequence[Item]) -> list[Item]:
+    def _allowed(self, ulid: str, items: Iterable[Item]) -> list[Item]:
         """Remove items that nobody at this request's server could read.
 
         A call whose card was deleted stays for now, because it tells which reasoning

@@ -158,7 +158,9 @@ def capture_sent_context(
         return SentContext(injected, instructions)
     told, given = _lines(first), _lines(instructions)
     for one in _in_order(parts, sent):
-        told = [line for line in told if line not in one.gone] + [*one.new]
+        for line in one.gone:
+            told.pop(line, None)
+        told |= dict.fromkeys(one.new)
     new = tuple(line for line in given if line not in told)
     gone = tuple(line for line in told if line not in given)
     return SentContext(injected, new=new, gone=gone)
@@ -206,8 +208,9 @@ def _in_order(
     return [sent.get(one.answer_id, _NOTHING) for one in stored_messages(parts)]
 
 
-def _lines(text: str) -> list[str]:
-    return [line for line in text.splitlines() if line.strip()]
+def _lines(text: str) -> dict[str, None]:
+    """Return the lines in their order, each once."""
+    return dict.fromkeys(line for line in text.splitlines() if line.strip())
 
 
 def _read_context(wire: Mapping[str, Any]) -> SentContext:

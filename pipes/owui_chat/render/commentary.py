@@ -26,8 +26,8 @@ class Commentary:
         """Begin at the next place."""
         self.place = len(shown.items)
         self._shown = shown
-        self._quoted = ""
-        self._stored = 0  # how much of it the host has
+        self._quoted: list[str] = []
+        self._length = self._stored = 0  # of it, and how much the host has
         self._ended: ItemDone | None = None
         self._marker = (self.place, "")
 
@@ -69,16 +69,17 @@ class Commentary:
         if not text:
             return
         more = text.replace("\n", "\n> ") if self._quoted else _quotation(text)
-        self._quoted += more
-        if len(self._quoted) < 2 * self._stored:
+        self._quoted.append(more)
+        self._length += len(more)
+        if self._length < 2 * self._stored:
             yield self._shown.grow(self.place, "text", more)
         else:
             yield self._whole("in_progress")
 
     def _whole(self, status: str) -> Chunk:
         """Return the event that gives the host the whole text so far."""
-        self._stored = len(self._quoted)
-        item = _commentary_item(self._shown.items[self.place], self._quoted, status)
+        self._stored, text = self._length, "".join(self._quoted)
+        item = _commentary_item(self._shown.items[self.place], text, status)
         return self._shown.end(self.place, item)
 
     def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:

@@ -217,11 +217,11 @@ def _message(ended: RunDone) -> dict[str, Any]:
 
 def _progress(ended: RunDone) -> str:
     """Return the reasoning and commentary before the answer."""
-    answer = _messages(ended)
+    answer = set(map(id, _messages(ended)))
     steps = [
         item
         for item in ended.output
-        if is_reasoning(item) or (is_commentary(item) and item not in answer)
+        if is_reasoning(item) or (is_commentary(item) and id(item) not in answer)
     ]
     texts = (text for item in steps for _, text in item_texts(item) if text)
     return strip_tracking(_GAP.join(texts))

@@ -28,9 +28,9 @@ from openai_responses.items import (
     Item,
     content_parts,
     is_call,
+    is_call_output,
     is_reasoning,
     item_type,
-    open_calls,
     part_text,
 )
 from openai_responses.loop.events import ToolOutput
@@ -131,15 +131,29 @@ class OutputItems:
         self.items: list[Item] = []
         self.files: list[Item] = []
         self._turn_start = 0
+        self._answered = set[object]()
+        self._open_calls: dict[object, int] = {}
+        self._records: dict[object, int] = {}
 
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
+        place = len(self.items)
         self.items.append(item)
-        return _native("output_item.added", len(self.items) - 1, item=item)
+        self._note_call(place, item)
+        return _native("output_item.added", place, item=item)
+
+    def _note_call(self, place: int, item: Item) -> None:
+        call_id = item.get("call_id")
+        if is_call_output(item):
+            self._answered.add(call_id)
+            self._open_calls.pop(call_id, None)
+        elif is_call(item) and call_id not in self._answered:
+            self._open_calls[call_id] = place
 
     def end(self, place: int, item: Item) -> Chunk:
         """Return the event that replaces the item at `place`."""
         self.items[place] = item
+        self._note_call(place, item)
         return _native("output_item.done", place, item=item)
 
     def update(self, place: int, **fields: Any) -> Chunk:
@@ -180,14 +194,14 @@ class OutputItems:
 
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
         """Yield the output of a call in the form in which the host would store it."""
-        place = self._open_calls().get(event.item["call_id"])
+        place = self._open_calls.get(event.item["call_id"])
         if place is not None and event.failed:
             yield self.update(place, status="failed")
         yield from self.add(output_host_item(event))
 
     def break_off_calls(self) -> Iterator[Chunk]:
         """Yield outputs for calls that a broken answer left open."""
-        for place in self._open_calls().values():
+        for place in [*self._open_calls.values()]:
             yield from self.break_off(place, _NOT_RUN)
 
     def break_off(self, place: int, why: str) -> Iterator[Chunk]:
@@ -196,30 +210,18 @@ class OutputItems:
         output = {"call_id": self.items[place].get("call_id"), "output": why}
         yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
 
-    def _open_calls(self) -> dict[object, int]:
-        call_ids = {call.get("call_id") for call in open_calls(self.items)}
-        return {
-            item.get("call_id"): place
-            for place, item in enumerate(self.items)
-            if is_call(item) and item.get("call_id") in call_ids
-        }
-
-    def add_record(
-        self, stored: StoredRecord, places: Mapping[int, int]
-    ) -> Iterator[Chunk]:
+    def add_record(self, stored: StoredRecord, place: int | None) -> Iterator[Chunk]:
         """Yield the events of a record, which may replace an earlier one.
 
-        `places` are those of the run's items.
+        `place` is that of the item whose text follows.
         """
-        index = stored.output_index
-        found = None if index is None else places.get(index)
-        before = "" if found is None else self.items[found].get("id") or ""
+        before = "" if place is None else self.items[place].get("id") or ""
         record = record_item(stored, before)
-        for place, item in enumerate(self.items):
-            if item.get("id") == record["id"]:
-                yield self.update(place, kept=record["kept"])
-                return
-        yield from self.add(record)
+        earlier = self._records.setdefault(record["id"], len(self.items))
+        if earlier < len(self.items):
+            yield self.update(earlier, kept=record["kept"])
+        else:
+            yield from self.add(record)
 
     def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
         """Yield the reasoning of a response again, now with its details, if any."""

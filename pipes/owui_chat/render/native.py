@@ -147,10 +147,14 @@ class NativeRenderer:
             case Status():
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                places = {i: remark.place for i, remark in self._commentary.items()}
-                yield from self._shown.add_record(event, self._places | places)
+                yield from self._shown.add_record(event, self._place_of(event))
             case TurnDetails():
                 yield from self._shown.add_details(event)
+
+    def _place_of(self, stored: StoredRecord) -> int | None:
+        index = -1 if stored.output_index is None else stored.output_index
+        remark = self._commentary.get(index)
+        return remark.place if remark else self._places.get(index)
 
     def _take_marker(self) -> str:
         marker, self._marker = self._marker, ""

@@ -16,6 +16,7 @@ entries are translated to messages with markers and their records, so that the h
 is built in one way for all carriers.
 """
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -202,11 +203,11 @@ def _mark_text(
 ) -> tuple[str, str]:
     """Return the text with markers, and those without a text; add their records."""
     spans = [one for turn in turns for one in _spans_of(turn)]
-    texts, marked, textless = _split_text(content, spans), "", ""
+    texts, marked, textless = deque(_split_text(content, spans)), "", ""
     for span in spans:
         marker = _add_record(span, records)
         if span.last.shown and texts:
-            marked += marker + _own_text(span.last, texts.pop(0))
+            marked += marker + _own_text(span.last, texts.popleft())
         else:
             textless += marker
     return "".join([marked, *texts]), textless
@@ -238,13 +239,14 @@ def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
     """
     shown = (span.last.shown for span in spans if span.last.shown)
     lengths = [one if isinstance(one, int) else len(one) for one in shown]
-    texts, rest = list[str](), content
+    texts, start = list[str](), 0
     for length in lengths[:-1]:
-        if rest[length : length + 1] != "\n":
+        end = start + length
+        if length < 0 or content[end : end + 1] != "\n":
             return [content] if content else []
-        texts.append(rest[:length])
-        rest = rest[length + 1 :]
-    return [*texts, rest] if rest else texts
+        texts.append(content[start:end])
+        start = end + 1
+    return [*texts, content[start:]] if content[start:] else texts
 
 
 def _own_text(detail: _DetailItem, text: str) -> str:

@@ -6,7 +6,7 @@ out the oldest messages.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 from openai_responses.items import (
@@ -82,10 +82,10 @@ def stored_outputs(
     chain: list[Mapping[str, Any]] = []
     left = dict(messages)
     while isinstance(message := left.pop(tip, None), Mapping):
-        chain.insert(0, message)
+        chain.append(message)
         tip = str(message.get("parentId") or "")
     runs: list[list[Item]] = [[]]
-    for message in chain:
+    for message in reversed(chain):
         if message.get("role") == "user":
             runs.append([])
         runs[-1] += _output_of(message)
@@ -99,39 +99,46 @@ def restore_from_outputs(
 
     A run that differs from the stored chat is not changed.
     """
-    waiting, result = list(runs), list[ChatPart]()
+    waiting, groups = list(runs), list[list[ChatPart]]()
     grouped = groupby(reversed(parts), lambda part: isinstance(part, UserMessage))
     for is_said, group in grouped:
         found = [*group][::-1]
-        result[:0] = found if is_said else _merge_output(found, waiting)
-    return result
+        groups.append(found if is_said else _merge_output(found, waiting))
+    return [part for group in reversed(groups) for part in group]
+
+
+_MOST_TRIED = 20
+"""Runs that an answer is compared with: those of changed answers are passed over."""
 
 
 def _merge_output(
     answer: list[ChatPart], waiting: list[Sequence[Item]]
 ) -> list[ChatPart]:
     """Return an answer with the markers of its run, which then no longer waits."""
-    for number in reversed(range(len(waiting))):
-        places = _places(answer, waiting[number])
+    outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
+    for number in reversed(range(len(waiting))[-_MOST_TRIED:]):
+        places = _places(answer, outputs, waiting[number])
         if places is not None:
             kept = list(filter(_is_record, waiting[number]))
             del waiting[number:]
             return [*_with_markers(answer, kept, places)]
+    if len(waiting) > _MOST_TRIED:
+        waiting.pop()  # so that the runs that are tried move along with the answers
     return answer
 
 
 def _places(
-    answer: Sequence[ChatPart], run: Sequence[Item]
+    answer: Sequence[ChatPart], outputs: Mapping[str, int], run: Sequence[Item]
 ) -> dict[str, _Place] | None:
     """Return the position of each message of a run; None if the answer is another one.
 
-    Commentary, which the host does not return, is placed behind the item before it.
+    `outputs` are the places of the answer's outputs. Commentary, which the host does not return, is placed behind the item before it.
     """
     found: dict[str, _Place] = {}
     place, has_text = (0, 0), False
     for item in run:
         if is_call_output(item):
-            place = max(place, _behind_output(answer, item))
+            place = max(place, (outputs.get(str(item.get("call_id")), -1) + 1, 0))
         elif item_type(item) == COMMENTARY_TYPE:
             found[_item_id(item)] = place
         elif item_type(item) == "message" and (text := _given_text(item)):
@@ -145,19 +152,13 @@ def _places(
 
 def _find_text(answer: Sequence[ChatPart], place: _Place, text: str) -> _Place | None:
     first, start = place
-    for number, part in enumerate(answer[first:], first):
+    for number in range(first, len(answer)):
+        part = answer[number]
         if isinstance(part, AssistantText):
             at = part.text.find(text, start if number == first else 0)
             if at >= 0:
                 return number, at
     return None
-
-
-def _behind_output(answer: Sequence[ChatPart], item: Item) -> _Place:
-    for number, part in enumerate(answer):
-        if isinstance(part, ToolMessage) and part.call_id == item.get("call_id"):
-            return number + 1, 0
-    return 0, 0
 
 
 def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
@@ -168,26 +169,23 @@ def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
 def _with_markers(
     answer: Sequence[ChatPart], kept: Sequence[Item], places: Mapping[str, _Place]
 ) -> Iterator[ChatPart]:
-    lines: dict[_Place, str] = {}
+    lines: list[dict[int, str]] = [{} for _ in range(len(answer) + 1)]
     for item in kept:
         place = places.get(item.get("before") or "")
         if place is None and item.get("before"):
             continue  # its text is gone
-        place = place or (len(answer), 0)
-        ulid = _item_id(item).removeprefix(_RECORD_ID)
-        lines[place] = lines.get(place, "") + format_marker("items", ulid)
-    for number, part in enumerate(answer):
-        here = {at: line for (n, at), line in lines.items() if n == number}
+        number, at = place or (len(answer), 0)
+        line = format_marker("items", _item_id(item).removeprefix(_RECORD_ID))
+        lines[number][at] = lines[number].get(at, "") + line
+    for part, here in zip(answer, lines, strict=False):
         if isinstance(part, AssistantText):
-            text = part.text
-            for at in sorted(here, reverse=True):
-                text = text[:at] + here[at] + text[at:]
-            yield AssistantText(text)
+            cuts = [*sorted({0, *here}), len(part.text)]
+            texts = (here.get(a, "") + part.text[a:b] for a, b in pairwise(cuts))
+            yield AssistantText("".join(texts))
         else:
             yield from map(AssistantText, here.values())
             yield part
-    if last := lines.get((len(answer), 0)):
-        yield AssistantText(last)
+    yield from map(AssistantText, lines[-1].values())
 
 
 def _output_of(message: object) -> list[Item]:

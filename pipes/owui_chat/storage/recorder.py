@@ -10,6 +10,7 @@ In a chat without a row each finished response is put into the host's
 "Reasoning details").
 """
 
+from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Literal, NamedTuple
@@ -165,9 +166,9 @@ class Recorder:
         """Insert an item at its place; parallel calls may end in another order."""
         if self._is_kept(item):
             # The chat returns what a remote server said: its card has it.
-            told = [one for one in replay_items(item) if not is_call_output(one)]
-            self._pending += [(index, one) for one in told]
-            self._pending.sort(key=itemgetter(0))
+            for one in replay_items(item):
+                if not is_call_output(one):
+                    insort(self._pending, (index, one), key=itemgetter(0))
 
     def _is_kept(self, item: Item) -> bool:
         if has_encrypted_reasoning(item) or is_compaction(item):

@@ -111,6 +111,11 @@ HTTP_SCENARIOS: tuple[Scenario, ...] = (
         _repeat_error(HttpReply(200, "", "text/event-stream")),
     ),
     make_scenario(
+        "redirect",
+        "status 307 to the same address, which a client must not follow",
+        _repeat_error(HttpReply(307, "", "text/plain", {"Location": "/v1/responses"})),
+    ),
+    make_scenario(
         "quota",
         "429 that no retry helps: no credit",
         _build_quota_error("insufficient_quota", QUOTA_TEXT),

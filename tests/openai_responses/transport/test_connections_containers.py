@@ -5,10 +5,10 @@ from aiohttp import web
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
+    AnswerTooLarge,
     ApiRefused,
     ConnectionFailed,
     TimedOut,
-    UnreadableAnswer,
 )
 from openai_responses.transport.connections import (
     Connections,
@@ -71,7 +71,7 @@ async def test_a_large_file_is_not_read_on(
         if is_read:
             assert await asked == bytes(size)
         else:
-            with pytest.raises(UnreadableAnswer):
+            with pytest.raises(AnswerTooLarge):
                 await asked
 
 

@@ -483,8 +483,9 @@ def test_picture_of_a_tool_stays_in_its_output() -> None:
     parts = [{"type": "input_image", "image_url": "data:,", "detail": "auto"}]
 
     expected = {**output("1"), "output": parts}
-    assert tool_message_item(ToolMessage("call_1", parts), [call("1")]) == expected
-    assert tool_message_item(ToolMessage("call_1", parts), []) == expected
+    returned = ToolMessage("call_1", parts)
+    assert tool_message_item(returned, {"call_1": "function_call"}) == expected
+    assert tool_message_item(returned, {}) == expected
 
 
 def test_custom_call_keeps_its_kind_and_its_bytes() -> None:

@@ -184,8 +184,8 @@ def test_record_that_is_kept_again_replaces_itself() -> None:
     [*_] = shown.add(message("1", "Rain."))
 
     for value in ({"__v": 4}, {"__v": 5}):
-        [*_] = shown.add_record(StoredRecord(A, value, 3), {3: 0})
-    [*_] = shown.add_record(StoredRecord(B, {}), {3: 0})
+        [*_] = shown.add_record(StoredRecord(A, value, 3), 0)
+    [*_] = shown.add_record(StoredRecord(B, {}), None)
 
     assert shown.items[1:] == [kept(A, "msg_1", {"__v": 5}), kept(B, "", {})]
 

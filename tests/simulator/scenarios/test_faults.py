@@ -287,3 +287,44 @@ async def test_limits_and_failures(client: Any) -> None:
     assert short["output"][-1]["status"] == "incomplete"
     assert broken["error"]["code"] == "server_error"
     assert [one["type"] for one in broken["output"]] == ["reasoning"]
+
+
+@pytest.mark.parametrize("kind", ["line", "comments", "lines", "events", "drip"])
+async def test_a_stream_without_an_end(client: Any, kind: str) -> None:
+    """endless goes on, in the form that was asked for, until the client leaves."""
+    sim = client.simulator
+    url = f"{sim.base_url}/responses"
+    headers = {"Authorization": "Bearer sk-simulator-1"}
+    body = client.body(f"sim:chat,endless=60,of={kind}", stream=True)
+    size = 100 if kind == "drip" else 1_000_000
+    async with client.session.post(url, json=body, headers=headers) as answer:
+        while size > 0:
+            size -= len(await answer.content.readany())
+        answer.close()
+    left = await sim.closed_early()
+
+    assert left.events_sent == 60
+    assert left.finished is False
+
+
+@pytest.mark.parametrize("stream", [True, False])
+async def test_a_compressed_answer(client: Any, stream: bool) -> None:
+    """gzip compresses the body although the client accepts none."""
+    sent = client.body("sim:chat,gzip", stream=stream)
+    heard = await client.post(sent, **{"Accept-Encoding": "identity"})
+
+    assert heard.headers["Content-Encoding"] == "gzip"
+    assert heard.text
+
+
+async def test_a_redirection(client: Any) -> None:
+    """It names an address, and whoever follows it is redirected again."""
+    url = f"{client.simulator.base_url}/responses"
+    headers = {"Authorization": "Bearer sk-simulator-1"}
+    body = client.body("sim:redirect")
+    async with client.session.post(
+        url, json=body, headers=headers, allow_redirects=False
+    ) as answer:
+        assert (answer.status, answer.headers["Location"]) == (307, "/v1/responses")
+    with pytest.raises(aiohttp.TooManyRedirects):
+        await client.post(body)

@@ -78,6 +78,26 @@ async def test_broken_answer_to_the_handshake_leaves_the_server_out(case: str) -
     assert set(fake.methods()) <= {"initialize", "notifications/cancelled"}
 
 
+async def test_redirection_is_not_followed() -> None:
+    """The key would go along; the sentence says where an administrator looks."""
+    async with Upstream(silence) as thief:
+        moved = body("", status=307, headers={"Location": thief.base_url})
+        async with faked({"tools/call": moved}) as (server, _):
+            tool = await only_tool(server)
+            with pytest.raises(RemoteError, match=r"HTTP 307.*MCP_SERVERS_JSON[.]$"):
+                await tool.execute({})
+        assert thief.requests == []
+
+
+async def test_deep_result_is_a_failure_of_the_tool() -> None:
+    """Whoever writes it into a chat would fail."""
+    deep = {"structuredContent": json.loads("[" * 300 + "]" * 300)}
+    async with faked({"tools/call": result(deep)}) as (server, _):
+        tool = await only_tool(server)
+        with pytest.raises(RemoteError, match="nested too deeply"):
+            await tool.execute({})
+
+
 async def test_server_that_is_not_there_fails() -> None:
     """Nobody listens."""
     url = f"http://127.0.0.1:{free_port()}/mcp?key={KEY}"
@@ -388,6 +408,17 @@ async def test_pings_are_answered_and_other_questions_refused() -> None:
             "error": {"code": -32601, "message": "Method not found"},
         },
     ]
+
+
+@pytest.mark.parametrize("number", ["x" * 100_000, {"a": 1}, [1], 1.5])
+async def test_question_with_an_odd_id_is_ignored(number: object) -> None:
+    """Its answer would carry the id: a thousand long ones would fill the memory."""
+    ping = {"jsonrpc": "2.0", "id": number, "method": "ping"}
+    call = streamed(ping, value={"content": []})
+    async with faked({"tools/call": call}) as (server, fake):
+        await (await only_tool(server)).execute({})
+
+    assert "answer" not in fake.methods()
 
 
 async def test_answers_may_come_several_at_once() -> None:

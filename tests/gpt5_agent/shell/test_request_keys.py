@@ -1,0 +1,69 @@
+"""What a request may set, and what is left out."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpt5_agent.shell.request_keys import select_keys
+from gpt5_agent.shell.valves import Valves
+
+DOCUMENT = Path(__file__).resolve().parents[3] / "docs/agent.md"
+OPEN = str(Valves.model_fields["REQUEST_MAY_SET"].default)
+
+CASES: list[tuple[dict[str, Any], str, dict[str, Any], list[str]]] = [
+    ({"model": "a", "messages": []}, OPEN, {"model": "a", "messages": []}, []),
+    ({"query": "q", "context": [1]}, OPEN, {"query": "q", "context": [1]}, []),
+    ({"query": "q", "context": [1]}, "", {}, ["context", "query"]),
+    ({"agent_model": "o3"}, OPEN, {}, ["agent_model"]),
+    ({"agent_model": "o3"}, " Agent_Model ,", {"agent_model": "o3"}, []),
+    ({"service_tier": None, "nonsense": 1, "seed": 2}, OPEN, {}, []),
+    ({"reasoning": {"effort": "high"}}, OPEN, {"reasoning": {}}, ["reasoning_effort"]),
+    (
+        {"reasoning": {"effort": "high", "mode": "pro"}},
+        "reasoning_effort",
+        {"reasoning": {"effort": "high"}},
+        ["reasoning"],
+    ),
+    (
+        {"reasoning": {"effort": "high", "mode": "pro"}},
+        "reasoning",
+        {"reasoning": {"effort": "high", "mode": "pro"}},
+        [],
+    ),
+    (
+        {"text": {"verbosity": "low", "format": {}}},
+        OPEN,
+        {"text": {"format": {}}},
+        ["verbosity"],
+    ),
+    ({"reasoning": "high", "text": 7}, OPEN, {}, ["reasoning", "text"]),
+    ({"store": True, "previous_response_id": "r"}, OPEN, {}, ["store"]),
+]
+
+
+@pytest.mark.parametrize(("body", "may_set", "kept", "refused"), CASES, ids=repr)
+def test_only_what_is_open_is_kept(
+    body: dict[str, Any], may_set: str, kept: dict[str, Any], refused: list[str]
+) -> None:
+    """Fields of the API's objects count by their own names; nonsense is not told."""
+    assert select_keys(body, may_set) == (kept, refused)
+
+
+def test_the_document_has_the_same_keys() -> None:
+    """Each row of its table is kept, open, or left out as it says."""
+    text = DOCUMENT.read_text("utf-8")
+    table = text.partition("## What a request may set")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \| (\w+) \|", table, re.MULTILINE)
+    keys = {key: how for cell, how in rows for key in re.findall(r"`(\w+)`", cell)}
+    body = dict.fromkeys(keys, "x")
+
+    kept, _ = select_keys(body, OPEN)
+    without, _ = select_keys(body, "")
+
+    assert len(keys) > 25
+    assert {key for key, how in keys.items() if how == "always"} == without.keys()
+    assert {key for key, how in keys.items() if how in ("always", "open")} == (
+        kept.keys()
+    )

@@ -1,0 +1,127 @@
+"""Servers without measure: the run ends with a sentence, and its text is kept."""
+
+import pytest
+
+import wire_events as wire
+from openai_responses.loop.attempts import Limits
+from openai_responses.loop.events import RunDone, RunEvent
+from openai_responses.loop.recovery import RetryPolicy
+from openai_responses.transport.connections import Connections, Timeouts
+from openai_responses.transport.stream import ItemDone, TextDelta
+from runs import asking, end_of, report, report_of, simulated
+from simulator import Simulator
+from upstream import streaming
+
+pytestmark = pytest.mark.asyncio
+
+MEGABYTE = 1 << 20
+TOO_LARGE = "sent more than this pipe accepts for one answer"
+
+
+def small(weight: int = 2 * MEGABYTE, **timeouts: float) -> Limits:
+    """Return limits that are soon reached."""
+    return Limits(0.0, Timeouts(**timeouts), RetryPolicy(1), most_bytes=weight)
+
+
+def text_of(events: list[RunEvent]) -> str:
+    """Return the text that was shown."""
+    deltas = [event for event in events if isinstance(event, TextDelta)]
+    return "".join(event.text for event in deltas if event.kind == "text")
+
+
+@pytest.mark.parametrize("kind", ["line", "comments", "lines", "events"])
+async def test_stream_without_an_end(
+    connections: Connections, sim: Simulator, kind: str
+) -> None:
+    """It is left; what was said before stays, and nothing is sent again."""
+    request = asking(f"sim:chat,endless=60,of={kind} hello")
+    events = await report(connections, simulated(sim), request, small())
+
+    ending = end_of(events).ending
+    assert ending.kind == "malformed"
+    assert TOO_LARGE in ending.sentence
+    assert text_of(events).startswith("This is turn 1.")
+    await sim.closed_early()
+    assert len(sim.requests) == 1
+
+
+async def test_drip_is_a_silence(connections: Connections, sim: Simulator) -> None:
+    """The limit counts from event to event: bytes of an unfinished one do not help."""
+    request = asking("sim:chat,endless=60,of=drip hello")
+    events = await report(connections, simulated(sim), request, small(idle=0.3))
+
+    assert end_of(events).ending.kind == "idle_timeout"
+    await sim.closed_early()
+
+
+async def test_compressed_answer(connections: Connections, sim: Simulator) -> None:
+    """The sentence names the valve; a second attempt would cost money again."""
+    events = await report(
+        connections, simulated(sim), asking("sim:chat,gzip hello"), small()
+    )
+
+    ending = end_of(events).ending
+    assert ending.kind == "unreadable"
+    assert "compressed" in ending.sentence
+    assert "BASE_URL" in ending.sentence
+    assert len(sim.requests) == 1
+
+
+async def test_redirection(connections: Connections, sim: Simulator) -> None:
+    """One request, and the status for the log."""
+    events = await report(
+        connections, simulated(sim), asking("sim:redirect hello"), small()
+    )
+
+    done = end_of(events)
+    assert done.ending.kind == "refused"
+    assert "redirects requests (HTTP 307)" in done.ending.sentence
+    assert done.trace.status == 307
+    assert len(sim.requests) == 1
+
+
+async def test_weight_counts_values(connections: Connections) -> None:
+    """Items of empty lists are small on the wire only."""
+    item = {"type": "message", "content": [[]] * 100_000}
+    text = wire.on_the_wire(*wire.whole_stream([wire.done(item)]))
+    assert len(text) < MEGABYTE
+    events = await report_of(connections, streaming(text), small())
+    assert TOO_LARGE in end_of(events).ending.sentence
+
+
+async def test_limit_is_for_one_response(connections: Connections) -> None:
+    """Each response of a run has its own, and a usual one is far from it."""
+    stream = wire.whole_stream(wire.message(*["word "] * 2_000))
+    text = wire.on_the_wire(*stream)
+    for _ in range(2):
+        events = await report_of(connections, streaming(text), small())
+        assert isinstance(events[-1], RunDone)
+        assert end_of(events).ending.kind == "completed"
+
+
+async def test_resumed_response_has_one_limit(
+    connections: Connections, sim: Simulator
+) -> None:
+    """A background response is counted over all its streams, and then cancelled."""
+    request = asking("sim:long,deltas=3000,drop=1500,again=20 hello").model_copy(
+        update={"background": True, "store": True}
+    )
+    limits = small(MEGABYTE // 2)._replace(poll_seconds=0.01)
+    events = await report(connections, simulated(sim), request, limits)
+
+    assert TOO_LARGE in end_of(events).ending.sentence
+    await connections.close()
+    assert sim.requests[-1].path.endswith("/cancel")
+
+
+@pytest.mark.parametrize("count", [20_000])
+async def test_million_of_tiny_deltas(connections: Connections, count: int) -> None:
+    """The text is whole, and few events are told."""
+    text = wire.on_the_wire(*wire.whole_stream(wire.message(*["x"] * count)))
+    limits = small(64 * MEGABYTE)._replace(join_seconds=0.01)
+    events = await report_of(connections, streaming(text), limits)
+
+    assert text_of(events) == "x" * count
+    assert len(events) < count / 10
+    [done] = [event for event in events if isinstance(event, ItemDone)]
+    assert done.item["content"][0]["text"] == "x" * count

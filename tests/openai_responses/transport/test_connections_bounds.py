@@ -1,0 +1,171 @@
+"""What a hostile server cannot do with one answer: fill the memory, send the key on."""
+
+import gzip
+import json
+import tracemalloc
+import zlib
+from collections.abc import Iterator
+
+import pytest
+from aiohttp import web
+
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import AnswerTooLarge, ApiRefused, UnreadableAnswer
+from openai_responses.json_input import MAX_JSON_BYTES
+from openai_responses.transport.connections import (
+    Connections,
+    Deadlines,
+    Timeouts,
+    container_file,
+)
+from owui_manifold.models import fetch_models
+from upstream import KEY, Answerer, Upstream, replying
+
+pytestmark = pytest.mark.asyncio
+
+MEGABYTE = 1 << 20
+PAYLOAD = {"model": "gpt-5.6-sol", "input": []}
+GZIP = {"Content-Encoding": "gzip"}
+
+
+def bomb(megabytes: int, piece: bytes) -> bytes:
+    """Return that many megabytes of a piece in a few kilobytes."""
+    packer = zlib.compressobj(wbits=31)
+    text = piece * (MEGABYTE // len(piece))
+    packed = [packer.compress(text) for _ in range(megabytes)]
+    return b"".join([*packed, packer.flush()])
+
+
+async def ask(connections: Connections, endpoint: Endpoint) -> object:
+    """Send a request, read what comes."""
+    async with connections.request(
+        endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
+    ) as answer:
+        if not answer.is_stream:
+            return await answer.response_object()
+        while await answer.read_any():
+            pass
+        return None
+
+
+async def test_nothing_compressed_is_asked_for(connections: Connections) -> None:
+    """Of every path."""
+    async with Upstream(replying('{"output": []}')) as upstream:
+        await ask(connections, upstream.endpoint)
+        await container_file(
+            upstream.endpoint, connections, ("c", "f"), 99, Deadlines(Timeouts())
+        )
+    told = [request.headers["Accept-Encoding"] for request in upstream.requests]
+    assert told == ["identity", "identity"]
+
+
+@pytest.mark.parametrize("kind", ["text/event-stream", "application/json"])
+async def test_compressed_answer_is_not_inflated(
+    connections: Connections, kind: str
+) -> None:
+    """Hundred megabytes of events in a hundred kilobytes take no memory."""
+    packed = bomb(100, b'data: {"type":"keepalive"}\n\n')
+    async with Upstream(replying(packed, 200, kind, GZIP)) as upstream:
+        tracemalloc.start()
+        with pytest.raises(UnreadableAnswer, match=r"compressed .* BASE_URL"):
+            await ask(connections, upstream.endpoint)
+        held = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert len(packed) < MEGABYTE
+    assert held < 8 * MEGABYTE
+
+
+async def test_compressed_refusal_is_told_by_its_status(
+    connections: Connections,
+) -> None:
+    """Its body is not read."""
+    body = gzip.compress(b'{"error": {"code": "odd"}}')
+    answer = replying(body, 404, "application/json", GZIP)
+    async with Upstream(answer) as upstream:
+        with pytest.raises(ApiRefused, match="no Responses API at BASE_URL"):
+            await ask(connections, upstream.endpoint)
+
+
+def too_long() -> Iterator[tuple[str, bytes]]:
+    """Yield bodies that are more than an answer can be."""
+    yield "long", b'{"output": [], "x": "' + b"x" * MAX_JSON_BYTES + b'"}'
+    yield "heavy", b'{"output": [' + b"[]," * (10 * MEGABYTE) + b"0]}"
+
+
+@pytest.mark.parametrize("case", ["long", "heavy"])
+async def test_object_that_is_too_large(connections: Connections, case: str) -> None:
+    """It is refused before it is parsed; the parsed one would be many times as much."""
+    body = dict(too_long())[case]
+    async with Upstream(replying(body)) as upstream:
+        tracemalloc.start()
+        with pytest.raises(AnswerTooLarge):
+            await ask(connections, upstream.endpoint)
+        held = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    # The server of the test and its buffers are in the same process.
+    assert held < 6 * len(body)
+
+
+@pytest.mark.parametrize("body", ["[" * 100_000, '{"output":' + "[" * 500 + "]" * 500])
+async def test_deep_object_is_unreadable(connections: Connections, body: str) -> None:
+    """However deep."""
+    async with Upstream(replying(body)) as upstream:
+        with pytest.raises(UnreadableAnswer, match="not as the Responses API does"):
+            await ask(connections, upstream.endpoint)
+
+
+async def test_endless_list_of_models(connections: Connections) -> None:
+    """It is left at its limit."""
+
+    async def endless(request: web.Request) -> web.StreamResponse:
+        stream = web.StreamResponse()
+        await stream.prepare(request)
+        while True:
+            await stream.write(b'{"id":"m"},' * 10_000)
+
+    async with Upstream(endless) as upstream:
+        with pytest.raises(AnswerTooLarge):
+            await fetch_models(upstream.endpoint, connections)
+        await upstream.left.wait()
+
+
+# ----------------------------------------------------------------- redirections
+
+
+def moved(place: str, status: int) -> Answerer:
+    """Send every request on."""
+    error = json.dumps({"error": {"code": "server_error", "message": "Moved."}})
+    return replying(error, status, headers={"Location": place})
+
+
+@pytest.mark.parametrize("status", [300, 301, 302, 303, 304, 307, 308])
+@pytest.mark.parametrize("with_place", [True, False])
+async def test_no_redirection_is_followed(
+    connections: Connections, status: int, with_place: bool
+) -> None:
+    """Chat, key and headers go to BASE_URL alone; the sentence says what to check."""
+    async with Upstream(replying('{"output": []}')) as thief:
+        place = thief.base_url if with_place else ""
+        async with Upstream(moved(place, status)) as upstream:
+            endpoint = Endpoint(
+                upstream.base_url, KEY, extra_headers={"X-Gateway-Key": "secret"}
+            )
+            with pytest.raises(ApiRefused, match="BASE_URL") as refused:
+                await ask(connections, endpoint)
+            assert len(upstream.requests) == 1
+        assert thief.requests == []
+    assert f"redirects requests (HTTP {status})" in str(refused.value)
+    assert refused.value.failure.error.code is None
+    assert "127.0.0.1" not in str(refused.value)
+
+
+async def test_redirected_cancellation_is_not_followed(
+    connections: Connections,
+) -> None:
+    """A request whose result nobody reads has the key, too."""
+    async with Upstream(replying("{}")) as thief:
+        async with Upstream(moved(thief.base_url, 307)) as upstream:
+            connections.post_later(upstream.endpoint, "/responses/resp_1/cancel")
+            await connections.close()
+            assert len(upstream.requests) == 1
+        assert thief.requests == []

@@ -1,0 +1,194 @@
+"""What a hostile stream may cost: bytes held, and work at n and 2n."""
+
+import gc
+import json
+import sys
+import tracemalloc
+from collections.abc import Callable, Iterable
+
+import pytest
+
+from openai_responses.errors import AnswerTooLarge, MalformedEvent
+from openai_responses.json_input import (
+    MAX_JSON_BYTES,
+    MAX_JSON_DEPTH,
+    json_weight,
+    load_json,
+)
+from openai_responses.transport.stream import (
+    EventStreamDecoder,
+    ServerSentEvent,
+    TextDelta,
+    join_deltas,
+    parse_event,
+)
+
+MEGABYTE = 1 << 20
+
+
+def fed(pieces: Iterable[bytes], most: int = MAX_JSON_BYTES) -> tuple[int, int]:
+    """Feed pieces until they are refused: how many bytes that took, and the peak held."""
+    decoder, taken = EventStreamDecoder(most), 0
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for piece in pieces:
+            taken += len(piece)
+            decoder.feed(piece)
+            if taken > 8 * most:
+                return taken, tracemalloc.get_traced_memory()[1]
+    except AnswerTooLarge:
+        return taken, tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    raise AssertionError("the pieces ended first")
+
+
+def forever(piece: bytes) -> Iterable[bytes]:
+    """Yield copies of a piece, as a connection does."""
+    while True:
+        yield bytes(bytearray(piece))
+
+
+ENDLESS: dict[str, bytes] = {
+    "a line": b"x" * 65_536,
+    "a line in tiny pieces": b"xy",
+    "an event of many lines": b"data: x\n" * 8_192,
+    "an event of empty lines": b"data\n" * 8_192,
+}
+
+
+@pytest.mark.parametrize("case", ENDLESS)
+def test_event_without_an_end_is_refused(case: str) -> None:
+    """At its limit, with no more memory than a few times that."""
+    most = MEGABYTE // 4
+    taken, held = fed(forever(ENDLESS[case]), most)
+
+    assert taken <= most + 2 * 65_536
+    assert held < 8 * most
+
+
+def test_comments_hold_nothing() -> None:
+    """They are counted by the limit of the answer alone."""
+    decoder = EventStreamDecoder(MEGABYTE)
+    tracemalloc.start()
+    for _ in range(20):
+        assert decoder.feed(b": still here\n\n" * 4_096) == []
+    assert tracemalloc.get_traced_memory()[1] < MEGABYTE
+    tracemalloc.stop()
+
+
+def test_events_in_front_of_the_endless_one_are_told() -> None:
+    """The refusal comes with the next bytes."""
+    decoder = EventStreamDecoder(1_000)
+
+    events = decoder.feed(b"data: kept\n\ndata: " + b"x" * 2_000)
+
+    assert events == [ServerSentEvent("", "kept")]
+    with pytest.raises(AnswerTooLarge):
+        decoder.feed(b"x")
+
+
+def test_event_of_the_largest_size_is_read() -> None:
+    """The limit is for one event: it begins anew with each."""
+    decoder = EventStreamDecoder(1_000)
+    for _ in range(5):
+        events = decoder.feed(b"data: " + b"x" * 900) + decoder.feed(b"\n\n")
+        assert [len(event.data) for event in events] == [900]
+
+
+# ------------------------------------------------------------------------ depth
+
+
+def nested(depth: int, wrap: Callable[[str], str]) -> str:
+    """Return JSON of this depth."""
+    text = "0"
+    for _ in range(depth):
+        text = wrap(text)
+    return text
+
+
+WRAPS: dict[str, Callable[[str], str]] = {
+    "lists": lambda inner: f"[{inner}]",
+    "objects": lambda inner: f'{{"a":{inner}}}',
+    "both": lambda inner: f'[{{"a":{inner}}}]',
+}
+
+
+@pytest.mark.parametrize("wrap", WRAPS)
+@pytest.mark.parametrize("depth", [MAX_JSON_DEPTH, 400])
+def test_deep_event_is_malformed(wrap: str, depth: int) -> None:
+    """Python's parser may read it, but whoever walks through it would fail."""
+    text = f'{{"type":"response.created","x":{nested(depth, WRAPS[wrap])}}}'
+    with pytest.raises(MalformedEvent):
+        parse_event(ServerSentEvent("", text))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, nested(400, WRAPS["both"])])
+def test_deep_json_is_refused(text: str) -> None:
+    """In one way, however deep it is."""
+    for form in (text, text.encode()):
+        with pytest.raises(ValueError, match="too deep"):
+            load_json(form)
+
+
+@pytest.mark.parametrize("wrap", ["lists", "objects"])
+def test_usual_depth_is_read(wrap: str) -> None:
+    """Far more than the API sends."""
+    text = nested(MAX_JSON_DEPTH - 1, WRAPS[wrap])
+    assert load_json(text) == json.loads(text)
+    parse_event(ServerSentEvent("", f'{{"type":"x","x":{text}}}'))
+
+
+def test_wide_json_is_not_deep() -> None:
+    """Many neighbours are no depth."""
+    assert len(load_json(json.dumps([[[]]] * 10_000))) == 10_000
+
+
+# ----------------------------------------------------------------------- weight
+
+
+@pytest.mark.parametrize(
+    "unit", ["[],", "{},", '{"a":1},', "1.5,", '"ab",', "[[[0]]],", '"€",', "1,"]
+)
+def test_weight_is_the_order_of_the_memory(unit: str) -> None:
+    """A text of little bytes that becomes much is counted as much."""
+    text = f"[{unit * 20_000}0]"
+    gc.collect()
+    tracemalloc.start()
+    value = json.loads(text)
+    held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+
+    assert len(value) == 20_001
+    assert held <= 3 * json_weight(text.encode())
+
+
+# ------------------------------------------------------------------- tiny deltas
+
+
+class Work:
+    """Counts the joins of `join_deltas` and the characters that they copy."""
+
+    def __init__(self, deltas: int) -> None:
+        self.joins = 0
+        events = [TextDelta(0, "text", 0, "x")] * deltas
+        before = sys.getprofile()
+        sys.setprofile(self.watch)
+        try:
+            [self.joined] = join_deltas(events)
+        finally:
+            sys.setprofile(before)
+
+    def watch(self, frame: object, what: str, called: object) -> None:
+        """Be told of every call, for `sys.setprofile`."""
+        if what == "c_call" and getattr(called, "__name__", "") == "join":
+            self.joins += 1
+
+
+def test_tiny_deltas_are_joined_once() -> None:
+    """As many as arrived together."""
+    few, many = Work(50_000), Work(100_000)
+
+    assert few.joins == many.joins == 1
+    assert many.joined == TextDelta(0, "text", 0, "x" * 100_000)
