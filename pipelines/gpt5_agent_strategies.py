@@ -3861,12 +3861,6 @@ def _chosen_option(
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
-_ANSWERS: Mapping[str, Approval] = {
-    "": "ask",
-    "auto": "auto",
-    "ask": "ask",
-    "deny": "deny",
-}
 
 Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
 """Shows a person the id, name and arguments of a call; only True approves it."""
@@ -3936,12 +3930,13 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     unread = ""
     for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
         pattern, _, answer = (part.strip() for part in entry.partition("="))
-        rule = _ANSWERS.get(answer.lower())
         # An answer alone is a rule that lost its pattern.
-        if rule and _PATTERN.fullmatch(pattern) and pattern.lower() not in _ANSWERS:
-            rules.append((pattern, rule))
-        else:
-            unread = unread or entry
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _STRICTNESS
+        match answer.lower() or "ask":
+            case "auto" | "ask" | "deny" as rule if is_pattern:
+                rules.append((pattern, rule))
+            case _:
+                unread = unread or entry
     if not unread:
         return rules, ""
     problem = (
@@ -12840,7 +12835,8 @@ class Valves(BaseModel):
     TOOL_APPROVAL: str = Field(
         default="",
         description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
-        "`deny`, separated by commas. Example: `delete_*=ask, shell=deny`.",
+        "`deny`, separated by commas; also for tools of Open WebUI. Example: "
+        "`delete_*=ask, shell=deny`.",
     )
 
     # Cost

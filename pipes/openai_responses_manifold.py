@@ -4324,12 +4324,6 @@ def _chosen_option(
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
-_ANSWERS: Mapping[str, Approval] = {
-    "": "ask",
-    "auto": "auto",
-    "ask": "ask",
-    "deny": "deny",
-}
 
 Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
 """Shows a person the id, name and arguments of a call; only True approves it."""
@@ -4399,12 +4393,13 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     unread = ""
     for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
         pattern, _, answer = (part.strip() for part in entry.partition("="))
-        rule = _ANSWERS.get(answer.lower())
         # An answer alone is a rule that lost its pattern.
-        if rule and _PATTERN.fullmatch(pattern) and pattern.lower() not in _ANSWERS:
-            rules.append((pattern, rule))
-        else:
-            unread = unread or entry
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _STRICTNESS
+        match answer.lower() or "ask":
+            case "auto" | "ask" | "deny" as rule if is_pattern:
+                rules.append((pattern, rule))
+            case _:
+                unread = unread or entry
     if not unread:
         return rules, ""
     problem = (
@@ -8739,7 +8734,8 @@ class Valves(BaseModel):
     TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
         "pipe",
         "Who runs the tools: this pipe, in parallel and within limits, or Open WebUI, "
-        "one after the other with its own lasting approvals.",
+        "one after the other with its own lasting approvals, unless TOOL_APPROVAL has a "
+        "rule for one of them.",
     )
     PARALLEL_TOOL_CALLS: bool = _valve(
         True, "Let the model call several tools at once."
@@ -8764,8 +8760,8 @@ class Valves(BaseModel):
     TOOL_APPROVAL: str = _valve(
         "",
         "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
-        "shell=deny`; other tools follow the chat controls. If Open WebUI runs the "
-        "tools, only `deny` applies, by not offering the tool.",
+        "shell=deny`; other tools follow the chat controls. A rule holds for a tool's "
+        "name in the chat and for its own, without the id of a server or toolkit.",
     )
     AUTO_NATIVE_TOOLS: bool = _valve(
         False,
@@ -9238,9 +9234,8 @@ _SHARE = 8
 """As many as one answer uses at once."""
 
 _USED_UP = (
-    f"The tool was not started, because {_SHARE} earlier calls still run after their "
-    "time limit. Tell the user to try again later, and to tell an administrator if it "
-    "lasts."
+    f"The tool was not started: {_SHARE} earlier calls still run after their time "
+    "limit. Tell the user to try again later, and an administrator if it lasts."
 )
 
 
@@ -9730,8 +9725,7 @@ def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approv
 
 def has_ruled_tools(call: PipeCall) -> bool:
     """Say whether a rule keeps a tool of the host from running unasked."""
-    rules, names = call.config.approval_rules, partial(_other_names, call.host)
-    approver = Approver(rules, other_names=names)
+    approver = replace(build_approver(call), default_rule="auto")
     return any(approver.rule_for(name) != "auto" for name in call.host.tools)
 
 

@@ -10,6 +10,7 @@ import inspect
 import json
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import copy_context
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -50,8 +51,7 @@ def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approv
 
 def has_ruled_tools(call: PipeCall) -> bool:
     """Say whether a rule keeps a tool of the host from running unasked."""
-    rules, names = call.config.approval_rules, partial(_other_names, call.host)
-    approver = Approver(rules, other_names=names)
+    approver = replace(build_approver(call), default_rule="auto")
     return any(approver.rule_for(name) != "auto" for name in call.host.tools)
 
 

@@ -14,9 +14,8 @@ _SHARE = 8
 """As many as one answer uses at once."""
 
 _USED_UP = (
-    f"The tool was not started, because {_SHARE} earlier calls still run after their "
-    "time limit. Tell the user to try again later, and to tell an administrator if it "
-    "lasts."
+    f"The tool was not started: {_SHARE} earlier calls still run after their time "
+    "limit. Tell the user to try again later, and an administrator if it lasts."
 )
 
 
