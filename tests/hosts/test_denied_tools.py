@@ -1,15 +1,14 @@
 """A rule of TOOL_APPROVAL holds in the real Open WebUI, whoever is to run the tool."""
 
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
-import pytest_asyncio
 
 from hosts.client import Json
 from hosts.open_webui import OpenWebUI
-from hosts.pipes import install_toolkit, valves_changed
+from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies
 from hosts.tabs import Tab
 from hosts.test_tools import MODEL, PIPE, named, outputs_sent
@@ -65,14 +64,6 @@ CASES = {
         {}, f"sim:chat {json.dumps(CHOICE)}", {"tool_ids": ["toolkit"], **LEGACY}, ""
     ),
 }
-
-
-@pytest_asyncio.fixture(scope="module")
-async def twin(admin: User) -> AsyncIterator[None]:
-    """The toolkit once more, whose tools Open WebUI renames."""
-    await install_toolkit(admin, "twin")
-    yield
-    await admin.call("DELETE", "/api/v1/tools/id/twin/delete")
 
 
 @pytest.fixture
