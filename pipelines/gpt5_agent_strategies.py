@@ -4022,6 +4022,8 @@ def _chosen_option(value: Any, options: list[Any], work: _SchemaWork) -> list[An
 # ==== openai_responses.loop.tools: Calls of tools: who may run them, how they run, and what they return.
 
 Approval = Literal["auto", "ask", "deny"]
+ApprovalRules = Sequence[tuple[str, Approval]]
+_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
 """Shows a person the id, name and arguments of a call; only True approves it."""
@@ -4031,15 +4033,23 @@ Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
 class Approver:
     """The rules of a request, and the way to ask a person if they do not decide."""
 
-    rules: Sequence[tuple[str, Approval]] = ()
+    rules: ApprovalRules = ()
     default_rule: Approval = "auto"
     ask: Ask | None = field(default=None, compare=False)
     log: Callable[[str], object] = field(default=str, compare=False)
+    other_names: Callable[[str], Iterable[str]] = field(
+        default=lambda _: (), compare=False
+    )
+    """The other names of a tool."""
 
-    def rule_for(self, name: str) -> Approval:
-        """Return the rule that applies to a tool."""
-        fitting = (rule for pattern, rule in self.rules if fnmatchcase(name, pattern))
-        return next(fitting, self.default_rule)
+    def rule_for(self, name: str, via: str = "") -> Approval:
+        """Return the rule of a tool, also where the tool `via` passes the call on."""
+        found = [_find_rule(self.rules, name, self.default_rule)]
+        rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
+        if rest:
+            others = (via, *self.other_names(name))
+            found += [_find_rule(rest, other, "auto") for other in others if other]
+        return max(found, key=_STRICTNESS.index)
 
     @property
     def may_ask(self) -> bool:
@@ -4047,10 +4057,10 @@ class Approver:
         return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
+        self, call_id: str, name: str, arguments: Mapping[str, Any], via: str = ""
     ) -> str | None:
         """Return the sentence for the model if a call is denied, else None."""
-        match self.rule_for(name):
+        match self.rule_for(name, via):
             case "auto":
                 return None
             case "deny":
@@ -4065,21 +4075,40 @@ class Approver:
         return f"The user did not approve this call of {name}. Go on without it."
 
 
-def read_rules(text: str) -> list[tuple[str, Approval]]:
-    """Return the rules of a valve, one a line or comma: `pattern=auto|ask|deny`.
+def _find_rule(rules: ApprovalRules, name: str, default: Approval) -> Approval:
+    fitting = (rule for pattern, rule in rules if fnmatchcase(name, pattern))
+    return next(fitting, default)
 
-    A pattern alone means `ask`. Raises InvalidRequest for any other word.
+
+_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
+
+
+def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
+    """Return rules, one a line or comma, and what is wrong with them.
+
+    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
+    may be meant to deny any tool: a person is asked about what is not denied.
     """
     rules: list[tuple[str, Approval]] = []
-    for entry in text.replace("\n", ",").split(","):
+    unread = ""
+    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
         pattern, _, answer = (part.strip() for part in entry.partition("="))
-        match answer or "ask":
-            case "auto" | "ask" | "deny" as known if pattern:
-                rules.append((pattern, known))
-            case _ if pattern or answer:
-                problem = "TOOL_APPROVAL holds something that is no rule"
-                raise valve_error(problem, "`delete_*=ask`")
-    return rules
+        # An answer alone is a rule that lost its pattern.
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _STRICTNESS
+        match answer.lower() or "ask":
+            case "auto" | "ask" | "deny" as rule if is_pattern:
+                rules.append((pattern, rule))
+            case _:
+                unread = unread or entry
+    if not unread:
+        return rules, ""
+    problem = (
+        f"TOOL_APPROVAL holds {unread[:40]!r}, which is no rule, so a person is asked "
+        "about every call of a tool"
+    )
+    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
+    told = valve_error(problem, "`delete_*=ask`", place=place)
+    return [*asked, ("*", "ask")], str(told)
 
 
 class ToolResult(NamedTuple):
@@ -4158,6 +4187,7 @@ class _ReadyCall(NamedTuple):
     name: str
     arguments: dict[str, Any]
     is_interactive: bool
+    via: str = ""
 
 
 async def run_calls(
@@ -4226,11 +4256,13 @@ class _Batch:
         if isinstance(call, ToolResult):
             return call
         approver = self._toolset.approver
-        asks = approver.rule_for(call.name) == "ask"
+        asks = approver.rule_for(call.name, call.via) == "ask"
         async with self._asking if asks else nullcontext():
             began = self._loop.time()
             try:
-                refusal = await approver.refusal(call_id, call.name, call.arguments)
+                refusal = await approver.refusal(
+                    call_id, call.name, call.arguments, call.via
+                )
             finally:
                 self._end += self._loop.time() - began
         if refusal is not None:
@@ -4254,7 +4286,8 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     resolved = tools.resolve_call(name, found.arguments)
     if resolved is None:
         return tool_error(f"{name} was not called: it names no tool to call.")
-    return _ready_call(*resolved, tools)
+    ready = _ready_call(*resolved, tools)
+    return ready._replace(via=name) if isinstance(ready, _ReadyCall) else ready
 
 
 def _ready_call(
@@ -4915,7 +4948,8 @@ async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     shown = {"arguments": text} if arguments is None else arguments
-    approver = replace(toolset.approver, default_rule="ask")
+    own = [str(request.get("name"))]
+    approver = replace(toolset.approver, default_rule="ask", other_names=lambda _: own)
     return await approver.refusal(str(request.get("id")), name, shown)
 
 
@@ -10534,8 +10568,8 @@ class AgentRequest(NamedTuple):
     """One question to the agent.
 
     `body` holds the caller's other keys, `query` the question if it is not in the
-    messages, `context` what the model gets to read. `on_end` is called once, however
-    the answer ends.
+    messages, `context` what the model gets to read, `notice` what an administrator
+    reads above the answer. `on_end` is called once, however the answer ends.
     """
 
     strategy: str
@@ -10551,6 +10585,7 @@ class AgentRequest(NamedTuple):
     own_tools: OwnToolSettings = OwnToolSettings()
     query: str = ""
     context: object = None
+    notice: str = ""
     log: Callable[[str], object] = str
     debug: bool = False
     on_end: Callable[[RunMetadata], object] = repr
@@ -10848,6 +10883,26 @@ def resolve_host_call(call: Item) -> Item:
     if not isinstance(name, str):
         return call
     return {**call, "name": name, "arguments": given["params"]}
+
+
+_LONGEST_ID = 200
+"""Characters of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
+
+
+def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
+    """Return the names that a tool of Open WebUI may have where it comes from.
+
+    Open WebUI puts the id of a toolkit or a server in front of a name that two tools
+    have, again and again until there is only one of it, and of each name of an MCP
+    server.
+    """
+    names: list[str] = []
+    for place, sign in enumerate(name[:_LONGEST_ID]):
+        if sign == "_" and name[:place] in tool_ids:
+            prefix = name[: place + 1]
+            rest = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
+            names += [rest, prefix + rest]  # the own name may begin like the id
+    return names
 
 
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
@@ -11895,7 +11950,7 @@ class RoundCalls:
         """
         refused: dict[str, ToolResult] = {}
         for call in calls:
-            why = limit.replace("{tool}", call["name"]) or self._tools.refusal(call)
+            why = limit.replace("{tool}", call["name"]) or self._refusal(call)
             if why:
                 refused[call["call_id"]] = ToolResult(why, failed=True)
         open_calls = [call for call in calls if call["call_id"] not in refused]
@@ -11914,6 +11969,13 @@ class RoundCalls:
                 refused[call["call_id"]] = tool_error(why)
         ids = frozenset(call["call_id"] for call in host_calls) - refused.keys()
         return CallDecisions(tuple(calls), refused, ids)
+
+    def _refusal(self, call: Item) -> str | None:
+        why = self._tools.refusal(call)
+        is_open = call["name"] == CALL_TOOL and resolve_host_call(call) is call
+        if why or not (is_open and self._approver.rules):
+            return why
+        return "tool arguments validation error: no tool to call is named"
 
     def ask(self, decisions: CallDecisions) -> Iterator[AgentEvent]:
         """Yield the approval requests; the host shows a card for them."""
@@ -12342,6 +12404,8 @@ class _Agent:
             request, prepared, totals, self._steps, self._transcript
         )
         self._continues = True
+        begins = not prepared.earlier_rounds.is_continuation
+        self._notice = request.notice if begins else ""
         self._round_began = 0.0
         self._run_end = RunDone(COMPLETED)
 
@@ -12351,8 +12415,8 @@ class _Agent:
         return RunDone(last.ending, totals.usage, totals.last_usage, output, last.trace)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
-        if self._prepared.note:
-            yield Status(self._prepared.note)
+        for note in filter(None, (self._notice, self._prepared.note)):
+            yield Status(note)
         for source in self._prepared.sources:
             yield source
         resumes = bool(self._prepared.earlier_rounds.open_turn)
@@ -13056,7 +13120,8 @@ class Valves(BaseModel):
     TOOL_APPROVAL: str = Field(
         default="",
         description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
-        "`deny`, separated by commas. Example: `delete_*=ask, shell=deny`.",
+        "`deny`, separated by commas; also for tools of Open WebUI. Example: "
+        "`delete_*=ask, shell=deny`.",
     )
 
     # Cost
@@ -13293,6 +13358,9 @@ class PipelineCaller(NamedTuple):
     user_id: str = ""
     task: str = ""
     streams: bool = False
+    is_admin: bool = False
+    tool_ids: frozenset[str] = frozenset()
+    """What Open WebUI may put in front of the names of its tools."""
 
     @property
     def is_host(self) -> bool:
@@ -13310,10 +13378,26 @@ class PipelineCaller(NamedTuple):
         return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
 
 
-def read_inlet_context(body: Mapping[str, Any]) -> dict[str, str]:
-    """Return the ids of the chat that an inlet's body names."""
+def read_inlet_context(
+    body: Mapping[str, Any], user: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return what an inlet's body says of the chat: ids, those of its tools, the role."""
     metadata = as_mapping(body.get("metadata"))
-    return {key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)}
+    context: dict[str, Any] = {
+        key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)
+    }
+    if (user or {}).get("role") == "admin":
+        context["is_admin"] = True
+    if tool_ids := as_list(metadata.get("tool_ids")):
+        context["tool_ids"] = tool_ids
+    return context
+
+
+def _read_tool_id(given: object) -> str:
+    tool_id = str(given).partition("|")[0]
+    for kind in ("server:", "mcp:", "openapi:"):
+        tool_id = tool_id.removeprefix(kind)
+    return tool_id
 
 
 def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
@@ -13322,6 +13406,8 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
     return PipelineCaller(
         model=str(body.get("model") or ""),
         streams=bool(body.get("stream")),
+        is_admin=context.get("is_admin") is True,
+        tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
         **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
     )
 
@@ -13335,6 +13421,7 @@ class AgentInput(NamedTuple):
     valves: Valves
     can_ask: bool = False
     tools: Sequence[Tool] = ()
+    caller: PipelineCaller = PipelineCaller()
 
     def choose_text(self, key: str, otherwise: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
@@ -13350,6 +13437,9 @@ def build_agent_request(
     """Return the request to the agent; raises InvalidRequest."""
     valves, body, choose_text = question.valves, question.body, question.choose_text
     iterations = body.get("maximum_iterations")
+    rules, rules_error = read_rules(valves.TOOL_APPROVAL, "the valves of this pipeline")
+    if rules_error:
+        log.warn(rules_error)
     return AgentRequest(
         strategy=question.strategy,
         model=choose_text("agent_model", valves.MODEL),
@@ -13372,7 +13462,10 @@ def build_agent_request(
         ),
         own_tools=OwnToolSettings(
             question.tools,
-            Approver(read_rules(valves.TOOL_APPROVAL)),
+            Approver(
+                rules,
+                other_names=partial(find_own_names, tool_ids=question.caller.tool_ids),
+            ),
             CallLimits(
                 seconds=valves.TOOL_TIMEOUT_SECONDS,
                 characters=valves.TOOL_OUTPUT_CHARACTERS,
@@ -13382,6 +13475,7 @@ def build_agent_request(
         ),
         query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
+        notice=rules_error if question.caller.is_admin else "",
         log=log.line,
         debug=valves.DEBUG,
         on_end=lambda metadata: log.line(json.dumps(metadata.wire())),
@@ -13856,9 +13950,8 @@ class Pipeline:
     async def inlet(
         self, body: dict[str, Any], user: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Put the ids of the chat into the body: `pipe` gets no metadata."""
-        del user
-        return {**body, CONTEXT_KEY: read_inlet_context(body)}
+        """Put what is known of the chat into the body: `pipe` gets no metadata."""
+        return {**body, CONTEXT_KEY: read_inlet_context(body, user)}
 
     def pipe(
         self,
@@ -13872,7 +13965,9 @@ class Pipeline:
         caller = read_caller(body)
         log = AgentLog(new_ulid()[-10:])
         body = self._select_keys(body, caller, log)
-        question = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
+        question = AgentInput(
+            model_id, messages, body, self.valves, caller.can_ask, caller=caller
+        )
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
             if caller.streams:

@@ -21,9 +21,9 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
                render.commentary, render.hosted, render.native, storage.details_carrier,
                storage.images, storage.recorder, host_tools, input.attachments,
                input.directive_words, input.directives, input.prefix
-    owui_manifold  log, valves, config, context, host, files, host_tools, hosted_tools,
-                   rounds, store, chat, artifacts, report, answer, callers, models,
-                   checkup, pipe
+    owui_manifold  log, valves, config, threads, context, host, files, host_tools,
+                   hosted_tools, rounds, store, chat, artifacts, report, answer,
+                   callers, models, checkup, pipe
 """
 
 import asyncio
@@ -57,7 +57,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import (
     aclosing,
     asynccontextmanager,
@@ -92,6 +92,7 @@ from urllib.parse import (
     urlunsplit,
 )
 from urllib.request import getproxies, proxy_bypass
+from weakref import WeakValueDictionary
 
 import aiohttp
 from pydantic import (
@@ -4593,6 +4594,8 @@ def _chosen_option(value: Any, options: list[Any], work: _SchemaWork) -> list[An
 # ==== openai_responses.loop.tools: Calls of tools: who may run them, how they run, and what they return.
 
 Approval = Literal["auto", "ask", "deny"]
+ApprovalRules = Sequence[tuple[str, Approval]]
+_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
 """Shows a person the id, name and arguments of a call; only True approves it."""
@@ -4602,15 +4605,23 @@ Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
 class Approver:
     """The rules of a request, and the way to ask a person if they do not decide."""
 
-    rules: Sequence[tuple[str, Approval]] = ()
+    rules: ApprovalRules = ()
     default_rule: Approval = "auto"
     ask: Ask | None = field(default=None, compare=False)
     log: Callable[[str], object] = field(default=str, compare=False)
+    other_names: Callable[[str], Iterable[str]] = field(
+        default=lambda _: (), compare=False
+    )
+    """The other names of a tool."""
 
-    def rule_for(self, name: str) -> Approval:
-        """Return the rule that applies to a tool."""
-        fitting = (rule for pattern, rule in self.rules if fnmatchcase(name, pattern))
-        return next(fitting, self.default_rule)
+    def rule_for(self, name: str, via: str = "") -> Approval:
+        """Return the rule of a tool, also where the tool `via` passes the call on."""
+        found = [_find_rule(self.rules, name, self.default_rule)]
+        rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
+        if rest:
+            others = (via, *self.other_names(name))
+            found += [_find_rule(rest, other, "auto") for other in others if other]
+        return max(found, key=_STRICTNESS.index)
 
     @property
     def may_ask(self) -> bool:
@@ -4618,10 +4629,10 @@ class Approver:
         return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
+        self, call_id: str, name: str, arguments: Mapping[str, Any], via: str = ""
     ) -> str | None:
         """Return the sentence for the model if a call is denied, else None."""
-        match self.rule_for(name):
+        match self.rule_for(name, via):
             case "auto":
                 return None
             case "deny":
@@ -4636,21 +4647,40 @@ class Approver:
         return f"The user did not approve this call of {name}. Go on without it."
 
 
-def read_rules(text: str) -> list[tuple[str, Approval]]:
-    """Return the rules of a valve, one a line or comma: `pattern=auto|ask|deny`.
+def _find_rule(rules: ApprovalRules, name: str, default: Approval) -> Approval:
+    fitting = (rule for pattern, rule in rules if fnmatchcase(name, pattern))
+    return next(fitting, default)
 
-    A pattern alone means `ask`. Raises InvalidRequest for any other word.
+
+_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
+
+
+def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
+    """Return rules, one a line or comma, and what is wrong with them.
+
+    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
+    may be meant to deny any tool: a person is asked about what is not denied.
     """
     rules: list[tuple[str, Approval]] = []
-    for entry in text.replace("\n", ",").split(","):
+    unread = ""
+    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
         pattern, _, answer = (part.strip() for part in entry.partition("="))
-        match answer or "ask":
-            case "auto" | "ask" | "deny" as known if pattern:
-                rules.append((pattern, known))
-            case _ if pattern or answer:
-                problem = "TOOL_APPROVAL holds something that is no rule"
-                raise valve_error(problem, "`delete_*=ask`")
-    return rules
+        # An answer alone is a rule that lost its pattern.
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _STRICTNESS
+        match answer.lower() or "ask":
+            case "auto" | "ask" | "deny" as rule if is_pattern:
+                rules.append((pattern, rule))
+            case _:
+                unread = unread or entry
+    if not unread:
+        return rules, ""
+    problem = (
+        f"TOOL_APPROVAL holds {unread[:40]!r}, which is no rule, so a person is asked "
+        "about every call of a tool"
+    )
+    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
+    told = valve_error(problem, "`delete_*=ask`", place=place)
+    return [*asked, ("*", "ask")], str(told)
 
 
 class ToolResult(NamedTuple):
@@ -4729,6 +4759,7 @@ class _ReadyCall(NamedTuple):
     name: str
     arguments: dict[str, Any]
     is_interactive: bool
+    via: str = ""
 
 
 async def run_calls(
@@ -4797,11 +4828,13 @@ class _Batch:
         if isinstance(call, ToolResult):
             return call
         approver = self._toolset.approver
-        asks = approver.rule_for(call.name) == "ask"
+        asks = approver.rule_for(call.name, call.via) == "ask"
         async with self._asking if asks else nullcontext():
             began = self._loop.time()
             try:
-                refusal = await approver.refusal(call_id, call.name, call.arguments)
+                refusal = await approver.refusal(
+                    call_id, call.name, call.arguments, call.via
+                )
             finally:
                 self._end += self._loop.time() - began
         if refusal is not None:
@@ -4825,7 +4858,8 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     resolved = tools.resolve_call(name, found.arguments)
     if resolved is None:
         return tool_error(f"{name} was not called: it names no tool to call.")
-    return _ready_call(*resolved, tools)
+    ready = _ready_call(*resolved, tools)
+    return ready._replace(via=name) if isinstance(ready, _ReadyCall) else ready
 
 
 def _ready_call(
@@ -5016,7 +5050,8 @@ async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     shown = {"arguments": text} if arguments is None else arguments
-    approver = replace(toolset.approver, default_rule="ask")
+    own = [str(request.get("name"))]
+    approver = replace(toolset.approver, default_rule="ask", other_names=lambda _: own)
     return await approver.refusal(str(request.get("id")), name, shown)
 
 
@@ -9030,7 +9065,8 @@ class Valves(BaseModel):
     TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
         "pipe",
         "Who runs the tools: this pipe, in parallel and within limits, or Open WebUI, "
-        "one after the other with its own lasting approvals.",
+        "one after the other with its own lasting approvals, unless TOOL_APPROVAL has a "
+        "rule for one of them.",
     )
     PARALLEL_TOOL_CALLS: bool = _valve(
         True, "Let the model call several tools at once."
@@ -9055,8 +9091,8 @@ class Valves(BaseModel):
     TOOL_APPROVAL: str = _valve(
         "",
         "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
-        "shell=deny`; other tools follow the chat controls. If Open WebUI runs the "
-        "tools, only `deny` applies, by not offering the tool.",
+        "shell=deny`; other tools follow the chat controls. A rule holds for a tool's "
+        "name in the chat and for its own, without the id of a server or toolkit.",
     )
     AUTO_NATIVE_TOOLS: bool = _valve(
         False,
@@ -9253,6 +9289,7 @@ class Config(NamedTuple):
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
     """An error is raised only where a model is resolved."""
     remote: RemoteServers
+    approval_rules: ApprovalRules
 
     effort: str | None
     summary: str
@@ -9285,6 +9322,8 @@ def read_config(
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     allowed = _for_own_key(valves) if own_key else valves
+    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
+    problems = (rules_error, _permission_error(valves), filter_error)
     switches = as_mapping(host.get("features"))
     replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     level = _inherit(own.LOG_LEVEL, valves.LOG_LEVEL)
@@ -9292,10 +9331,11 @@ def read_config(
     return Config(
         valves=allowed,
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(filter(None, (_permission_error(valves), filter_error))),
+        problems=tuple(filter(None, problems)),
         own_key=own_key,
         overrides=_overrides(valves),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
+        approval_rules=rules,
         effort=_inherit(own.REASONING_EFFORT, "") or None,
         summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
         verbosity=_inherit(own.VERBOSITY, "") or None,
@@ -9492,6 +9532,45 @@ def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
     )
 
 
+# ==== owui_manifold.threads: Threads for tools that are not coroutines: each user has some of their own.
+
+_SHARE = 8
+"""As many as one answer uses at once."""
+
+_USED_UP = (
+    f"The tool was not started: {_SHARE} earlier calls still run after their time "
+    "limit. Tell the user to try again later, and an administrator if it lasts."
+)
+
+
+class UserThreads(ThreadPoolExecutor):
+    """The threads of one user; nobody waits any more for `abandoned` calls."""
+
+    def __init__(self) -> None:
+        """Start no thread yet."""
+        super().__init__(_SHARE, "sync-tool")
+        self.abandoned = set[Future[Any]]()
+
+    async def run(self, work: Callable[[], Any]) -> Any:
+        """Return the result of `work`; an error if abandoned calls hold all threads."""
+        if len(self.abandoned) >= _SHARE:
+            return {"error": _USED_UP}
+        future = self.submit(work)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            self.abandoned.add(future)
+            future.add_done_callback(self._forget)
+            raise
+
+    def _forget(self, future: Future[Any]) -> None:
+        self.abandoned.discard(future)
+
+
+ToolThreads = WeakValueDictionary[str, UserThreads]
+"""By user, as long as a call of theirs runs."""
+
+
 # ==== owui_manifold.context: One call of the pipe: who asks, and what the host passes.
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
@@ -9580,7 +9659,7 @@ class PipeCall(NamedTuple):
     capabilities: AccountCapabilities
     log: RunLog
     host: HostContext
-    threads: Executor
+    threads: ToolThreads
     """Where tools run that are not coroutines."""
 
     @property
@@ -9988,38 +10067,62 @@ def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approv
     """Return who decides about the calls of a request.
 
     The rules of the valve come first; for other tools the host's own mode counts.
-    Raises InvalidRequest for unusable rules.
     """
-    host = call.host
+    host, rules = call.host, call.config.approval_rules
     params = as_mapping(host.metadata.get("params"))
+    if host.tools.get("ask_user", {}).get("type") == "builtin":
+        rules = [*rules, ("ask_user", "auto")]  # it only asks a question
     return Approver(
-        # `ask_user` only asks a question, so it needs no approval.
-        rules=[*read_rules(call.valves.TOOL_APPROVAL), ("ask_user", "auto")],
+        rules=rules,
         default_rule="ask" if params.get("tool_approval_mode") == "ask" else "auto",
         ask=_ask_in_page(host.event_call) if host.event_call else None,
         log=log,
+        other_names=partial(_other_names, host),
     )
 
 
-def withheld_tools(call: PipeCall) -> set[str]:
-    """Return the names of the host's tools that are denied: it has no such rules.
+def has_ruled_tools(call: PipeCall) -> bool:
+    """Say whether a rule keeps a tool of the host from running unasked."""
+    approver = replace(build_approver(call), default_rule="auto")
+    return any(approver.rule_for(name) != "auto" for name in call.host.tools)
 
-    The builtin tool that runs any other by its name goes with them. Raises
-    InvalidRequest for unusable rules.
-    """
-    tools, approver = call.host.tools, Approver(read_rules(call.valves.TOOL_APPROVAL))
-    denied = {name for name in tools if approver.rule_for(name) == "deny"}
-    runs_any = {n for n in tools if tools[n].get("tool_id") == "builtin:call_tool"}
-    return denied | runs_any if denied else denied
+
+_OWN_NAME = "function_name"
+"""The host's variable in the function of a server's tool: its name on the server."""
+
+
+def _other_names(host: HostContext, name: str) -> list[str]:
+    wrapped = host.tools.get(name, {}).get("callable")
+    function = getattr(wrapped, "__function__", wrapped)
+    names = [str(getattr(function, "__name__", ""))]
+    variables = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    if _OWN_NAME in variables:
+        cells: Any = getattr(function, "__closure__", None)
+        names.append(str(cells[variables.index(_OWN_NAME)].cell_contents))
+    return names
+
+
+_SHOWN_HALF = 2000
+"""Characters that a question shows of the beginning and of the end of arguments."""
+
+
+def _question(name: str, arguments: Mapping[str, Any]) -> str:
+    shown = json.dumps(arguments, ensure_ascii=False, indent=1)
+    hidden = len(shown) - 2 * _SHOWN_HALF
+    if hidden > 0:
+        note = f" [... {hidden} characters are not shown ...] "
+        shown = shown[:_SHOWN_HALF] + note + shown[-_SHOWN_HALF:]
+    return f"The model wants to use {name} with:\n\n```json\n{shown}\n```"
 
 
 def _ask_in_page(event_call: EventCall) -> Ask:
 
     async def ask(call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
         tool_call = {"id": call_id, "name": name, "arguments": dict(arguments)}
+        message = _question(ToolNames().sent_name(name), arguments)
         data = {
             "title": "Allow this tool?",
-            "message": f"The model wants to use {name}.",
+            "message": message,
             "tool_call": tool_call,
         }
         return await event_call({"type": "confirmation", "data": data}) is True
@@ -10121,10 +10224,10 @@ class HostTools:
             return await function(**params)
         # The host wraps sync tools in coroutine functions that never wait; on the event
         # loop they would block every chat. A thread that exceeds its limit cannot be
-        # stopped; it keeps its place in `threads` until it ends.
+        # stopped; it keeps its place until it ends.
         work = partial(copy_context().run, _run_at_once, function, params)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._call.threads, work)
+        user_id, threads = self._call.caller.user_id, self._call.threads
+        return await threads.setdefault(user_id, UserThreads()).run(work)
 
     async def _in_the_browser(
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any]
@@ -10745,16 +10848,15 @@ def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     hosted, replaced = hosted_tools(call.config, model)
     log, choice = partial(call.log.line, "WARNING"), call.body.get("tool_choice")
     called = called_tools(call.body, model, call.valves, log)
-    offered = offer_tools(choice, hosted, called, replaced)
-    if _runs_calls(call, offered):
-        return offered
-    return offer_tools(choice, hosted, called, replaced | withheld_tools(call))
+    return offer_tools(choice, hosted, called, replaced)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
-    known = offered.names.known
-    ours = call.valves.TOOL_EXECUTION == "pipe" and bool(known)
-    return ours and all(name in call.host.tools for name in known)
+    tools, known = call.host.tools, offered.names.known
+    ours = call.valves.TOOL_EXECUTION == "pipe"
+    if call.caller.host_reads and tools:
+        return (ours and bool(known)) or has_ruled_tools(call)
+    return ours and bool(known) and all(name in tools for name in known)
 
 
 def _settings(
@@ -11147,12 +11249,13 @@ async def _legacy_notices(call: PipeCall) -> list[str]:
     return [notice] if _tell_once(call, f"{model_id}: {notice}") else []
 
 
-def _remote_notices(call: PipeCall) -> list[str]:
+def _valve_notices(call: PipeCall) -> list[str]:
     servers = call.config.remote
-    for complaint in servers.complaints:
+    complaints = (*servers.complaints, *call.config.problems)
+    for complaint in complaints:
         call.log.line("WARNING", complaint)
     notes = [note for note in servers.notes if _tell_once(call, note)]
-    return [*(servers.complaints if call.caller.is_admin else ()), *notes]
+    return [*(complaints if call.caller.is_admin else ()), *notes]
 
 
 def _tell_once(call: PipeCall, notice: str) -> bool:
@@ -11184,9 +11287,8 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
         *prepared.notices,
         *_refusal_notices(call),
         *([retirement] if retirement else []),
-        *_remote_notices(call),
+        *_valve_notices(call),
         *await _legacy_notices(call),
-        *(call.config.problems if call.caller.is_admin else ()),
     ]
 
 
@@ -11536,8 +11638,7 @@ async def run_diagnostics(
 
 # ==== owui_manifold.pipe: How a request is handled, from Open WebUI's call to the last chunk.
 
-_MOST_SYNC_TOOLS = 16
-"""Threads for tools that are not coroutines; a tool that hangs keeps its thread."""
+_NO_LEGACY_TOOLS = "Function Calling is Legacy, so TOOL_APPROVAL lets no tool run"
 
 
 class Pipe:
@@ -11552,7 +11653,7 @@ class Pipe:
         self._connections = Connections()
         self._capabilities = AccountCapabilities()
         self._listing = Listing()
-        self._threads = ThreadPoolExecutor(_MOST_SYNC_TOOLS, "sync-tool")
+        self._threads = ToolThreads()
 
     def pipes(self) -> list[dict[str, str]]:
         """Return the models to list."""
@@ -11631,6 +11732,10 @@ class Pipe:
 
     async def _do_task(self, call: PipeCall) -> Chunk:
         view, text = NativeRenderer(monotonic_seconds), ""
+        if call.caller.task == "function_calling" and call.config.approval_rules:
+            # The host would run the tools of its older mode without the rules.
+            call.log.line("WARNING", _NO_LEGACY_TOOLS)
+            return task_result(text, call.caller.host_model)
         try:
             request = build_task_request(await permitted_call(call))
             events = answer_events(request, self._connections)

@@ -1,13 +1,13 @@
 """What the host passes to one call of the pipe, for tests."""
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 from typing import Any
 
 from owui_manifold.config import AccountCapabilities, Config, read_config
 from owui_manifold.context import Caller, HostContext, PipeCall
 from owui_manifold.log import RunLog
+from owui_manifold.threads import ToolThreads
 from owui_manifold.valves import UserValves, Valves
 from simulator import Simulator
 
@@ -69,7 +69,7 @@ def call_of(
         AccountCapabilities(),
         RunLog(valves.LOG_LEVEL, config.secrets, RUN_ID),
         context,
-        ThreadPoolExecutor(1),
+        ToolThreads(),
     )
 
 

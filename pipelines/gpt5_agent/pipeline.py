@@ -79,9 +79,8 @@ class Pipeline:
     async def inlet(
         self, body: dict[str, Any], user: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Put the ids of the chat into the body: `pipe` gets no metadata."""
-        del user
-        return {**body, CONTEXT_KEY: read_inlet_context(body)}
+        """Put what is known of the chat into the body: `pipe` gets no metadata."""
+        return {**body, CONTEXT_KEY: read_inlet_context(body, user)}
 
     def pipe(
         self,
@@ -95,7 +94,9 @@ class Pipeline:
         caller = read_caller(body)
         log = AgentLog(new_ulid()[-10:])
         body = self._select_keys(body, caller, log)
-        question = AgentInput(model_id, messages, body, self.valves, caller.can_ask)
+        question = AgentInput(
+            model_id, messages, body, self.valves, caller.can_ask, caller=caller
+        )
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
             if caller.streams:

@@ -63,8 +63,8 @@ class AgentRequest(NamedTuple):
     """One question to the agent.
 
     `body` holds the caller's other keys, `query` the question if it is not in the
-    messages, `context` what the model gets to read. `on_end` is called once, however
-    the answer ends.
+    messages, `context` what the model gets to read, `notice` what an administrator
+    reads above the answer. `on_end` is called once, however the answer ends.
     """
 
     strategy: str
@@ -80,6 +80,7 @@ class AgentRequest(NamedTuple):
     own_tools: OwnToolSettings = OwnToolSettings()
     query: str = ""
     context: object = None
+    notice: str = ""
     log: Callable[[str], object] = str
     debug: bool = False
     on_end: Callable[[RunMetadata], object] = repr

@@ -50,7 +50,7 @@ from owui_manifold.config import comma_list, read_config, run_limits
 from owui_manifold.context import Caller, PipeCall
 from owui_manifold.files import add_documents, load_stored_images
 from owui_manifold.host import require_floor, user_model
-from owui_manifold.host_tools import HostTools, build_approver, withheld_tools
+from owui_manifold.host_tools import HostTools, build_approver, has_ruled_tools
 from owui_manifold.hosted_tools import (
     OfferedTools,
     called_tools,
@@ -262,17 +262,20 @@ def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     hosted, replaced = hosted_tools(call.config, model)
     log, choice = partial(call.log.line, "WARNING"), call.body.get("tool_choice")
     called = called_tools(call.body, model, call.valves, log)
-    offered = offer_tools(choice, hosted, called, replaced)
-    if _runs_calls(call, offered):
-        return offered
-    return offer_tools(choice, hosted, called, replaced | withheld_tools(call))
+    return offer_tools(choice, hosted, called, replaced)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
-    """Say whether calls are run here, because none must be left to others."""
-    known = offered.names.known
-    ours = call.valves.TOOL_EXECUTION == "pipe" and bool(known)
-    return ours and all(name in call.host.tools for name in known)
+    """Say whether calls are run here.
+
+    Open WebUI knows no rule of TOOL_APPROVAL, so it runs no chat where one could apply,
+    and what it has not got, nobody runs. Other clients run their own tools.
+    """
+    tools, known = call.host.tools, offered.names.known
+    ours = call.valves.TOOL_EXECUTION == "pipe"
+    if call.caller.host_reads and tools:
+        return (ours and bool(known)) or has_ruled_tools(call)
+    return ours and bool(known) and all(name in tools for name in known)
 
 
 def _settings(

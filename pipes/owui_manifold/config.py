@@ -14,6 +14,7 @@ from openai_responses.errors import PIPE_VALVES, InvalidRequest, valve_error
 from openai_responses.json_input import as_mapping, parse_string_map
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
+from openai_responses.loop.tools import ApprovalRules, read_rules
 from openai_responses.models.resolve import (
     REASONING_EFFORTS,
     ResolvedModel,
@@ -39,6 +40,7 @@ class Config(NamedTuple):
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
     """An error is raised only where a model is resolved."""
     remote: RemoteServers
+    approval_rules: ApprovalRules
 
     effort: str | None
     summary: str
@@ -71,6 +73,8 @@ def read_config(
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     allowed = _for_own_key(valves) if own_key else valves
+    rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
+    problems = (rules_error, _permission_error(valves), filter_error)
     switches = as_mapping(host.get("features"))
     replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     level = _inherit(own.LOG_LEVEL, valves.LOG_LEVEL)
@@ -78,10 +82,11 @@ def read_config(
     return Config(
         valves=allowed,
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(filter(None, (_permission_error(valves), filter_error))),
+        problems=tuple(filter(None, problems)),
         own_key=own_key,
         overrides=_overrides(valves),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
+        approval_rules=rules,
         effort=_inherit(own.REASONING_EFFORT, "") or None,
         summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
         verbosity=_inherit(own.VERBOSITY, "") or None,

@@ -1,7 +1,6 @@
 """One call of the pipe: who asks, and what the host passes."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import Executor
 from typing import Any, NamedTuple
 
 from openai_responses.endpoint import Endpoint
@@ -10,6 +9,7 @@ from openai_responses.json_input import as_list
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from owui_manifold.config import AccountCapabilities, Config, build_endpoint
 from owui_manifold.log import RunLog
+from owui_manifold.threads import ToolThreads
 from owui_manifold.valves import Valves
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
@@ -98,7 +98,7 @@ class PipeCall(NamedTuple):
     capabilities: AccountCapabilities
     log: RunLog
     host: HostContext
-    threads: Executor
+    threads: ToolThreads
     """Where tools run that are not coroutines."""
 
     @property

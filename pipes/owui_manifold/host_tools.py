@@ -6,19 +6,20 @@ pass through the host's own functions, so that files, embeds, sources and termin
 the same. Approvals are asked for through the event call as well.
 """
 
-import asyncio
 import inspect
+import json
 from collections.abc import Callable, Coroutine, Mapping
 from contextvars import copy_context
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from openai_responses.clock import new_ulid
 from openai_responses.json_input import as_mapping, parse_json_object
-from openai_responses.loop.tools import Approver, Ask, ToolResult, read_rules
+from openai_responses.loop.tools import Approver, Ask, ToolResult
 from openai_responses.requests.tools import ToolNames
 from owui_chat.host_tools import CALL_TOOL, HOST_ERROR_PREFIXES, read_call_tool
-from owui_manifold.context import EventCall, PipeCall, names_a_row
+from owui_manifold.context import EventCall, HostContext, PipeCall, names_a_row
 from owui_manifold.files import split_result_files
 from owui_manifold.host import (
     citation_sources,
@@ -27,49 +28,84 @@ from owui_manifold.host import (
     update_tool,
     user_model,
 )
+from owui_manifold.threads import UserThreads
 
 
 def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approver:
     """Return who decides about the calls of a request.
 
     The rules of the valve come first; for other tools the host's own mode counts.
-    Raises InvalidRequest for unusable rules.
     """
-    host = call.host
+    host, rules = call.host, call.config.approval_rules
     params = as_mapping(host.metadata.get("params"))
+    if host.tools.get("ask_user", {}).get("type") == "builtin":
+        rules = [*rules, ("ask_user", "auto")]  # it only asks a question
     return Approver(
-        # `ask_user` only asks a question, so it needs no approval.
-        rules=[*read_rules(call.valves.TOOL_APPROVAL), ("ask_user", "auto")],
+        rules=rules,
         default_rule="ask" if params.get("tool_approval_mode") == "ask" else "auto",
         ask=_ask_in_page(host.event_call) if host.event_call else None,
         log=log,
+        other_names=partial(_other_names, host),
     )
 
 
-def withheld_tools(call: PipeCall) -> set[str]:
-    """Return the names of the host's tools that are denied: it has no such rules.
+def has_ruled_tools(call: PipeCall) -> bool:
+    """Say whether a rule keeps a tool of the host from running unasked."""
+    approver = replace(build_approver(call), default_rule="auto")
+    return any(approver.rule_for(name) != "auto" for name in call.host.tools)
 
-    The builtin tool that runs any other by its name goes with them. Raises
-    InvalidRequest for unusable rules.
+
+_OWN_NAME = "function_name"
+"""The host's variable in the function of a server's tool: its name on the server."""
+
+
+def _other_names(host: HostContext, name: str) -> list[str]:
+    """Return the name that a tool has in its toolkit or on its server.
+
+    The host puts an id in front of a name that another tool has, and of all names of an
+    MCP server (docs/reference/open-webui.md, "Tools of the host").
     """
-    tools, approver = call.host.tools, Approver(read_rules(call.valves.TOOL_APPROVAL))
-    denied = {name for name in tools if approver.rule_for(name) == "deny"}
-    runs_any = {n for n in tools if tools[n].get("tool_id") == "builtin:call_tool"}
-    return denied | runs_any if denied else denied
+    wrapped = host.tools.get(name, {}).get("callable")
+    function = getattr(wrapped, "__function__", wrapped)
+    names = [str(getattr(function, "__name__", ""))]
+    variables = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    if _OWN_NAME in variables:
+        cells: Any = getattr(function, "__closure__", None)
+        names.append(str(cells[variables.index(_OWN_NAME)].cell_contents))
+    return names
+
+
+_SHOWN_HALF = 2000
+"""Characters that a question shows of the beginning and of the end of arguments."""
+
+
+def _question(name: str, arguments: Mapping[str, Any]) -> str:
+    """Return the question about a call as Markdown.
+
+    Arguments cannot end the block of code: in JSON no line begins with their text.
+    """
+    shown = json.dumps(arguments, ensure_ascii=False, indent=1)
+    hidden = len(shown) - 2 * _SHOWN_HALF
+    if hidden > 0:
+        note = f" [... {hidden} characters are not shown ...] "
+        shown = shown[:_SHOWN_HALF] + note + shown[-_SHOWN_HALF:]
+    return f"The model wants to use {name} with:\n\n```json\n{shown}\n```"
 
 
 def _ask_in_page(event_call: EventCall) -> Ask:
     """Return the way to show the host's approval card.
 
-    Without an answer the host returns an object, so only True is an approval
+    An older host shows the message alone, so it holds the arguments. Without an answer
+    the host returns an object, so only True is an approval
     (docs/reference/open-webui.md, "Dialogs").
     """
 
     async def ask(call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
         tool_call = {"id": call_id, "name": name, "arguments": dict(arguments)}
+        message = _question(ToolNames().sent_name(name), arguments)
         data = {
             "title": "Allow this tool?",
-            "message": f"The model wants to use {name}.",
+            "message": message,
             "tool_call": tool_call,
         }
         return await event_call({"type": "confirmation", "data": data}) is True
@@ -173,10 +209,10 @@ class HostTools:
             return await function(**params)
         # The host wraps sync tools in coroutine functions that never wait; on the event
         # loop they would block every chat. A thread that exceeds its limit cannot be
-        # stopped; it keeps its place in `threads` until it ends.
+        # stopped; it keeps its place until it ends.
         work = partial(copy_context().run, _run_at_once, function, params)
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._call.threads, work)
+        user_id, threads = self._call.caller.user_id, self._call.threads
+        return await threads.setdefault(user_id, UserThreads()).run(work)
 
     async def _in_the_browser(
         self, name: str, tool: Mapping[str, Any], params: dict[str, Any]

@@ -9,7 +9,6 @@ How a request is handled, from Open WebUI's call to the last chunk.
 """
 
 from collections.abc import AsyncGenerator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import aclosing
 from typing import Any
 
@@ -32,10 +31,10 @@ from owui_manifold.host import allowed_features
 from owui_manifold.log import RunLog
 from owui_manifold.models import Listing, list_models
 from owui_manifold.report import report_exception
+from owui_manifold.threads import ToolThreads
 from owui_manifold.valves import UserValves, Valves
 
-_MOST_SYNC_TOOLS = 16
-"""Threads for tools that are not coroutines; a tool that hangs keeps its thread."""
+_NO_LEGACY_TOOLS = "Function Calling is Legacy, so TOOL_APPROVAL lets no tool run"
 
 
 class Pipe:
@@ -50,7 +49,7 @@ class Pipe:
         self._connections = Connections()
         self._capabilities = AccountCapabilities()
         self._listing = Listing()
-        self._threads = ThreadPoolExecutor(_MOST_SYNC_TOOLS, "sync-tool")
+        self._threads = ToolThreads()
 
     def pipes(self) -> list[dict[str, str]]:
         """Return the models to list."""
@@ -136,6 +135,10 @@ class Pipe:
     async def _do_task(self, call: PipeCall) -> Chunk:
         """Return a title, tags or the like; an empty text when it failed."""
         view, text = NativeRenderer(monotonic_seconds), ""
+        if call.caller.task == "function_calling" and call.config.approval_rules:
+            # The host would run the tools of its older mode without the rules.
+            call.log.line("WARNING", _NO_LEGACY_TOOLS)
+            return task_result(text, call.caller.host_model)
         try:
             request = build_task_request(await permitted_call(call))
             events = answer_events(request, self._connections)

@@ -165,17 +165,19 @@ async def _legacy_notices(call: PipeCall) -> list[str]:
     return [notice] if _tell_once(call, f"{model_id}: {notice}") else []
 
 
-def _remote_notices(call: PipeCall) -> list[str]:
-    """Log errors in the servers' descriptions; return the notices for this chat.
+def _valve_notices(call: PipeCall) -> list[str]:
+    """Log errors in valves; return the notices for this chat.
 
-    Only administrators see any. Reasons that keep a server out are shown at every
-    answer; fields that are not sent are mentioned once in the log and once in a chat.
+    Only administrators see any. What is left out or asked about because of an error is
+    shown at every answer; fields that are not sent are mentioned once in the log and
+    once in a chat.
     """
     servers = call.config.remote
-    for complaint in servers.complaints:
+    complaints = (*servers.complaints, *call.config.problems)
+    for complaint in complaints:
         call.log.line("WARNING", complaint)
     notes = [note for note in servers.notes if _tell_once(call, note)]
-    return [*(servers.complaints if call.caller.is_admin else ()), *notes]
+    return [*(complaints if call.caller.is_admin else ()), *notes]
 
 
 def _tell_once(call: PipeCall, notice: str) -> bool:
@@ -209,7 +211,6 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
         *prepared.notices,
         *_refusal_notices(call),
         *([retirement] if retirement else []),
-        *_remote_notices(call),
+        *_valve_notices(call),
         *await _legacy_notices(call),
-        *(call.config.problems if call.caller.is_admin else ()),
     ]

@@ -202,7 +202,8 @@ class Valves(BaseModel):
     TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
         "pipe",
         "Who runs the tools: this pipe, in parallel and within limits, or Open WebUI, "
-        "one after the other with its own lasting approvals.",
+        "one after the other with its own lasting approvals, unless TOOL_APPROVAL has a "
+        "rule for one of them.",
     )
     PARALLEL_TOOL_CALLS: bool = _valve(
         True, "Let the model call several tools at once."
@@ -227,8 +228,8 @@ class Valves(BaseModel):
     TOOL_APPROVAL: str = _valve(
         "",
         "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
-        "shell=deny`; other tools follow the chat controls. If Open WebUI runs the "
-        "tools, only `deny` applies, by not offering the tool.",
+        "shell=deny`; other tools follow the chat controls. A rule holds for a tool's "
+        "name in the chat and for its own, without the id of a server or toolkit.",
     )
     AUTO_NATIVE_TOOLS: bool = _valve(
         False,

@@ -12,7 +12,6 @@ import asyncio
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
 from types import ModuleType, SimpleNamespace
@@ -27,6 +26,7 @@ from owui_manifold.chat import build_chat_request
 from owui_manifold.config import AccountCapabilities, read_config
 from owui_manifold.context import Caller, HostContext, PipeCall
 from owui_manifold.log import RunLog
+from owui_manifold.threads import ToolThreads
 from owui_manifold.valves import Valves
 
 GOAL = 50.0
@@ -94,7 +94,7 @@ def _call(turns: int, said: list[dict[str, Any]]) -> PipeCall:
         AccountCapabilities(),
         RunLog("ERROR", [], "bench"),
         HostContext({}, None, {"chat_id": "chat", **ids}, None, None),
-        ThreadPoolExecutor(1),
+        ToolThreads(),
     )
 
 

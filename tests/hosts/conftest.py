@@ -126,3 +126,11 @@ async def toolkit(admin: User) -> AsyncIterator[None]:
     await install_toolkit(admin)
     yield
     await admin.call("DELETE", "/api/v1/tools/id/toolkit/delete")
+
+
+@pytest_asyncio.fixture(scope="session")
+async def twin(admin: User) -> AsyncIterator[None]:
+    """The toolkit once more, whose tools Open WebUI renames beside the first."""
+    await install_toolkit(admin, "twin")
+    yield
+    await admin.call("DELETE", "/api/v1/tools/id/twin/delete")

@@ -28,11 +28,11 @@ async def install_pipe(
     return [model["id"] for model in ours]
 
 
-async def install_toolkit(admin: User) -> None:
+async def install_toolkit(admin: User, toolkit_id: str = "toolkit") -> None:
     """Install a toolkit that everybody may use."""
     form = {
-        "id": "toolkit",
-        "name": "Toolkit",
+        "id": toolkit_id,
+        "name": toolkit_id.title(),
         "content": TOOLKIT.read_text(),
         "meta": {"description": "tests"},
         "access_grants": [EVERYBODY_READS],

@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from hosts.offline import OLDEST
 from hosts.open_webui import OpenWebUI
-from hosts.pipes import install_pipe
+from hosts.pipes import install_pipe, install_toolkit
 from hosts.test_bad_input import PIPE, test_a_wrong_key, test_no_key
 from hosts.test_chat import (
     test_a_page_with_streaming_off,
@@ -33,6 +33,7 @@ from hosts.test_contract import (
     test_the_host_keeps_its_promises,
     test_writing_a_key_leaves_the_rest_of_the_chat,
 )
+from hosts.test_denied_tools import test_question_shows_what_will_be_done
 from hosts.test_plain_http import (
     test_a_failure_in_a_stream_is_an_error_chunk,
     test_a_stream_of_chat_chunks,
@@ -71,6 +72,12 @@ async def member(admin: User) -> AsyncIterator[User]:
 async def pipe(admin: User, pipe_source: str, pipe_valves: dict[str, str]) -> list[str]:
     """The built pipe, installed there for everybody: the ids of its models."""
     return await install_pipe(admin, PIPE, pipe_source, pipe_valves)
+
+
+@pytest_asyncio.fixture(scope="module")
+async def toolkit(admin: User) -> None:
+    """A toolkit that everybody may use there."""
+    await install_toolkit(admin)
 
 
 @pytest.mark.asyncio

@@ -222,6 +222,36 @@ async def test_an_approval_of_ours_is_answered(
     assert (await tab.message(turn))["output"][-1]["type"] == "message"
 
 
+@pytest.mark.usefixtures("twin")
+async def test_rule_holds_for_a_tool_that_open_webui_renamed(
+    tab: Tab, agents: PipelinesServer, simulator: Simulator
+) -> None:
+    """It has the name of another toolkit's tool, so its own id stands in front."""
+    choice = {"type": "function", "function": {"name": "twin_get_weather"}}
+    body = {"tool_ids": ["toolkit", "twin"], "tool_choice": choice}
+    async with agent_valves_changed(agents, TOOL_APPROVAL="get_*=deny"):
+        turn = await tab.send(FUNCTION_CALLING, "sim:tool weather?", body=body)
+
+    assert turn.error is None
+    told = json.dumps(chat_bodies(simulator)[-1]["input"][-1])
+    assert "does not allow twin_get_weather" in told
+
+
+async def test_rule_that_cannot_be_read_is_told_to_administrators(
+    tab: Tab, admin: User, agents: PipelinesServer, simulator: Simulator
+) -> None:
+    """Others are asked about the call, and the answer goes on."""
+    async with agent_valves_changed(agents, TOOL_APPROVAL="get_*:auto"):
+        turn = await tab.begin(FUNCTION_CALLING, "sim:tool weather?", body=WITH_TOOLS)
+        await pending(tab, turn)
+        async with Tab(admin) as other:
+            told = await other.send(FUNCTION_CALLING, "sim:short")
+
+    sentence = "'get_*:auto', which is no rule"
+    assert sentence in json.dumps(told.statuses)
+    assert sentence not in json.dumps(turn.statuses)
+
+
 async def test_a_limit_ends_with_an_answer(
     tab: Tab, agents: PipelinesServer, simulator: Simulator
 ) -> None:

@@ -19,6 +19,7 @@ class Tools:
         The weather of a city.
         :param city: name of the city
         """
+        (Path(os.environ["DATA_DIR"]) / "seen").touch()
         return f"Sunny in {city}."
 
     async def slow_weather(self, city: str) -> str:

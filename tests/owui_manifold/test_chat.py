@@ -324,26 +324,52 @@ async def test_old_host_gives_a_sentence(host: StandInHost) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tools", "execution", "ours"),
+    ("tools", "execution", "rules", "ours"),
     [
-        (["get_weather"], "pipe", True),
-        (["get_weather", "other"], "pipe", True),
-        (["get_weather"], "open_webui", False),
-        (["other"], "pipe", False),
-        ([], "pipe", False),
+        (["get_weather"], "pipe", "", True),
+        (["get_weather", "other"], "pipe", "", True),
+        # What the host has not got, nobody can run.
+        (["other"], "pipe", "", True),
+        ([], "pipe", "", False),
+        (["get_weather"], "open_webui", "", False),
+        (["get_weather"], "open_webui", "shell=deny", False),
+        (["get_weather"], "open_webui", "get_*=auto", False),
+        # The host knows no rule.
+        (["get_weather"], "open_webui", "get_*=deny", True),
+        (["get_weather"], "open_webui", "get_*=ask", True),
+        (["get_weather"], "open_webui", "get_*:deny", True),
+        (["get_weather", "shell"], "open_webui", "shell=deny", True),
     ],
 )
-async def test_calls_are_run_here_when_all_tools_are_the_hosts(
-    tools: list[str], execution: str, ours: bool, host: StandInHost
+async def test_who_runs_the_calls_of_a_chat(
+    tools: list[str], execution: str, rules: str, ours: bool, host: StandInHost
 ) -> None:
-    """Others are the caller's to run: one that is not here leaves all of them open."""
+    """The pipe as soon as a rule could apply; one unknown tool changes nothing."""
     kept = {name: {"spec": TOOL["function"]} for name in tools}
-    given = valves(TOOL_EXECUTION=execution)
+    given = valves(TOOL_EXECUTION=execution, TOOL_APPROVAL=rules)
     asked = call_of(chat("Hi", tools=[TOOL]), given, host=host_context(kept))
 
     prepared = await build_chat_request(asked)
 
     assert prepared.delegates is not ours
+
+
+@pytest.mark.parametrize(("tool", "ours"), [("get_weather", True), ("other", False)])
+async def test_plain_client_runs_its_own_tools(
+    tool: str, ours: bool, host: StandInHost
+) -> None:
+    """One that is not here leaves all calls open; the host runs none there."""
+    asked = call_of(
+        chat("Hi", tools=[TOOL]),
+        VALVES,
+        Caller("my_pipe.gpt-5.6-sol", "user-1", streams=True),
+        host=host_context({tool: {"spec": TOOL["function"]}}),
+    )
+
+    prepared = await build_chat_request(asked)
+
+    assert prepared.toolset is not None
+    assert prepared.toolset.runs_calls is ours
 
 
 async def test_chat_without_tools_runs_none(host: StandInHost) -> None:
@@ -359,16 +385,6 @@ async def test_chat_without_tools_runs_none(host: StandInHost) -> None:
 
     assert prepared.delegates
     assert task.toolset is None
-
-
-async def test_approval_that_is_no_rule_gives_a_sentence(host: StandInHost) -> None:
-    """Before anything is sent."""
-    kept = {"get_weather": {"spec": TOOL["function"]}}
-    given = valves(TOOL_APPROVAL="shell=sometimes")
-    asked = call_of(chat("Hi", tools=[TOOL]), given, host=host_context(kept))
-
-    with pytest.raises(InvalidRequest, match="TOOL_APPROVAL"):
-        await build_chat_request(asked)
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """Tools of the host run as the host runs them."""
 
 import asyncio
+import gc
 import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
@@ -12,11 +12,14 @@ import pytest
 from call_sample import call_of, chat, host_context
 from openai_responses.loop.tools import Approver, CallLimits, ToolResult, Toolset
 from openai_responses.requests.tools import ToolNames
+from owui_manifold.context import Caller
 from owui_manifold.host_tools import HostTools
+from owui_manifold.threads import ToolThreads, UserThreads
 from owui_manifold.valves import Valves
 from picture_sample import PIXEL, PNG
 from stand_in_host import StandInHost, host_callable
 from tool_sample import CITY, answers_of, calling
+from upstream import until
 
 pytestmark = pytest.mark.asyncio
 
@@ -53,14 +56,12 @@ def result(value: Any, **more: Any) -> Json:
 
 def host_tools(
     tools: Json,
-    threads: ThreadPoolExecutor | None = None,
     body: Json | None = None,
     **more: Any,
 ) -> HostTools:
     """Tools of one request, by the names that the model gets."""
     context = host_context(tools, **more)
     call = call_of(body or {}, Valves(), host=context)
-    call = call._replace(threads=threads or call.threads)
     return HostTools(call, ToolNames(tuple(tools)))
 
 
@@ -75,9 +76,8 @@ async def answer(tools: HostTools, name: str = "look", **given: Any) -> ToolResu
 async def test_sync_tool_runs_on_a_thread_with_the_context(host: StandInHost) -> None:
     """The host's own wrapper would run it on the loop."""
     token = WHO.set("Ada")
-    threads = ThreadPoolExecutor(1, "sync-tool")
 
-    found = await answer(host_tools({"look": tool(look)}, threads))
+    found = await answer(host_tools({"look": tool(look)}))
 
     WHO.reset(token)
     assert found == ToolResult("Rain in Bern, seen by Ada on sync-tool_0.")
@@ -436,36 +436,92 @@ async def test_loop_goes_on_while_a_sync_tool_waits(host: StandInHost) -> None:
     assert ticks == 100
 
 
-async def test_sync_tool_that_takes_too_long_keeps_its_thread(
-    host: StandInHost,
-) -> None:
-    """It cannot be stopped: the next one waits until it ends."""
-    leave, ended = threading.Event(), []
+class Hanging:
+    """A sync tool that hangs until it is told to go on."""
 
-    def hang(city: str) -> str:
-        assert leave.wait(60)
-        ended.append(city)
+    def __init__(self) -> None:
+        self.leave = threading.Event()
+        self.begun = threading.Semaphore(0)
+        self.ended = threading.Semaphore(0)
+
+    def __call__(self, city: str) -> str:
+        """Run on its thread."""
+        self.begun.release()
+        assert self.leave.wait(60)
+        self.ended.release()
         return "too late"
 
-    threads = ThreadPoolExecutor(1)
-    given = {"hang": tool(hang), "look": tool(look)}
-    tools = host_tools(given, threads)
-    short = Toolset(tools, limits=CallLimits(seconds=0.02))
 
-    [hung] = await answers_of([calling("hang")], short)
-    [queued] = await answers_of([calling("look")], short)
-    waiting = asyncio.create_task(answers_of([calling("look")], Toolset(tools)))
+@pytest.fixture
+def hanging() -> Iterator[Hanging]:
+    """Such a tool, which ends with the test."""
+    tool = Hanging()
+    yield tool
+    tool.leave.set()
+
+
+def asked_by(user_id: str, threads: ToolThreads, hanging: Hanging) -> HostTools:
+    """The tools of a request of this user: one hangs, one does not."""
+    tools = {"hang": tool(hanging), "look": tool(look)}
+    call = call_of({}, Valves(), Caller(user_id=user_id, host_model="p.m"))
+    call = call._replace(threads=threads, host=host_context(tools))
+    return HostTools(call, ToolNames(tuple(tools)))
+
+
+async def test_hung_tools_of_one_user_take_no_thread_of_another(
+    host: StandInHost, hanging: Hanging
+) -> None:
+    """Sixteen were enough to stop the tools of all; now the user is told."""
+    threads = ToolThreads()
+    own = asked_by("user-1", threads, hanging)
+    short = Toolset(own, limits=CallLimits(at_once=16, seconds=0.05))
+
+    hung = await answers_of([calling("hang", n) for n in range(16)], short)
+    refused = await answer(own)
+    other = await answer(asked_by("user-2", threads, hanging))
+
+    assert all("did not finish within 0.05 s" in str(one.output) for one in hung)
+    assert refused.failed
+    assert "8 earlier calls still run" in str(refused.output)
+    assert "Tell the user" in str(refused.output)
+    assert str(other.output).startswith("Rain in Bern")
+
+    hanging.leave.set()
+    await until(lambda: not threads.get("user-1", UserThreads()).abandoned)
+    assert str((await answer(own)).output).startswith("Rain in Bern")
+
+
+async def test_calls_beyond_the_share_wait_while_the_others_may_end(
+    host: StandInHost, hanging: Hanging
+) -> None:
+    """Two answers of one user at once are no reason to refuse a call."""
+    threads = ToolThreads()
+    tools = asked_by("user-1", threads, hanging)
+    calls = [asyncio.create_task(answer(tools, "hang")) for _ in range(8)]
+    for _ in range(8):
+        await asyncio.to_thread(hanging.begun.acquire)
+    waiting = asyncio.create_task(answer(tools))
     await asyncio.sleep(0)
-    assert not waiting.done()
-    assert ended == []
-    leave.set()
-    [after] = await waiting
 
-    assert "did not finish within 0.02 s" in str(hung.output)
-    assert "did not finish within 0.02 s" in str(queued.output)
-    assert str(after.output).startswith("Rain in Bern")
-    assert ended == ["Bern"]
-    threads.shutdown()
+    hanging.leave.set()
+
+    assert str((await waiting).output).startswith("Rain in Bern")
+    assert {str(one.output) for one in await asyncio.gather(*calls)} == {"too late"}
+
+
+async def test_share_of_a_user_goes_when_nothing_of_it_runs(
+    host: StandInHost, hanging: Hanging
+) -> None:
+    """A server with many users keeps no idle thread of each."""
+    threads = ToolThreads()
+    tools = asked_by("user-1", threads, hanging)
+    short = Toolset(tools, limits=CallLimits(seconds=0.05))
+    await answers_of([calling("hang")], short)
+    gc.collect()
+    assert list(threads) == ["user-1"]
+
+    hanging.leave.set()
+    await until(lambda: gc.collect() >= 0 and not list(threads))
 
 
 async def test_tool_that_only_claims_to_be_sync_fails(host: StandInHost) -> None:

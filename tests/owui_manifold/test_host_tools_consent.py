@@ -1,14 +1,15 @@
 """Who is asked about a call, and what counts as a yes."""
 
+import json
 from typing import Any
 
 import pytest
 
 from call_sample import call_of, host_context
-from openai_responses.errors import InvalidRequest
 from owui_manifold.context import PipeCall
-from owui_manifold.host_tools import build_approver, withheld_tools
+from owui_manifold.host_tools import build_approver, has_ruled_tools
 from owui_manifold.valves import Valves
+from stand_in_host import host_callable
 
 pytestmark = pytest.mark.asyncio
 
@@ -121,38 +122,128 @@ async def test_rules_come_before_the_chats_mode(
 
 
 async def test_question_to_the_user_is_not_asked_about() -> None:
-    """Unless a rule says so."""
-    page = Page(False)
+    """Unless a rule says so, or the tool is not the host's own."""
+    page, own = Page(False), {"ask_user": {"type": "builtin"}}
 
-    assert await is_allowed(page, ASKS, name="ask_user")
+    async def refusal(rules: str, tools: dict[str, Json]) -> str | None:
+        asked = ruled(rules, metadata=ASKS, event_call=page, tools=tools)
+        return await build_approver(asked).refusal("call_1", "ask_user", {})
+
+    assert await refusal("", own) is None
     assert page.shown == []
-    assert not await is_allowed(page, ASKS, "ask_user=deny", "ask_user")
+    assert await refusal("ask_user=deny", own) is not None
+    assert await refusal("", {"ask_user": {"tool_id": "toolkit"}}) is not None
+    assert len(page.shown) == 1
 
 
-async def test_rule_that_is_none_gives_a_sentence() -> None:
-    """Before any tool runs."""
-    with pytest.raises(InvalidRequest, match="TOOL_APPROVAL"):
-        build_approver(ruled("shell=sometimes"))
+async def test_rule_that_cannot_be_read_asks_about_every_call() -> None:
+    """It may be the one that was to deny this tool."""
+    page = Page(True)
+
+    assert await is_allowed(page, {}, "get_*:deny")
+    assert len(page.shown) == 1
+    assert not await is_allowed(None, {}, "get_*:deny")
+
+
+# ---------------------------------------------------------------- what is shown
+
+
+async def shown_for(name: str, arguments: Json) -> str:
+    """What the question about a call says."""
+    page = Page(True)
+    approver = build_approver(ruled("*=ask", event_call=page))
+    await approver.refusal("call_1", name, arguments)
+    return str(page.shown[0]["data"]["message"])
+
+
+async def test_question_shows_the_arguments() -> None:
+    """The oldest host shows nothing but the message."""
+    message = await shown_for("delete_file", {"path": "/home/Zoë", "force": True})
+
+    begin, block, end = message.split("```")
+    assert "delete_file" in begin
+    assert json.loads(block.removeprefix("json")) == {
+        "path": "/home/Zoë",
+        "force": True,
+    }
+    assert end == ""
+
+
+@pytest.mark.parametrize("lines", [1, 2000])
+async def test_arguments_cannot_leave_their_block(lines: int) -> None:
+    """The page draws the message as Markdown, which can load pictures."""
+    evil = "\n```\n![x](https://evil.example/x.png)\n<img src=x>\n" * lines
+    message = await shown_for("a`b\n# <img>", {evil: evil, "list": [evil, {"a": evil}]})
+
+    fences = [line for line in message.splitlines() if line.lstrip().startswith("```")]
+    assert fences == ["```json", "```"]
+    assert message.endswith("\n```")
+    assert "<img" not in message.split("```")[0]
+
+
+async def test_question_is_bounded_and_says_what_is_missing() -> None:
+    """Beginning and end of the arguments stay."""
+    message = await shown_for("send", {"a": "A" * 9_000, "z": "last"})
+
+    assert len(message) < 4_200
+    assert "characters are not shown" in message
+    assert "last" in message
+
+
+# ---------------------------------------------------------------- whose rule it is
+
+
+def served(own: str) -> Any:
+    """A function that the host makes for a tool of a server."""
+
+    def make(function_name: str) -> Any:
+        async def tool_function(**_: Any) -> str:
+            return function_name
+
+        return tool_function
+
+    return make(own)
+
+
+async def delete_file() -> None:
+    """Be a method of a toolkit."""
 
 
 @pytest.mark.parametrize(
-    ("rules", "withheld"),
+    "tool",
     [
-        ("", set()),
-        ("shell=ask", set()),
-        ("other=deny", set()),
-        ("shell=deny", {"shell", "call_tool"}),
-        ("shell=auto, *=deny", {"call_tool", "get_weather"}),
+        {"tool_id": "files", "callable": host_callable(delete_file)},
+        {"tool_id": "server:files", "callable": host_callable(served("delete_file"))},
+        {"type": "mcp", "callable": served("delete_file")},
+    ],
+    ids=["toolkit", "OpenAPI server", "MCP server"],
+)
+async def test_rule_holds_for_a_tool_that_the_host_renamed(tool: Json) -> None:
+    """A second tool of its name is enough for that, and a user can choose one."""
+    asked = ruled("delete_*=deny", tools={"files_delete_file": tool})
+
+    assert has_ruled_tools(asked)
+    refused = await build_approver(asked).refusal("c", "files_delete_file", {})
+    assert "does not allow" in str(refused)
+
+
+@pytest.mark.parametrize(
+    ("rules", "found"),
+    [
+        ("", False),
+        ("shell=auto", False),
+        ("other=deny", False),
+        ("shell=ask", True),
+        ("shell=deny", True),
+        ("call_tool=deny", True),
+        ("shell:ask", True),
     ],
 )
-async def test_what_is_denied_is_not_left_to_the_host(
-    rules: str, withheld: set[str]
-) -> None:
-    """Nor what could run it by its name."""
+async def test_whether_a_rule_concerns_the_hosts_tools(rules: str, found: bool) -> None:
+    """If so, the host must not run them: it knows no rules."""
     tools: dict[str, Json] = {
         "shell": {"tool_id": "toolkit"},
-        "get_weather": {"tool_id": "toolkit"},
         "call_tool": {"tool_id": "builtin:call_tool"},
     }
 
-    assert withheld_tools(ruled(rules, tools=tools)) == withheld
+    assert has_ruled_tools(ruled(rules, tools=tools)) is found

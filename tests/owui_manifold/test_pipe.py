@@ -556,6 +556,19 @@ async def test_tools_can_be_left_to_the_host(
     assert len(sim.requests) == 1
 
 
+@pytest.mark.parametrize(("rules", "asked"), [("", 1), ("get_*=deny", 0)])
+async def test_no_tool_is_named_where_rules_would_not_hold(
+    rules: str, asked: int, pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """In its older mode the host runs what the answer of this task names."""
+    pipe.valves = valves_for(sim, TOOL_APPROVAL=rules)
+
+    result = await result_of(pipe, chat("Hi"), __task__="function_calling")
+
+    assert len(sim.requests) == asked
+    assert bool(result["choices"][0]["message"]["content"]) is bool(asked)
+
+
 async def test_words_of_a_tools_exception_are_in_no_chat(
     pipe: Pipe, sim: Simulator, host: StandInHost, caplog: pytest.LogCaptureFixture
 ) -> None:

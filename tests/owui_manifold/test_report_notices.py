@@ -39,6 +39,21 @@ async def test_mistakes_of_the_administrator(pipe: Pipe) -> None:
     assert await lines(pipe, USER, openai_responses=told) == []
 
 
+async def test_rule_that_cannot_be_read(
+    pipe: Pipe, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Administrators see which entry to correct, in the chat and in the log."""
+    rules = {"TOOL_APPROVAL": "read_*=auto, delete_*:ask"}
+    pipe.valves = pipe.valves.model_copy(update=rules)
+
+    [told] = await lines(pipe)
+
+    assert told.startswith("TOOL_APPROVAL holds 'delete_*:ask', which is no rule")
+    assert "in the valves of this pipe" in told
+    assert told in caplog.text
+    assert await lines(pipe, USER) == []
+
+
 async def test_an_answer_without_news(pipe: Pipe) -> None:
     """Nothing stands above it."""
     assert await lines(pipe) == []

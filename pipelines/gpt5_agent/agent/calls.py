@@ -104,7 +104,7 @@ class RoundCalls:
         """
         refused: dict[str, ToolResult] = {}
         for call in calls:
-            why = limit.replace("{tool}", call["name"]) or self._tools.refusal(call)
+            why = limit.replace("{tool}", call["name"]) or self._refusal(call)
             if why:
                 refused[call["call_id"]] = ToolResult(why, failed=True)
         open_calls = [call for call in calls if call["call_id"] not in refused]
@@ -123,6 +123,14 @@ class RoundCalls:
                 refused[call["call_id"]] = tool_error(why)
         ids = frozenset(call["call_id"] for call in host_calls) - refused.keys()
         return CallDecisions(tuple(calls), refused, ids)
+
+    def _refusal(self, call: Item) -> str | None:
+        """Return why a call cannot be made; rules need to know the tool that runs."""
+        why = self._tools.refusal(call)
+        is_open = call["name"] == CALL_TOOL and resolve_host_call(call) is call
+        if why or not (is_open and self._approver.rules):
+            return why
+        return "tool arguments validation error: no tool to call is named"
 
     def ask(self, decisions: CallDecisions) -> Iterator[AgentEvent]:
         """Yield the approval requests; the host shows a card for them."""

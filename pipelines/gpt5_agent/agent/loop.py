@@ -60,6 +60,8 @@ class _Agent:
             request, prepared, totals, self._steps, self._transcript
         )
         self._continues = True
+        begins = not prepared.earlier_rounds.is_continuation
+        self._notice = request.notice if begins else ""
         self._round_began = 0.0
         self._run_end = RunDone(COMPLETED)
 
@@ -71,8 +73,8 @@ class _Agent:
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
         """Run round after round; yield what happens."""
-        if self._prepared.note:
-            yield Status(self._prepared.note)
+        for note in filter(None, (self._notice, self._prepared.note)):
+            yield Status(note)
         for source in self._prepared.sources:
             yield source
         resumes = bool(self._prepared.earlier_rounds.open_turn)

@@ -7,6 +7,7 @@ the pipeline's own inlet and keeps what the inlet adds.
 import json
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from gpt5_agent.agent.policy import find_preset
@@ -15,9 +16,15 @@ from gpt5_agent.request import AgentLimits, AgentRequest, OwnToolSettings, Perso
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.valves import Valves
+from gpt5_agent.tools.guard import find_own_names
 from openai_responses.endpoint import Endpoint, Network, connection_secrets
 from openai_responses.errors import InvalidRequest, valve_error
-from openai_responses.json_input import as_mapping, clamp_number, parse_string_map
+from openai_responses.json_input import (
+    as_list,
+    as_mapping,
+    clamp_number,
+    parse_string_map,
+)
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import Approver, CallLimits, read_rules
@@ -38,6 +45,9 @@ class PipelineCaller(NamedTuple):
     user_id: str = ""
     task: str = ""
     streams: bool = False
+    is_admin: bool = False
+    tool_ids: frozenset[str] = frozenset()
+    """What Open WebUI may put in front of the names of its tools."""
 
     @property
     def is_host(self) -> bool:
@@ -55,10 +65,27 @@ class PipelineCaller(NamedTuple):
         return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
 
 
-def read_inlet_context(body: Mapping[str, Any]) -> dict[str, str]:
-    """Return the ids of the chat that an inlet's body names."""
+def read_inlet_context(
+    body: Mapping[str, Any], user: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return what an inlet's body says of the chat: ids, those of its tools, the role."""
     metadata = as_mapping(body.get("metadata"))
-    return {key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)}
+    context: dict[str, Any] = {
+        key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)
+    }
+    if (user or {}).get("role") == "admin":
+        context["is_admin"] = True
+    if tool_ids := as_list(metadata.get("tool_ids")):
+        context["tool_ids"] = tool_ids
+    return context
+
+
+def _read_tool_id(given: object) -> str:
+    """Return the id of a toolkit (`id`) or a server (`server:kind:id|functions`)."""
+    tool_id = str(given).partition("|")[0]
+    for kind in ("server:", "mcp:", "openapi:"):
+        tool_id = tool_id.removeprefix(kind)
+    return tool_id
 
 
 def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
@@ -67,6 +94,8 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
     return PipelineCaller(
         model=str(body.get("model") or ""),
         streams=bool(body.get("stream")),
+        is_admin=context.get("is_admin") is True,
+        tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
         **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
     )
 
@@ -80,6 +109,7 @@ class AgentInput(NamedTuple):
     valves: Valves
     can_ask: bool = False
     tools: Sequence[Tool] = ()
+    caller: PipelineCaller = PipelineCaller()
 
     def choose_text(self, key: str, otherwise: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
@@ -95,6 +125,9 @@ def build_agent_request(
     """Return the request to the agent; raises InvalidRequest."""
     valves, body, choose_text = question.valves, question.body, question.choose_text
     iterations = body.get("maximum_iterations")
+    rules, rules_error = read_rules(valves.TOOL_APPROVAL, "the valves of this pipeline")
+    if rules_error:
+        log.warn(rules_error)
     return AgentRequest(
         strategy=question.strategy,
         model=choose_text("agent_model", valves.MODEL),
@@ -117,7 +150,10 @@ def build_agent_request(
         ),
         own_tools=OwnToolSettings(
             question.tools,
-            Approver(read_rules(valves.TOOL_APPROVAL)),
+            Approver(
+                rules,
+                other_names=partial(find_own_names, tool_ids=question.caller.tool_ids),
+            ),
             CallLimits(
                 seconds=valves.TOOL_TIMEOUT_SECONDS,
                 characters=valves.TOOL_OUTPUT_CHARACTERS,
@@ -127,6 +163,7 @@ def build_agent_request(
         ),
         query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
+        notice=rules_error if question.caller.is_admin else "",
         log=log.line,
         debug=valves.DEBUG,
         on_end=lambda metadata: log.line(json.dumps(metadata.wire())),

@@ -229,7 +229,8 @@ class Valves(BaseModel):
     TOOL_APPROVAL: str = Field(
         default="",
         description="Which tools need a person's consent, as `pattern=auto`, `ask` or "
-        "`deny`, separated by commas. Example: `delete_*=ask, shell=deny`.",
+        "`deny`, separated by commas; also for tools of Open WebUI. Example: "
+        "`delete_*=ask, shell=deny`.",
     )
 
     # Cost

@@ -8,7 +8,8 @@ another tool by its name (docs/reference/open-webui.md, "Tools of the host").
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Mapping
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -33,6 +34,26 @@ def resolve_host_call(call: Item) -> Item:
     if not isinstance(name, str):
         return call
     return {**call, "name": name, "arguments": given["params"]}
+
+
+_LONGEST_ID = 200
+"""Characters of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
+
+
+def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
+    """Return the names that a tool of Open WebUI may have where it comes from.
+
+    Open WebUI puts the id of a toolkit or a server in front of a name that two tools
+    have, again and again until there is only one of it, and of each name of an MCP
+    server.
+    """
+    names: list[str] = []
+    for place, sign in enumerate(name[:_LONGEST_ID]):
+        if sign == "_" and name[:place] in tool_ids:
+            prefix = name[: place + 1]
+            rest = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
+            names += [rest, prefix + rest]  # the own name may begin like the id
+    return names
 
 
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"

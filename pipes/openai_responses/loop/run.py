@@ -166,7 +166,8 @@ async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     shown = {"arguments": text} if arguments is None else arguments
-    approver = replace(toolset.approver, default_rule="ask")
+    own = [str(request.get("name"))]
+    approver = replace(toolset.approver, default_rule="ask", other_names=lambda _: own)
     return await approver.refusal(str(request.get("id")), name, shown)
 
 

@@ -1,6 +1,7 @@
 """Calls of tools: who may run them, how they run, and what they return.
 
-The first approval rule that fits counts. Without an explicit approval a call is denied.
+The first approval rule that fits counts. A rule that fits only another name of the tool
+counts, too, if it is stricter. Without an explicit approval a call is denied.
 
 Every call gets an output. For each failure the model gets one of our sentences; the
 text of an exception goes only to the log, because it may quote what the model must not
@@ -8,6 +9,7 @@ see.
 """
 
 import asyncio
+import re
 from collections.abc import (
     AsyncGenerator,
     Awaitable,
@@ -29,6 +31,8 @@ from openai_responses.redaction import describe_exception
 from openai_responses.transport.stream import NO_CARD
 
 Approval = Literal["auto", "ask", "deny"]
+ApprovalRules = Sequence[tuple[str, Approval]]
+_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
 """Shows a person the id, name and arguments of a call; only True approves it."""
@@ -38,15 +42,23 @@ Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
 class Approver:
     """The rules of a request, and the way to ask a person if they do not decide."""
 
-    rules: Sequence[tuple[str, Approval]] = ()
+    rules: ApprovalRules = ()
     default_rule: Approval = "auto"
     ask: Ask | None = field(default=None, compare=False)
     log: Callable[[str], object] = field(default=str, compare=False)
+    other_names: Callable[[str], Iterable[str]] = field(
+        default=lambda _: (), compare=False
+    )
+    """The other names of a tool."""
 
-    def rule_for(self, name: str) -> Approval:
-        """Return the rule that applies to a tool."""
-        fitting = (rule for pattern, rule in self.rules if fnmatchcase(name, pattern))
-        return next(fitting, self.default_rule)
+    def rule_for(self, name: str, via: str = "") -> Approval:
+        """Return the rule of a tool, also where the tool `via` passes the call on."""
+        found = [_find_rule(self.rules, name, self.default_rule)]
+        rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
+        if rest:
+            others = (via, *self.other_names(name))
+            found += [_find_rule(rest, other, "auto") for other in others if other]
+        return max(found, key=_STRICTNESS.index)
 
     @property
     def may_ask(self) -> bool:
@@ -54,10 +66,10 @@ class Approver:
         return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
-        self, call_id: str, name: str, arguments: Mapping[str, Any]
+        self, call_id: str, name: str, arguments: Mapping[str, Any], via: str = ""
     ) -> str | None:
         """Return the sentence for the model if a call is denied, else None."""
-        match self.rule_for(name):
+        match self.rule_for(name, via):
             case "auto":
                 return None
             case "deny":
@@ -72,21 +84,40 @@ class Approver:
         return f"The user did not approve this call of {name}. Go on without it."
 
 
-def read_rules(text: str) -> list[tuple[str, Approval]]:
-    """Return the rules of a valve, one a line or comma: `pattern=auto|ask|deny`.
+def _find_rule(rules: ApprovalRules, name: str, default: Approval) -> Approval:
+    fitting = (rule for pattern, rule in rules if fnmatchcase(name, pattern))
+    return next(fitting, default)
 
-    A pattern alone means `ask`. Raises InvalidRequest for any other word.
+
+_PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
+
+
+def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
+    """Return rules, one a line or comma, and what is wrong with them.
+
+    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
+    may be meant to deny any tool: a person is asked about what is not denied.
     """
     rules: list[tuple[str, Approval]] = []
-    for entry in text.replace("\n", ",").split(","):
+    unread = ""
+    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
         pattern, _, answer = (part.strip() for part in entry.partition("="))
-        match answer or "ask":
-            case "auto" | "ask" | "deny" as known if pattern:
-                rules.append((pattern, known))
-            case _ if pattern or answer:
-                problem = "TOOL_APPROVAL holds something that is no rule"
-                raise valve_error(problem, "`delete_*=ask`")
-    return rules
+        # An answer alone is a rule that lost its pattern.
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _STRICTNESS
+        match answer.lower() or "ask":
+            case "auto" | "ask" | "deny" as rule if is_pattern:
+                rules.append((pattern, rule))
+            case _:
+                unread = unread or entry
+    if not unread:
+        return rules, ""
+    problem = (
+        f"TOOL_APPROVAL holds {unread[:40]!r}, which is no rule, so a person is asked "
+        "about every call of a tool"
+    )
+    asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
+    told = valve_error(problem, "`delete_*=ask`", place=place)
+    return [*asked, ("*", "ask")], str(told)
 
 
 class ToolResult(NamedTuple):
@@ -161,11 +192,12 @@ def tool_error(sentence: str) -> ToolResult:
 
 
 class _ReadyCall(NamedTuple):
-    """A call that may run: its tool and its arguments."""
+    """A call that may run: its tool, its arguments, the tool that was called."""
 
     name: str
     arguments: dict[str, Any]
     is_interactive: bool
+    via: str = ""
 
 
 async def run_calls(
@@ -236,11 +268,13 @@ class _Batch:
         if isinstance(call, ToolResult):
             return call
         approver = self._toolset.approver
-        asks = approver.rule_for(call.name) == "ask"
+        asks = approver.rule_for(call.name, call.via) == "ask"
         async with self._asking if asks else nullcontext():
             began = self._loop.time()
             try:
-                refusal = await approver.refusal(call_id, call.name, call.arguments)
+                refusal = await approver.refusal(
+                    call_id, call.name, call.arguments, call.via
+                )
             finally:
                 self._end += self._loop.time() - began
         if refusal is not None:
@@ -264,7 +298,8 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     resolved = tools.resolve_call(name, found.arguments)
     if resolved is None:
         return tool_error(f"{name} was not called: it names no tool to call.")
-    return _ready_call(*resolved, tools)
+    ready = _ready_call(*resolved, tools)
+    return ready._replace(via=name) if isinstance(ready, _ReadyCall) else ready
 
 
 def _ready_call(

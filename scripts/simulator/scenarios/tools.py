@@ -111,6 +111,12 @@ TOOL_SCENARIOS: tuple[Scenario, ...] = (
         make_reply(READING, FOUND),
     ),
     make_scenario(
+        "hidden-tool",
+        "a call of get_weather, offered or not, then the answer",
+        make_reply(LOOKING, build_function_call("get_weather", "$arguments")),
+        make_reply(READING, FOUND),
+    ),
+    make_scenario(
         "custom-tool",
         "a call of a free-text tool, then the answer",
         make_reply(

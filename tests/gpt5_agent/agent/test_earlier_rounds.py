@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +22,7 @@ from agent_sample import (
 from gpt5_agent.agent.preparation import prepare_run
 from gpt5_agent.events import ExecutionEnded, NewMessage, ToolCallRequested
 from gpt5_agent.request import AgentLimits, OwnToolSettings, Persona
+from gpt5_agent.tools.guard import find_own_names
 from host_chat import HostChat
 from host_functions import HostFunctions
 from openai_responses.items import Item, is_call, is_call_output, is_reasoning
@@ -54,8 +56,9 @@ def chat_of(
 ) -> HostChat:
     """A chat whose model gives these answers."""
     held = {k: more.pop(k) for k in ("tool", "person", "emits_thoughts") if k in more}
-    rules = read_rules(more.pop("rules", ""))
-    own = OwnToolSettings(tools=tools, approver=Approver(rules), asks_in_chat=True)
+    rules, _ = read_rules(more.pop("rules", ""), "the valves")
+    approver = Approver(rules, other_names=more.pop("other_names", lambda _: ()))
+    own = OwnToolSettings(tools=tools, approver=approver, asks_in_chat=True)
     asked = question(own=own, **{"body": BODY, **more})
     return HostChat(host, asked, ScriptedProvider(*answers), **held)
 
@@ -400,26 +403,50 @@ def test_tool_that_is_passed_on_needs_its_own_yes(
         {"tool_name": "host_delete", "params": "[]"},
         {"tool_name": "host_delete", "params": {"city": "Bern"}},
         {"tool_name": ["host_delete"], "params": "{}"},
+        {"tool_name": "host_delete", "params": "[" * 100_000},
     ],
-    ids=str,
+    ids=lambda arguments: str(arguments)[:60],
 )
-def test_what_the_host_would_not_pass_on_is_left_to_it(
-    arguments: Json, host_functions: HostFunctions
+@pytest.mark.parametrize("rules", ["", "host_*=deny"])
+def test_call_that_names_no_tool_is_not_made_where_there_are_rules(
+    rules: str, arguments: Json, host_functions: HostFunctions
 ) -> None:
-    """The host says what is wrong with it."""
+    """The host may read a tool in it where the pipeline reads none."""
     call = {**dispatched("host_delete"), "arguments": json.dumps(arguments)}
     chat = chat_of(
         host_functions,
         [call],
         [SAID],
-        rules="host_*=deny",
+        rules=rules,
         body=DISPATCHING,
         tool=lambda name, arguments: "Error",
     )
 
     run_skipping(chat.say("Weather?"))
 
-    assert chat.ran == ["call_tool"]
+    assert chat.ran == ([] if rules else ["call_tool"])
+
+
+@pytest.mark.parametrize(
+    ("name", "runs"), [("host_delete_file", False), ("host_news", True)]
+)
+def test_rule_holds_for_a_tool_that_the_host_renamed(
+    name: str, runs: bool, host_functions: HostFunctions
+) -> None:
+    """Two toolkits have a tool of that name, or it is one of an MCP server."""
+    chat = chat_of(
+        host_functions,
+        [calls(name)],
+        [SAID],
+        rules="delete_*=deny",
+        body={"tools": [host_tool(name)]},
+        other_names=partial(find_own_names, tool_ids={"host"}),
+    )
+
+    events = run_skipping(chat.say("Weather?"))
+
+    assert chat.ran == ([name] if runs else [])
+    assert ("does not allow" in str(answered(events))) is not runs
 
 
 def test_style_does_not_change_inside_a_chat(host_functions: HostFunctions) -> None:

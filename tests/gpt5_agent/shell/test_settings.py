@@ -12,6 +12,7 @@ from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.settings import (
     AgentInput,
+    PipelineCaller,
     build_agent_request,
     build_endpoint,
     shows_thoughts,
@@ -115,6 +116,23 @@ def test_a_person_is_asked_only_where_there_is_a_chat() -> None:
 
     assert [asked.own_tools.asks_in_chat for asked in found] == [False, True]
     assert all(asked.own_tools.approver.ask is None for asked in found)
+
+
+def test_rule_that_cannot_be_read_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    """Every call is asked about; administrators read why, in the log and in the chat."""
+    one = question(TOOL_APPROVAL="read_*=auto, delete_*:deny")
+    of_admin = one._replace(caller=PipelineCaller(is_admin=True))
+    endpoint, log = build_endpoint(one.valves, AgentLog("ID")), AgentLog("ID")
+
+    found, told = [
+        build_agent_request(q, endpoint, Connections(), log) for q in (one, of_admin)
+    ]
+
+    approver = found.own_tools.approver
+    assert [approver.rule_for(name) for name in ("read_x", "other")] == ["ask"] * 2
+    assert found.notice == ""
+    assert "'delete_*:deny'" in told.notice
+    assert "the valves of this pipeline" in caplog.messages[-1]
 
 
 def test_what_an_answer_took_is_logged(caplog: pytest.LogCaptureFixture) -> None:

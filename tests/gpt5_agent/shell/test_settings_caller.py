@@ -49,6 +49,20 @@ def test_nobody_is_asked_where_nothing_streams() -> None:
     assert not caller.can_ask
 
 
+def test_the_pipe_learns_whose_tools_and_who_asks() -> None:
+    """Ids of toolkits and servers, which the host may put in front of their tools."""
+    ids = ["files", "server:0", "server:mcp:docs", "server:openapi:shop|a,b"]
+    body = {"metadata": {**METADATA, "tool_ids": ids}}
+
+    asked = [
+        read_caller({CONTEXT_KEY: read_inlet_context(body, {"role": role})})
+        for role in ("user", "admin")
+    ]
+
+    assert asked[0].tool_ids == {"files", "0", "docs", "shop"}
+    assert [caller.is_admin for caller in asked] == [False, True]
+
+
 def test_files_belong_to_a_user_in_a_chat() -> None:
     """Who knows the id of a chat alone has not its files; a plain client has none."""
     context = read_inlet_context({"metadata": METADATA})

@@ -18,7 +18,7 @@ from gpt5_agent.request import OwnToolSettings
 from gpt5_agent.terminal.interface import KeyboardContext, Terminal
 from gpt5_agent.terminal.session import Session
 from openai_responses.items import Item
-from openai_responses.loop.tools import Approver, read_rules
+from openai_responses.loop.tools import Approver
 from run_sample import message, reasoning
 from simulator import Simulator
 from upstream import until
@@ -54,7 +54,7 @@ class Desk:
         self.text = ""
         self.tool = tool or WeatherTool("delete_weather")
         self.terminal = Terminal(self._write, emits_thoughts=True)
-        approver = Approver(read_rules("delete_*=ask"))
+        approver = Approver([("delete_*", "ask")])
         asked = question(own=OwnToolSettings([self.tool], approver), messages=[])
         provider = ScriptedProvider(*answers)
         self.session = Session(

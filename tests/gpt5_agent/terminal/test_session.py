@@ -20,7 +20,7 @@ from gpt5_agent.request import OwnToolSettings
 from gpt5_agent.shell.views import HostRenderer
 from gpt5_agent.terminal.session import Session
 from openai_responses.items import Item, is_call_output, is_reasoning
-from openai_responses.loop.tools import Approver, read_rules
+from openai_responses.loop.tools import Approver
 from openai_responses.requests.replay import Origin, replay_output
 from run_sample import message, reasoning
 from signing import SIGN
@@ -112,14 +112,14 @@ class Conversation:
         make: type[Notebook] | type[Page],
         *answers: list[Item],
         approves: bool | None = True,
-        rules: str = "delete_*",
+        pattern: str = "delete_*",
     ) -> None:
         self.tool = WeatherTool("delete_weather")
         self.provider = ScriptedProvider(*answers)
         self.shown: list[AgentEvent] = []
         self.interface = make(self._answer)
         checked: UserInterface = self.interface
-        own = OwnToolSettings(tools=[self.tool], approver=Approver(read_rules(rules)))
+        own = OwnToolSettings(tools=[self.tool], approver=Approver([(pattern, "ask")]))
         self.session = Session(
             question(own=own)._replace(messages=()),
             checked,
@@ -186,7 +186,7 @@ def test_r33_confirmation_counts_once(approves: bool) -> None:
 
 def test_later_input_goes_on_from_all_that_was_said() -> None:
     """The reasoning too, byte for byte."""
-    talk = Conversation(Notebook, LOOKING, [reasoning("2"), SAID], [SAID], rules="")
+    talk = Conversation(Notebook, LOOKING, [reasoning("2"), SAID], [SAID], pattern="")
 
     async def work() -> None:
         await talk.session.submit_user_input("Weather?")

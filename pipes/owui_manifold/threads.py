@@ -1,0 +1,48 @@
+"""Threads for tools that are not coroutines: each user has some of their own.
+
+A thread cannot be stopped: a tool that hangs keeps it after its time limit. In one pool
+a single person could take the threads of all.
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+from weakref import WeakValueDictionary
+
+_SHARE = 8
+"""As many as one answer uses at once."""
+
+_USED_UP = (
+    f"The tool was not started: {_SHARE} earlier calls still run after their time "
+    "limit. Tell the user to try again later, and an administrator if it lasts."
+)
+
+
+class UserThreads(ThreadPoolExecutor):
+    """The threads of one user; nobody waits any more for `abandoned` calls."""
+
+    def __init__(self) -> None:
+        """Start no thread yet."""
+        super().__init__(_SHARE, "sync-tool")
+        self.abandoned = set[Future[Any]]()
+
+    async def run(self, work: Callable[[], Any]) -> Any:
+        """Return the result of `work`; an error if abandoned calls hold all threads."""
+        if len(self.abandoned) >= _SHARE:
+            return {"error": _USED_UP}
+        future = self.submit(work)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            self.abandoned.add(future)
+            future.add_done_callback(self._forget)
+            raise
+
+    def _forget(self, future: Future[Any]) -> None:
+        """Free a place; until then the future keeps this object in a weak mapping."""
+        self.abandoned.discard(future)
+
+
+ToolThreads = WeakValueDictionary[str, UserThreads]
+"""By user, as long as a call of theirs runs."""

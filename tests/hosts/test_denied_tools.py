@@ -1,0 +1,127 @@
+"""A rule of TOOL_APPROVAL holds in the real Open WebUI, whoever is to run the tool."""
+
+import json
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+
+from hosts.client import Json
+from hosts.open_webui import OpenWebUI
+from hosts.pipes import valves_changed
+from hosts.sent import chat_bodies
+from hosts.tabs import Tab
+from hosts.test_tools import MODEL, PIPE, named, outputs_sent
+from hosts.users import User
+from simulator import Simulator
+
+pytestmark = [
+    pytest.mark.host,
+    pytest.mark.asyncio,
+    pytest.mark.usefixtures("pipe", "toolkit"),
+]
+
+DENIED: Json = {"TOOL_APPROVAL": "get_*=deny"}
+ASKED: Json = {"TOOL_APPROVAL": "get_*=ask"}
+HOST_RUNS: Json = {"TOOL_EXECUTION": "open_webui"}
+LEGACY = {"params": {"model_controls": {}, "function_calling": "legacy"}}
+CHOICE = {"tool_calls": [{"name": "get_weather", "parameters": {"city": "Bern"}}]}
+BOGUS: Json = {"type": "function", "name": "bogus", "parameters": {"type": "object"}}
+
+
+class Case(NamedTuple):
+    """Settings, a question, the fields of its request, what the model is told."""
+
+    valves: Json
+    question: str
+    body: Json
+    told: str = "does not allow"
+
+
+CASES = {
+    "not offered": Case(HOST_RUNS, "sim:hidden-tool", {"tool_ids": ["toolkit"]}),
+    "to be asked about": Case(
+        HOST_RUNS | ASKED, "sim:tool", named("get_weather"), "did not approve"
+    ),
+    "beside an unknown one": Case(
+        ASKED,
+        "sim:tool",
+        {**named("get_weather"), "extra_tools": [BOGUS]},
+        "did not approve",
+    ),
+    "renamed": Case(
+        {},
+        "sim:tool",
+        {**named("twin_get_weather"), "tool_ids": ["toolkit", "twin"]},
+    ),
+    "rule not read": Case(
+        {"TOOL_APPROVAL": "get_*:deny"},
+        "sim:tool",
+        named("get_weather"),
+        "did not approve",
+    ),
+    "in the older mode": Case(
+        {}, f"sim:chat {json.dumps(CHOICE)}", {"tool_ids": ["toolkit"], **LEGACY}, ""
+    ),
+}
+
+
+@pytest.fixture
+def has_run(server: OpenWebUI) -> Callable[[], bool]:
+    """Whether the tool has run in this test, which leaves a file then."""
+    path = server.home / "data" / "seen"
+    path.unlink(missing_ok=True)
+    return path.exists
+
+
+@pytest.mark.usefixtures("twin")
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+async def test_denied_tool_runs_nowhere(
+    case: Case,
+    tab: Tab,
+    admin: User,
+    simulator: Simulator,
+    has_run: Callable[[], bool],
+) -> None:
+    """By no name, no runner, no way; the answer goes on."""
+    tab.answer = lambda payload: False
+    async with valves_changed(admin, PIPE, **(DENIED | case.valves)):
+        turn = await tab.send(MODEL, case.question, body=case.body)
+
+    assert turn.error is None
+    assert not has_run()
+    assert case.told in " ".join(outputs_sent(simulator))
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("toolkit")
+async def test_question_shows_what_will_be_done(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """In its message, too: the oldest host shows nothing else."""
+    shown: list[Json] = []
+    tab.answer = lambda payload: shown.append(payload["data"])
+    async with valves_changed(admin, PIPE, TOOL_APPROVAL="get_weather=ask"):
+        turn = await tab.send(MODEL, "sim:tool", body=named("get_weather"))
+
+    [asked] = [one["data"] for one in shown if one.get("type") == "confirmation"]
+    assert turn.error is None
+    given = json.dumps(asked["tool_call"]["arguments"], ensure_ascii=False, indent=1)
+    assert "Zürich" in given
+    assert f"```json\n{given}\n```" in asked["message"]
+    assert "did not approve" in outputs_sent(simulator)[0]
+
+
+async def test_administrator_reads_which_rule_to_correct(
+    admin: User, simulator: Simulator
+) -> None:
+    """Above the answer, where other people read nothing of it."""
+    async with (
+        valves_changed(admin, PIPE, TOOL_APPROVAL="get_*:deny"),
+        Tab(admin) as tab,
+    ):
+        turn = await tab.send(MODEL, "sim:short")
+
+    told = " ".join(status["description"] for status in turn.statuses)
+    assert "'get_*:deny', which is no rule" in told
+    assert len(chat_bodies(simulator)) == 1
