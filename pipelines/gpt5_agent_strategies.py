@@ -82,15 +82,16 @@ from contextlib import (
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cached_property, partial
 from hashlib import sha256
 from importlib import import_module
-from itertools import accumulate, chain, count, groupby
+from itertools import accumulate, chain, count, groupby, islice, product
 from mimetypes import guess_type
 from operator import attrgetter, itemgetter
 from os.path import basename, commonpath, getsize, isabs, isfile, join, realpath
 from pathlib import Path, PurePosixPath
 from queue import Empty, SimpleQueue
+from reprlib import repr as short_repr
 from secrets import token_hex
 from threading import Lock, Thread
 from time import monotonic
@@ -124,6 +125,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    SkipValidation,
     ValidationError,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
@@ -194,6 +196,55 @@ def clamp_number(value: object, least: int, most: int, default: int) -> int:
         return int(min(max(number, least), most))
     except ValueError:
         return default
+
+
+_VALUE_SIZE = 10
+"""What each value adds to a size; a walk takes about as long for ten characters."""
+_DEEPEST_VALUE = 64
+
+
+class JsonTooLarge(ValueError):
+    """What others sent is more than is read."""
+
+
+class JsonBudget:
+    """The work that may still be done on what others sent."""
+
+    def __init__(self, left: int) -> None:
+        """Begin with the size that may be read."""
+        self.left = left
+
+    def spend(self, size: int) -> None:
+        """Take a size away; raises JsonTooLarge if there is not so much."""
+        if size > self.left:
+            raise JsonTooLarge
+        self.left -= size
+
+
+def json_size(value: object, most: int) -> int:
+    """Return the size of a JSON value: its characters, and ten for each value.
+
+    Raises JsonTooLarge for a size over `most`, having read no more than that, and for too
+    many levels.
+    """
+    size, level = _VALUE_SIZE, [value]
+    for _ in range(_DEEPEST_VALUE):
+        inner: list[object] = []
+        for one in level:
+            if isinstance(one, str):
+                size += len(one)
+            elif isinstance(one, dict | list):
+                size += _VALUE_SIZE * len(one)
+            if size > most:
+                raise JsonTooLarge
+            if isinstance(one, dict):
+                inner += [*one, *one.values()]
+            elif isinstance(one, list):
+                inner += one
+        if not inner:
+            return size
+        level = inner
+    raise JsonTooLarge
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:
@@ -621,12 +672,8 @@ class AnswerTooLarge(ResponsesError):
     """The answer is larger than what is accepted."""
 
     def __init__(self) -> None:
-        """Use one sentence."""
-        super().__init__(
-            "The model's server sent more than this pipe accepts for one answer, so the "
-            "answer ends here. What arrived is kept; regenerate the answer, or ask to "
-            "continue."
-        )
+        """Use one sentence for all parts."""
+        super().__init__("The model's server sent more than is accepted.")
 
 
 class MalformedEvent(ResponsesError):
@@ -809,6 +856,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     "malformed": {
         "": "The model's server sent something that cannot be read, so the answer "
         "ends here. Regenerate it, or ask to continue.",
+        "too_large": "The model's server sent more than this pipe accepts for one "
+        "answer, which ends here. What arrived is kept; regenerate it, or ask to "
+        "continue.",
     },
     "first_event_timeout": {
         "": "The model's server accepted the request and then said nothing for too "
@@ -888,7 +938,7 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         case MalformedEvent():
             return _usual_ending("malformed")
         case AnswerTooLarge():
-            return Ending("malformed", sentence=str(error))
+            return Ending("malformed", sentence=SENTENCES["malformed"]["too_large"])
         case ApiRefused():
             return Ending("refused", _code(error.error), str(error))
         case ResponseLost():
@@ -1284,7 +1334,7 @@ def read_usage(wire: object) -> Usage | None:
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    return value if isinstance(value, int) and 0 < value < 10**12 else 0
 
 
 _MILLION = 1_000_000
@@ -1527,7 +1577,12 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         wire, end = None, -1
     if end != len(text) or not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
-    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and is_too_deep(wire):
+    # A level takes two characters at least, so a delta needs no look.
+    may_be_deep = (
+        len(text) > 2 * MAX_JSON_DEPTH
+        and text.count("[") + text.count("{") > MAX_JSON_DEPTH
+    )
+    if may_be_deep and is_too_deep(wire):
         raise MalformedEvent("The server sent an event of too many levels.")
     kind = wire.get("type") or event.event
     read = _READERS.get(kind) if isinstance(kind, str) else None
@@ -1657,11 +1712,12 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `cause` is that of a fallback, or empty.
+    `cause` is that of a fallback, or empty; `is_lasting` if it will be refused again.
     """
 
     sentence: str
     cause: str = ""
+    is_lasting: bool = False
 
 
 class Trace(NamedTuple):
@@ -1960,7 +2016,7 @@ def _environment_proxy(url: str) -> str | None:
     return proxy
 
 
-# ==== openai_responses.clock: The time, random numbers, ids made of both, and what happened lately.
+# ==== openai_responses.clock: The time, random numbers, ids made of both, recent texts.
 
 
 def unix_seconds() -> int:
@@ -1979,30 +2035,28 @@ def random_fraction() -> float:
 
 
 _DAY_SECONDS = 86_400
-_MOST_TEXTS = 1000
+_MOST_TEXTS = 5000
 
 
 class RecentTexts:
-    """The texts of the last day, a thousand at most."""
+    """The texts of the last day, five thousand at most."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         """Start empty."""
         self._now = now
-        self._added: dict[int, float] = {}
-        """When each was added, by its hash: a text may be long, or secret."""
+        self._ends: dict[int, float] = {}  # by hash: a text may be long, or secret
 
     def __contains__(self, text: str) -> bool:
-        """Say whether `text` was added in the last day."""
-        added = self._added.get(hash(text))
-        return added is not None and self._now() - added < _DAY_SECONDS
+        """Say whether `text` was added."""
+        return self._now() < self._ends.get(hash(text), 0)
 
-    def add(self, text: str) -> bool:
-        """Add `text`; say whether it was missing."""
+    def first_time(self, text: str) -> bool:
+        """Add `text`; say whether it is new."""
         if text in self:
             return False
-        if len(self._added) >= _MOST_TEXTS:
-            self._added.clear()
-        self._added[hash(text)] = self._now()
+        if len(self._ends) >= _MOST_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + _DAY_SECONDS
         return True
 
 
@@ -2017,6 +2071,27 @@ def new_ulid() -> str:
 
 
 # ==== openai_responses.requests.parameters: The caller's parameters, in the names and forms of the API.
+
+CALLERS_KEYS = (
+    *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
+    *("tool_choice", "parallel_tool_calls", "truncation"),
+)
+"""What shapes the caller's own answer and nothing else; the length has a limit."""
+
+ADMINISTRATORS_KEYS: Mapping[str, str] = {
+    "access_programs": "a right of the organization",
+    "context_management": "billed",
+    "image": "changes the cost",
+    "max_tool_calls": "limits the cost",
+    "metadata": "stored at OpenAI",
+    "moderation": "a rule",
+    "prompt_cache_key": "shared with others",
+    "prompt_cache_options": "billed",
+    "prompt_cache_retention": "stored at OpenAI",
+    "safety_identifier": "names who is to blame",
+    "service_tier": "changes the price",
+}
+"""What a caller does not set, and why (docs/parameters.md)."""
 
 _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
@@ -2141,7 +2216,7 @@ class ResponsesRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     model: str
-    input: list[Item]
+    input: SkipValidation[list[Item]]  # it may be very large
     instructions: str | None = None
     stream: bool = True
     store: bool = False
@@ -2174,10 +2249,7 @@ class ResponsesRequest(BaseModel):
         return {name: value for name, value in self if value is not None}
 
 
-_PASSED_ON = ResponsesRequest.model_fields.keys() - {
-    *("model", "input", "instructions", "stream", "store", "background"),
-    *("include", "reasoning", "text", "tools"),
-}
+_PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
 """Keys of a caller that are sent unchanged; no others may store something, or name
 something stored, at the server. `user` is deprecated."""
 
@@ -2385,9 +2457,8 @@ _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 class _Fallback(NamedTuple):
 
-    cause: str
     request: ResponsesRequest
-    sentence: str
+    status: Status
 
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
@@ -2395,7 +2466,10 @@ def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | Non
     for cause, (change, sentence) in _FALLBACKS.items():
         changed = change(request, error)
         if changed is not None:
-            return _Fallback(cause, request.model_copy(update=changed), sentence)
+            # The server names the parameter itself; its words may quote the user.
+            lasting = error.param in ("reasoning.summary", "stream")
+            status = Status(sentence, cause, lasting)
+            return _Fallback(request.model_copy(update=changed), status)
     return None
 
 
@@ -2768,8 +2842,7 @@ class Deadlines:
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
-"""Of all that arrives of one response, as `json_weight` counts it: four times as much as
-128,000 tokens, each in an event of its own."""
+"""Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
@@ -2930,10 +3003,7 @@ class Connections:
         InvalidRequest. Leaving early closes the connection, which stops the work at the
         server. A redirection is a refusal, because the key would be sent along.
         """
-        body = None
-        if payload is not None:
-            # A lone surrogate, as of a broken copy, must not stop the request.
-            body = json.dumps(payload, ensure_ascii=False).encode(errors="replace")
+        body = None if payload is None else await _encode(payload)
         async with self._sent(endpoint, path, body, deadlines) as response:
             answer = _HttpResponse(response, deadlines)
             if response.status >= 300 or (body is None and response.status != 200):
@@ -2986,6 +3056,23 @@ class Connections:
         await self._pool().close()
 
 
+_ITEMS_AT_ONCE = 1000
+
+
+async def _encode(payload: Mapping[str, Any]) -> bytes:
+    items, texts = payload.get("input"), list[str]()
+    if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:
+        payload = {**payload, "input": []}
+        for place in range(0, len(items), _ITEMS_AT_ONCE):
+            part = items[place : place + _ITEMS_AT_ONCE]
+            texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
+            await asyncio.sleep(0)
+    whole = json.dumps(payload, ensure_ascii=False)
+    before, found, after = whole.partition('"input": [')
+    # A lone surrogate, as of a broken copy, must not stop the request.
+    return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
+
+
 async def _receive(
     answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
 ) -> aiohttp.ClientResponse:
@@ -3035,7 +3122,7 @@ class Limits(NamedTuple):
     `join_seconds` is the shortest time between two events that show more of an answer.
     `resuming` limits the requests in a row for the rest of a background response,
     `poll_seconds` is the wait while the server is still working on one.
-    `most_bytes` is what may arrive of one response, counted by `json_weight`.
+    `most_bytes` limits one response, counted by `json_weight`.
     """
 
     join_seconds: float = 0.05
@@ -3124,10 +3211,10 @@ class Attempts:
         if failure is None or (self.request.background and _may_run(self.error)):
             return None, 0.0
         fallback = find_fallback(self.request, failure.error)
-        if fallback and fallback.cause not in self._causes:
-            self._causes.add(fallback.cause)
+        if fallback and fallback.status.cause not in self._causes:
+            self._causes.add(fallback.status.cause)
             self.request = fallback.request
-            return Status(fallback.sentence, fallback.cause), 0.0
+            return fallback.status, 0.0
         wait = retry_wait(self._policy, self._retries, failure, random_fraction())
         if wait is None:
             return None, 0.0
@@ -3378,11 +3465,36 @@ def _definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
-    """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
-    if node.get("$ref") == "#":
-        return root
-    return _definitions(root).get(_reference_name(node))
+class SchemaReferences:
+    """What the references of a schema name; `#` is the schema itself."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        """Read the named parts once."""
+        self.root = root
+        self.named = _definitions(root)
+
+    def target(self, node: Any) -> Any:
+        """Return the part that a `$ref` names, or None."""
+        if node.get("$ref") == "#":
+            return self.root
+        return self.named.get(_reference_name(node))
+
+
+def joined_schemas(
+    node: Any, parts_of: Callable[[Mapping[str, Any]], list[Any]]
+) -> list[Mapping[str, Any]]:
+    """Return a schema and all that `parts_of` joins to it, in their order.
+
+    Each comes once, because references may lead to the same part many times.
+    """
+    found: dict[int, Mapping[str, Any]] = {}
+    ahead = [node]
+    while ahead:
+        part = ahead.pop()
+        if isinstance(part, Mapping) and id(part) not in found:
+            found[id(part)] = part
+            ahead += reversed(parts_of(part))
+    return list(found.values())
 
 
 def _reference_name(node: Any) -> str:
@@ -3452,41 +3564,61 @@ _ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
 
 _DEEPEST_STRICT = 10
 
+LARGEST_SCHEMA = 300_000
+"""The size of the largest schema that is read; one in strict mode has to be smaller."""
+_MOST_STRICT_WORK = 300_000
+
 
 class _NotStrict(Exception):
     """The schema has no strict form."""
 
 
-def strict_schema(schema: Mapping[str, Any]) -> _Schema | None:
+def strict_budget() -> JsonBudget:
+    """Return how much the schemas of one request may hold to be made strict.
+
+    What `allOf` brings in counts each time.
+    """
+    return JsonBudget(_MOST_STRICT_WORK)
+
+
+def strict_schema(
+    schema: Mapping[str, Any], budget: JsonBudget | None = None
+) -> _Schema | None:
     """Return a function's parameters for strict mode; None if that is impossible.
 
     The result allows only what `schema` allows, except nulls of optional properties and
     what violates keywords that strict mode does not have (`minLength`).
     """
     try:
-        return _StrictRewrite(schema).result()
+        return _StrictRewrite(schema, budget or strict_budget()).result()
     except (_NotStrict, RecursionError, TypeError, AttributeError, ValueError):
         return None  # what a server sends need not be a schema
 
 
 class _StrictRewrite:
-    def __init__(self, root: Mapping[str, Any]) -> None:
-        self._root = root
+    def __init__(self, root: Mapping[str, Any], budget: JsonBudget) -> None:
+        self._budget = budget
+        self._pay_for(root)
+        self._references = SchemaReferences(root)
+
+    def _pay_for(self, part: object) -> None:
+        self._budget.spend(json_size(part, LARGEST_SCHEMA))
 
     def result(self) -> _Schema:
-        root = {k: v for k, v in self._root.items() if k not in _DEFINITIONS}
+        whole = self._references.root
+        root = {k: v for k, v in whole.items() if k not in _DEFINITIONS}
         if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
             raise _NotStrict
         empty = {"type": "object", "properties": {}, "additionalProperties": False}
         strict = self._strict(empty | root, 1)
         if strict["type"] != "object":
             raise _NotStrict
-        named = _definitions(self._root)
+        named = self._references.named
         parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
-        whole = {**strict, "$defs": parts} if parts else strict
-        if len(parts) < len(named) or not _is_within_limits(whole):
+        strict |= {"$defs": parts} if parts else {}
+        if len(parts) < len(named) or not _is_within_limits(strict):
             raise _NotStrict
-        return whole
+        return strict
 
     def _strict(self, node: Any, depth: int) -> _Schema:
         if (
@@ -3507,10 +3639,10 @@ class _StrictRewrite:
         return self._plain(node, depth)
 
     def _reference(self, node: Mapping[str, Any]) -> _Schema:
-        found = resolve_reference(node, self._root)
+        found = self._references.target(node)
         if found is None:
             raise _NotStrict
-        if found is self._root:
+        if found is self._references.root:
             return {"$ref": "#"}
         return {"$ref": f"#/$defs/{_plain_name(_reference_name(node))}"}
 
@@ -3524,12 +3656,17 @@ class _StrictRewrite:
         return {**_description(node), "anyOf": strict}
 
     def _merged(self, node: Mapping[str, Any]) -> _Schema:
-        merged: _Schema = {key: node[key] for key in node if key != "allOf"}
+        own: _Schema = {
+            "properties": dict(node.get("properties") or {}),
+            "required": dict.fromkeys(node.get("required") or ()),
+        }
+        merged = {key: own.get(key, node[key]) for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
-            found = resolve_reference(part, self._root) if _is_reference(part) else part
+            found = self._references.target(part) if _is_reference(part) else part
             if not isinstance(found, Mapping) or "allOf" in found:
                 raise _NotStrict
-            merged = _combine(merged, found)
+            self._pay_for(found)
+            _combine(merged, found)
         return merged
 
     def _plain(self, node: Mapping[str, Any], depth: int) -> _Schema:
@@ -3556,7 +3693,8 @@ class _StrictRewrite:
         is_open = node.get("additionalProperties", not properties) is not False
         if is_open or not isinstance(properties, Mapping):
             raise _NotStrict
-        if not set(required) <= set(properties):
+        required = set(required)
+        if not required <= properties.keys():
             raise _NotStrict
         strict = {}
         for name, part in properties.items():
@@ -3601,29 +3739,29 @@ def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
     return kinds
 
 
+_NOTES = ("description", "title")
+
+
 def _is_reference(part: object) -> bool:
     return isinstance(part, Mapping) and part.keys() == {"$ref"}
 
 
-def _combine(one: _Schema, other: Mapping[str, Any]) -> _Schema:
-    both = dict(one)
-    for key, value in other.items():
+def _combine(merged: _Schema, part: Mapping[str, Any]) -> None:
+    for key, value in part.items():
         if key == "properties" and isinstance(value, Mapping):
-            mine = both.get(key) or {}
+            mine = merged.setdefault(key, {})
             if any(name in mine and mine[name] != value[name] for name in value):
                 raise _NotStrict
-            both[key] = {**mine, **value}
+            mine.update(value)
         elif key == "required":
-            both[key] = list(dict.fromkeys([*both.get(key, ()), *value]))
-        elif key in both and both[key] != value and key not in ("description", "title"):
+            merged.setdefault(key, {}).update(dict.fromkeys(value))
+        elif key in merged and merged[key] != value and key not in _NOTES:
             raise _NotStrict
         else:
-            both.setdefault(key, value)
-    return both
+            merged.setdefault(key, value)
 
 
 _NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
-_DEEPEST_OPEN = 30
 
 
 def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -3632,33 +3770,34 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     A choice at the root becomes one object with all properties of its options.
     """
     root = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
-    root |= {"type": "object", "properties": _properties(schema, schema, 0)}
+    root |= {"type": "object", "properties": _all_properties(schema)}
     if "required" in schema:
         names = as_list(schema["required"])
         root["required"] = [name for name in names if isinstance(name, str)]
-    return dict(_with_items(root, 0))
+    return dict(_with_items(root))
 
 
-def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
-        return {}
-    parts = [resolve_reference(node, root)] if "$ref" in node else []
+def _all_properties(schema: Mapping[str, Any]) -> dict[str, Any]:
+    parts = joined_schemas(schema, partial(_all_parts, SchemaReferences(schema)))
+    found: dict[str, Any] = {}
+    for part in reversed(parts):
+        found.update(as_mapping(part.get("properties")))
+    return found
+
+
+def _all_parts(references: SchemaReferences, node: Mapping[str, Any]) -> list[Any]:
+    parts = [references.target(node)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
         parts += as_list(node.get(key))
-    found: dict[str, Any] = {}
-    for part in parts:
-        found = _properties(part, root, depth + 1) | found
-    return {**found, **as_mapping(node.get("properties"))}
+    return parts
 
 
-def _with_items(node: Any, depth: int) -> Any:
-    if depth > _DEEPEST_OPEN:
-        return node
+def _with_items(node: Any) -> Any:
     if isinstance(node, list):
-        return [_with_items(one, depth + 1) for one in node]
+        return [_with_items(one) for one in node]
     if not isinstance(node, Mapping):
         return node
-    whole = {key: _with_items(value, depth + 1) for key, value in node.items()}
+    whole = {key: _with_items(value) for key, value in node.items()}
     kind = node.get("type")
     if kind == "array" or "array" in as_list(kind):
         whole.setdefault("items", {})
@@ -3668,6 +3807,10 @@ def _with_items(node: Any, depth: int) -> Any:
 # ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
 
 _DEEPEST_ARGUMENT = 40
+_MOST_WORK = 200_000
+"""Of one check; arguments that need more are given to the tool as they are."""
+_STEP = 20
+_READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
 
 
 def _is_number(value: Any) -> bool:
@@ -3686,10 +3829,28 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
+class _SchemaWork:
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        json_size(schema, LARGEST_SCHEMA)
+        self.references = SchemaReferences(schema)
+        self._budget = JsonBudget(_MOST_WORK)
+
+    def pay_for(self, value: Any, node: Mapping[str, Any], path: str = "") -> None:
+        parts = (node.get(key) for key in _READ_KEYWORDS)
+        size = _STEP + len(path)
+        size += sum(len(part) for part in parts if isinstance(part, list | dict))
+        if isinstance(value, list | dict):
+            is_compared = "enum" in node or "const" in node
+            size += len(value)
+            size *= json_size(value, self._budget.left) if is_compared else 1
+        self._budget.spend(size)
+
+
 @dataclass(frozen=True, slots=True)
 class _SchemaValidator:
 
-    root: Mapping[str, Any]
+    work: _SchemaWork
     lenient: bool = False
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
@@ -3704,10 +3865,11 @@ class _SchemaValidator:
         return self._found[place]
 
     def _error(self, value: Any, node: Mapping[str, Any], path: str, depth: int) -> str:
+        self.work.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            target = resolve_reference(node, self.root)
+            target = self.work.references.target(node)
             return self.error(value, target, path, depth + 1)
         found = _own_error(value, node, path)
         inner = (
@@ -3726,14 +3888,15 @@ class _SchemaValidator:
     ) -> Iterator[tuple[Any, Any, str]]:
         if isinstance(value, Mapping):
             properties = node.get("properties") or {}
-            required = node.get("required") or ()
-            for name in properties:
-                is_optional = self.lenient and name not in required
-                if name in value and not (value[name] is None and is_optional):
+            required = set(node.get("required") or ()) if self.lenient else set()
+            for name in filter(value.__contains__, properties):
+                is_optional = value[name] is None and self.lenient
+                if not (is_optional and name not in required):
                     yield value[name], properties[name], _joined(path, name)
-        if isinstance(value, list):
+        items = node.get("items")
+        if isinstance(value, list) and isinstance(items, Mapping):
             for place, one in enumerate(value):
-                yield one, node.get("items"), f"{path}[{place}]"
+                yield one, items, f"{path}[{place}]"
         for part in node.get("allOf") or ():
             yield value, part, path
 
@@ -3745,10 +3908,14 @@ def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
         return f"{place} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
-        return f"{place} must be one of {_listed(list(map(repr, allowed)))}"
+        return (
+            f"{place} must be one of {_listed([_quote(one) for one in allowed[:21]])}"
+        )
     required = (isinstance(value, Mapping) and node.get("required")) or ()
-    missing = [name for name in required if name not in value]
-    return f"{_joined(path, str(missing[0]))} is missing" if missing else ""
+    for name in required:
+        if name not in value:
+            return f"{_joined(path, str(name))} is missing"
+    return ""
 
 
 def _known_types(kinds: Any) -> list[str]:
@@ -3765,6 +3932,10 @@ def _listed(words: Sequence[str]) -> str:
     return " or ".join(shown) + (" ..." if len(words) > 20 else "")
 
 
+def _quote(value: Any) -> str:
+    return repr(value[:60]) if isinstance(value, str) else short_repr(value)
+
+
 def _same(one: Any, other: Any) -> bool:
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
@@ -3777,9 +3948,10 @@ def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
     """Return the error in the arguments as a sentence for the model; None if valid."""
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
-    given = drop_optional_nulls(arguments, schema)
     try:
-        found = _SchemaValidator(schema).error(given, schema)
+        work = _SchemaWork(schema)
+        given = _drop_nulls(arguments, schema, work, 0)
+        found = _SchemaValidator(work).error(given, schema)
     except _ODD_SCHEMA:
         return None
     return f"The argument {found}." if found else None
@@ -3794,28 +3966,31 @@ def drop_optional_nulls(
     choice, the option that the model chose decides.
     """
     try:
-        return dict(_drop_nulls(arguments, schema, schema, 0))
+        return dict(_drop_nulls(arguments, schema, _SchemaWork(schema), 0))
     except _ODD_SCHEMA:
         return dict(arguments)
 
 
-def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
+def _drop_nulls(value: Any, node: Any, work: _SchemaWork, depth: int) -> Any:
     if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
-    forms = _applicable_schemas(value, node, root)
+    forms = joined_schemas(node, partial(_applicable_parts, value, work))
+    if not forms:
+        return value
     if isinstance(value, list):
         items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(one, items, root, depth + 1) for one in value]
+        return [_drop_nulls(one, items, work, depth + 1) for one in value]
     known: dict[str, list[Any]] = {}
     required: set[str] = set()
     for form in forms:
-        for name, part in (form.get("properties") or {}).items():
-            known.setdefault(name, []).append(part)
+        properties = form.get("properties") or {}
+        for name in filter(value.__contains__, properties):
+            known.setdefault(name, []).append(properties[name])
         required |= set(form.get("required") or ())
     whole = {name: {"allOf": parts} for name, parts in known.items()}
-    may_be_null = _SchemaValidator(root)
+    may_be_null = _SchemaValidator(work)
     return {
-        name: _drop_nulls(one, whole.get(name), root, depth + 1)
+        name: _drop_nulls(one, whole.get(name), work, depth + 1)
         for name, one in value.items()
         if one is not None
         or name not in whole
@@ -3824,32 +3999,20 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
     }
 
 
-def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    found: dict[int, Any] = {}
-    ahead = [node]
-    while ahead:
-        part = ahead.pop()
-        if isinstance(part, Mapping) and id(part) not in found:
-            found[id(part)] = part
-            ahead += reversed(_parts_of(value, part, root))
-    return list(found.values())
-
-
-def _parts_of(
-    value: Any, node: Mapping[str, Any], root: Mapping[str, Any]
+def _applicable_parts(
+    value: Any, work: _SchemaWork, node: Mapping[str, Any]
 ) -> list[Any]:
-    parts = [resolve_reference(node, root)] if "$ref" in node else []
+    work.pay_for(value, node)
+    parts = [work.references.target(node)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
         if isinstance(node.get(key), list):
-            parts += _chosen_option(value, node[key], root)
+            parts += _chosen_option(value, node[key], work)
     return parts
 
 
-def _chosen_option(
-    value: Any, options: list[Any], root: Mapping[str, Any]
-) -> list[Any]:
-    check = _SchemaValidator(root, lenient=True)
+def _chosen_option(value: Any, options: list[Any], work: _SchemaWork) -> list[Any]:
+    check = _SchemaValidator(work, lenient=True)
     for option in options:
         if not check.error(value, option):
             return [option]
@@ -4035,7 +4198,10 @@ async def run_calls(
     The order is kept because a host that stores results as they arrive would send them
     in another order in the next request. Closing the generator cancels running calls.
     """
-    checked = [_check_call(call, toolset.tools) for call in calls]
+    checked = []
+    for call in calls:
+        checked.append(_check_call(call, toolset.tools))
+        await asyncio.sleep(0)  # a check may take some milliseconds
     batch = _Batch(toolset)
     tasks = [
         asyncio.create_task(batch.answer(str(call["call_id"]), one))
@@ -4189,11 +4355,13 @@ def _name(call: Item) -> str:
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
+_MOST_SHOWN_OF_NAME = 64
 _STEM = 51  # of 64; the rest is `_` and the digest
 _DIGEST = 12
 
 
-class ToolNames(NamedTuple):
+@dataclass(frozen=True)
+class ToolNames:
     """Translates the names of tools for the API and back; `known` are their own names.
 
     A translation depends only on the name, to be the same in later requests, unless
@@ -4204,18 +4372,21 @@ class ToolNames(NamedTuple):
 
     def sent_name(self, name: str) -> str:
         """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
-        if _ALLOWED.fullmatch(name):
-            return name
-        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
-        while True:
-            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
-            sent = f"{stem}_{seed[:_DIGEST]}"
-            if sent not in self.known:
-                return sent
+        return self._sent.get(name) or _allowed_name(name, self._sent)
 
     def own_name(self, sent: str) -> str:
         """Return the tool's own name for the name that the model used."""
-        return next((name for name in self.known if self.sent_name(name) == sent), sent)
+        return self._own.get(sent, sent)
+
+    @cached_property
+    def _sent(self) -> Mapping[str, str]:
+        known = dict.fromkeys(self.known)
+        return {name: _allowed_name(name, known) for name in known}
+
+    @cached_property
+    def _own(self) -> Mapping[str, str]:
+        # Of two with one name, the first counts.
+        return {self._sent[name]: name for name in reversed(self.known)}
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
@@ -4229,26 +4400,71 @@ class ToolNames(NamedTuple):
         ]
 
 
+def _allowed_name(name: str, taken: Collection[str]) -> str:
+    if _ALLOWED.fullmatch(name):
+        return name
+    stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
+    while True:
+        seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+        sent = f"{stem}_{seed[:_DIGEST]}"
+        if sent not in taken:
+            return sent
+
+
 _MODES = ("auto", "none", "required")
-_CALLED_BY_NAME = ("function", "custom")
+CALLED_BY_NAME = ("function", "custom")
+"""Types of tools that the caller runs, and not the API."""
+
 _OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
 
 
+_MOST_OF_TOOLS = 500_000
+"""The size of all tools of a request; about 700 usual ones."""
+_NAMED_IN_LOG = 10
+
+
 def responses_tools(
-    specs: Sequence[Mapping[str, Any]], *, strict: bool = False
+    specs: Sequence[Mapping[str, Any]],
+    *,
+    strict: bool = False,
+    log: Callable[[str], object] = str,
 ) -> list[Item]:
     """Return the tools of a chat body, or of the host, in the API's form.
 
     Chat Completions nests a function under `function`, the host has no `type`; the API
     needs it flat, with `parameters` and `strict`. With `strict` every function becomes
-    strict whose schema allows it.
+    strict whose schema allows it. Tools that are too large, alone or with those before
+    them, are left out, and `log` gets a line.
     """
-    return [_responses_tool(spec, strict) for spec in specs]
+    left, strict_left = JsonBudget(_MOST_OF_TOOLS), strict_budget()
+    tools: list[Item] = []
+    left_out: list[object] = []
+    for spec in specs:
+        try:
+            left.spend(json_size(spec, min(left.left, LARGEST_SCHEMA)))
+        except JsonTooLarge:
+            left_out.append(spec)
+        else:
+            tools.append(_responses_tool(spec, strict, strict_left))
+    if left_out:
+        names = ", ".join(map(_spec_name, left_out[:_NAMED_IN_LOG]))
+        log(
+            f"Tools are left out, because their schemas are too large or too deep: "
+            f"{names} ({len(left_out)} in all). Make the schemas smaller, or offer "
+            "fewer tools."
+        )
+    return tools
+
+
+def _spec_name(spec: object) -> str:
+    outer = as_mapping(spec)
+    inner = as_mapping(outer.get("function") or outer.get("custom"))
+    return repr(as_text(inner.get("name") or outer.get("name"))[:_MOST_SHOWN_OF_NAME])
 
 
 def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
     """Say whether the API runs a tool, itself or on another server."""
-    return tool.get("type") not in _CALLED_BY_NAME
+    return tool.get("type") not in CALLED_BY_NAME
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
@@ -4275,8 +4491,8 @@ def responses_tool_choice(
         wanted = _tool_choice(choice, names)
     else:
         raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
-    for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
-        _check_offered(tool, tools)
+    is_list = wanted["type"] == "allowed_tools"
+    _check_offered(wanted["tools"] if is_list else [wanted], tools)
     return wanted
 
 
@@ -4287,11 +4503,15 @@ def next_tool_choice(choice: object) -> object:
     return "none" if choice == "none" else None
 
 
-def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
-    if not isinstance(spec, Mapping):
-        raise InvalidRequest("A tool is not described by a JSON object.")
+def _responses_tool(
+    spec: Mapping[str, Any], strict: bool, strict_left: JsonBudget
+) -> Item:
+    if not isinstance(spec, Mapping) or not as_text(spec.get("type", "function")):
+        raise InvalidRequest(
+            "A tool is not described by a JSON object, or its type is not a text."
+        )
     kind = spec.get("type", "function")
-    if kind not in _CALLED_BY_NAME:
+    if kind not in CALLED_BY_NAME:
         return dict(spec)
     nested = spec.get(kind)
     flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
@@ -4301,15 +4521,19 @@ def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
         )
     if kind == "function":
         is_complete = {"type", "parameters", "strict"} <= spec.keys() and flat is spec
-        return dict(spec) if is_complete else _function(flat, strict)
-    return dict(spec) if flat is spec else {"type": kind, **flat, **_flat_format(flat)}
+        return dict(spec) if is_complete else _function(flat, strict, strict_left)
+    if flat is spec:
+        return dict(spec)
+    return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
 
 
-def _function(function: Mapping[str, Any], strict: bool) -> Item:
+def _function(
+    function: Mapping[str, Any], strict: bool, strict_left: JsonBudget
+) -> Item:
     own = function.get("strict")
     wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
-    made = strict_schema(parameters) if wanted else None
+    made = strict_schema(parameters, strict_left) if wanted else None
     tool: Item = {"type": "function", "name": function["name"]}
     if function.get("description"):
         tool["description"] = function["description"]
@@ -4327,7 +4551,7 @@ def _flat_format(custom: Mapping[str, Any]) -> Item:
 
 def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
     kind = tool.get("type")
-    if kind in _CALLED_BY_NAME:
+    if kind in CALLED_BY_NAME:
         return "name", tool.get("name")
     if kind == "mcp":
         return "server", tool.get("server_label")
@@ -4350,7 +4574,7 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
     wanted: Item = {**flat, "type": kind}
-    if kind in _CALLED_BY_NAME:
+    if kind in CALLED_BY_NAME:
         if not isinstance(wanted.get("name"), str):
             raise InvalidRequest("The tool choice names no tool.")
         wanted["name"] = names.sent_name(wanted["name"])
@@ -4360,12 +4584,20 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
     return wanted
 
 
-def _check_offered(wanted: Item, tools: Sequence[Item]) -> None:
-    keys = ("type", "server_label", *(() if is_hosted_tool(wanted) else ("name",)))
-    same = {key: wanted[key] for key in keys if key in wanted}
-    if not any(same.items() <= tool.items() for tool in tools):
-        name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
-        raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
+def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
+    offered = {key for tool in tools for key in _choice_keys(tool)}
+    for wanted in chosen:
+        if _choice_keys(wanted)[0] not in offered:
+            name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
+            raise InvalidRequest(
+                f"The tool choice asks for {name}, which is no tool here."
+            )
+
+
+def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
+    name = "" if is_hosted_tool(tool) else as_text(tool.get("name"))
+    kind, label = as_text(tool.get("type")), as_text(tool.get("server_label"))
+    return (kind, label, name), (kind, "", name)
 
 
 # ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent again.
@@ -5357,7 +5589,7 @@ def _input_part(part: object, detail: str) -> Item:
         case "file":
             return {"type": "input_file", **_given(wire.get("file"))}
         case "input_file":
-            return dict(wire)
+            return _given(wire)
     raise InvalidRequest(
         "A message of this chat holds something other than text, a picture or a file. "
         "The model cannot read it: remove it from the message and send it again."
@@ -5368,12 +5600,16 @@ def _image_part(wire: Mapping[str, Any], default: str) -> Item:
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
-    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
-    return {"type": "input_image", "detail": detail, **_given(source)}
+    source = _given({"image_url": chat_form.get("url")})
+    return {"type": "input_image", "detail": detail, **source}
+
+
+_NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
 
 
 def _given(wire: object) -> Item:
-    return {str(k): v for k, v in as_mapping(wire).items() if v is not None}
+    given = {str(k): v for k, v in as_mapping(wire).items() if v is not None}
+    return {k: v for k, v in given.items() if k not in _NOT_THE_CALLERS}
 
 
 def _plain_text(content: object) -> str:
@@ -8777,9 +9013,10 @@ MAX_TOOL_NAME_CHARACTERS = 64
 MAX_REMOTE_BYTES = 8 * 1024 * 1024
 """Of one answer; a file of 5 MB, which is the most that is shown, fits in as base64."""
 
+MAX_SCHEMA_SIZE = 100_000
+"""What is read of a schema; `json_size` counts more than characters."""
 _MAX_SCHEMA_CHARACTERS = 50_000
-_MAX_TOOL_SCHEMA_DEPTH = 40
-_MAX_DESCRIPTION_CHARACTERS = 4_000
+MAX_DESCRIPTION_CHARACTERS = 4_000
 _MIN_SECRET_CHARACTERS = 6
 _INVALID_TOOL_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -8835,7 +9072,7 @@ def make_remote_tool(
     name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
         :MAX_TOOL_NAME_CHARACTERS
     ]
-    description = truncate_text(spec.description, _MAX_DESCRIPTION_CHARACTERS)
+    description = truncate_text(spec.description, MAX_DESCRIPTION_CHARACTERS)
     return RemoteTool(name, description, spec.args, run)
 
 
@@ -8849,20 +9086,18 @@ def build_error_result(text: str) -> dict[str, Any]:
     return {"isError": True, "content": [{"type": "text", "text": text}]}
 
 
-def is_schema_small(schema: object) -> bool:
-    """Say whether a schema is small enough to be sent with every request."""
-    if not _is_within_depth(schema, _MAX_TOOL_SCHEMA_DEPTH):
-        return False
-    return len(json.dumps(schema, default=str)) <= _MAX_SCHEMA_CHARACTERS
+def check_schema_size(schema: object) -> None:
+    """Raise JsonTooLarge for a schema too large to be sent with every request."""
+    json_size(schema, MAX_SCHEMA_SIZE)
+    if len(json.dumps(schema, default=str)) > _MAX_SCHEMA_CHARACTERS:
+        raise JsonTooLarge
 
 
-def _is_within_depth(value: object, levels: int) -> bool:
-    inner: Iterable[object] = ()
-    if isinstance(value, Mapping):
-        inner = value.values()
-    elif isinstance(value, list):
-        inner = value
-    return levels > 0 and all(_is_within_depth(one, levels - 1) for one in inner)
+def describe_left_out(server: str, names: Sequence[str]) -> str:
+    """Return the problem of tools that are too large; empty if there are none."""
+    shown = ", ".join(repr(name[:MAX_TOOL_NAME_CHARACTERS]) for name in names[:10])
+    text = f"{server} has tools with schemas that are too large or too deep"
+    return f"{text}. They are left out: {shown} ({len(names)} in all)." if names else ""
 
 
 def truncate_text(text: str, characters: int) -> str:
@@ -9328,6 +9563,7 @@ class McpClient:
         self._is_open = False
         self._has_tools = False
         self._cancellations: set[asyncio.Task[None]] = set()
+        self.left_out: list[str] = []
 
     async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
         """Return what the server offers, each name once; raises RemoteError."""
@@ -9339,7 +9575,8 @@ class McpClient:
                 page = await self._request_with_retry("tools/list", params)
             except _RpcError:
                 raise RemoteError(f"{self._name} does not list its tools.") from None
-            for spec in _read_tool_specs(page.get("tools")):
+            reading = asyncio.to_thread(self._read_tool_specs, page.get("tools"))
+            for spec in await reading:
                 if is_tool_allowed(self._entry.allowed, spec.own_name):
                     found.setdefault(spec.own_name, spec)
             cursor = page.get("nextCursor")
@@ -9348,6 +9585,15 @@ class McpClient:
                 break
             params = {"cursor": cursor}
         return tuple(found.values())[:MAX_TOOLS_PER_SERVER]
+
+    def _read_tool_specs(self, rows: object) -> list[RemoteToolSpec]:
+        specs = list[RemoteToolSpec]()
+        for row in rows[:MAX_TOOLS_PER_SERVER] if isinstance(rows, list) else ():
+            try:
+                specs += _read_tool_spec(row)
+            except JsonTooLarge:
+                self.left_out.append(row["name"])
+        return specs
 
     def make_tool(self, spec: RemoteToolSpec) -> RemoteTool:
         """Return a tool that the server runs."""
@@ -9444,14 +9690,13 @@ class McpClient:
             await self._transport.notify(cancelled)
 
 
-def _read_tool_specs(rows: object) -> Iterator[RemoteToolSpec]:
-    for row in rows[:MAX_TOOLS_PER_SERVER] if isinstance(rows, list) else ():
-        match row:
-            case {"name": str(name), "inputSchema": dict(schema)} if name:
-                if is_schema_small(schema):
-                    args = {"type": "object", "properties": {}, **schema}
-                    text = str(row.get("description") or row.get("title") or "")
-                    yield RemoteToolSpec(name, text, args)
+def _read_tool_spec(row: Any) -> Iterator[RemoteToolSpec]:
+    match row:
+        case {"name": str(name), "inputSchema": dict(schema)} if name:
+            check_schema_size(schema)
+            args = {"type": "object", "properties": {}, **schema}
+            text = str(row.get("description") or row.get("title") or "")
+            yield RemoteToolSpec(name, text, args)
 
 
 def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -9469,36 +9714,42 @@ def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
 
 # ==== toolbox.openapi.document: Reads an OpenAPI document into operations that can be tools.
 
+_MAX_DOCUMENT_WORK = 20 * MAX_SCHEMA_SIZE
+_MAX_URL_CHARACTERS = 2_000
 _MAX_OPENAPI_SCHEMA_DEPTH = 40
 _MAX_DEFINITIONS = 100
 _MAX_REFERENCE_HOPS = 10
 _INVALID_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9._-]")
 
 
-def _resolve_openapi_reference(
-    node: object, document: Mapping[str, Any]
-) -> Mapping[str, Any]:
-    for _ in range(_MAX_REFERENCE_HOPS):
-        if not isinstance(node, Mapping):
-            break
-        if "$ref" not in node:
-            return node
-        node = _follow_pointer(node["$ref"], document)
-    raise ValueError
+class _OpenApiContent(NamedTuple):
 
+    root: Any
+    budget: JsonBudget
 
-def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
-    if not isinstance(reference, str) or not reference.startswith("#/"):
+    def resolve(self, node: object) -> Mapping[str, Any]:
+        for _ in range(_MAX_REFERENCE_HOPS):
+            if not isinstance(node, Mapping):
+                break
+            if "$ref" not in node:
+                return node
+            node = self.follow(node["$ref"])
         raise ValueError
-    node: Any = document
-    for step in unquote(reference[2:]).split("/"):
-        name = step.replace("~1", "/").replace("~0", "~")
-        if not isinstance(node, Mapping) or name not in node:
+
+    def follow(self, reference: object) -> Any:
+        if not isinstance(reference, str) or not reference.startswith("#/"):
             raise ValueError
-        node = node[name]
-    return node
+        self.budget.spend(len(reference))
+        node: Any = self.root
+        for step in unquote(reference[2:]).split("/"):
+            name = step.replace("~1", "/").replace("~0", "~")
+            if not isinstance(node, Mapping) or name not in node:
+                raise ValueError
+            node = node[name]
+        return node
 
 
+_NODE_SIZE, _ROW_SIZE = 10, 50
 _PARAMETER_LOCATIONS = ("path", "query", "header")
 _RESERVED_HEADERS = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
@@ -9523,15 +9774,17 @@ class OpenApiParameter(NamedTuple):
 
 class _OpenApiArguments:
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
+    def __init__(
+        self, content: _OpenApiContent, api_keys: frozenset[tuple[str, str]]
+    ) -> None:
         self.parameters: dict[tuple[str, str], OpenApiParameter] = {}
         self.body = ""
-        self._document = document
+        self._content = content
         self._definitions: dict[str, Any] = {}
         self._definition_names: dict[str, str] = {}
         self._properties: dict[str, Any] = {}
         self._required: dict[str, None] = {}
-        self._api_keys = frozenset(_api_key_parameters(document))
+        self._api_keys = api_keys
 
     def build_schema(self) -> dict[str, Any]:
         definitions = self._definitions
@@ -9544,15 +9797,17 @@ class _OpenApiArguments:
 
     def add_parameters(self, rows: object) -> None:
         for row in rows if isinstance(rows, list) else []:
-            said = _resolve_openapi_reference(row, self._document)
-            place, name = str(said.get("in")), str(said.get("name"))
-            if self._is_model_argument(place, name):
+            self._content.budget.spend(_ROW_SIZE)
+            said = self._content.resolve(row)
+            place, name = as_text(said.get("in")), as_text(said.get("name"))
+            self._content.budget.spend(len(name))
+            if name and self._is_model_argument(place, name):
                 self._add_parameter(place, name, said)
 
     def add_body(self, body: object) -> None:
         if body is None:
             return
-        said = _resolve_openapi_reference(body, self._document)
+        said = self._content.resolve(body)
         media = _find_json_media(said.get("content"))
         if media is not None:
             self.body = self._free_name("body")
@@ -9577,7 +9832,7 @@ class _OpenApiArguments:
         node = (said if media is None else media).get("schema")
         schema = self._make_standalone(node or {"type": "string"})
         if said.get("description") and "$ref" not in schema:
-            schema = {**schema, "description": str(said["description"])}
+            schema = {**schema, "description": as_text(said["description"])}
         self._properties[argument] = schema
         if place == "path" or said.get("required") is True:
             self._required[argument] = None
@@ -9595,7 +9850,9 @@ class _OpenApiArguments:
         self, node: Any, levels: int = _MAX_OPENAPI_SCHEMA_DEPTH
     ) -> Any:
         if levels == 0:
-            raise ValueError
+            raise JsonTooLarge
+        if isinstance(node, list | Mapping):
+            self._content.budget.spend(_NODE_SIZE * (1 + len(node)))
         if isinstance(node, list):
             return [self._make_standalone(one, levels - 1) for one in node]
         if not isinstance(node, Mapping):
@@ -9610,12 +9867,12 @@ class _OpenApiArguments:
     def _define(self, reference: str, levels: int) -> str:
         if reference not in self._definition_names:
             if len(self._definition_names) == _MAX_DEFINITIONS:
-                raise ValueError
+                raise JsonTooLarge
             last = _INVALID_NAME_CHARACTER.sub("_", reference.rpartition("/")[2])
             taken = last in self._definition_names.values()
             name = f"{last}_{len(self._definition_names)}" if taken else last
             self._definition_names[reference] = name
-            target = _follow_pointer(reference, self._document)
+            target = self._content.follow(reference)
             self._definitions[name] = self._make_standalone(target, levels)
         return self._definition_names[reference]
 
@@ -9629,19 +9886,19 @@ def _find_json_media(content: object) -> Mapping[str, Any] | None:
     return None
 
 
-def _api_key_parameters(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _api_key_parameters(content: _OpenApiContent) -> Iterator[tuple[str, str]]:
     try:
-        parts = _resolve_openapi_reference(document.get("components"), document)
-        schemes = _resolve_openapi_reference(parts.get("securitySchemes"), document)
+        parts = content.resolve(content.root.get("components"))
+        schemes = content.resolve(parts.get("securitySchemes"))
     except ValueError:
         return
     for scheme in schemes.values():
         if isinstance(scheme, Mapping) and scheme.get("type") == "apiKey":
-            yield str(scheme.get("in")), str(scheme.get("name")).lower()
+            yield as_text(scheme.get("in")), as_text(scheme.get("name")).lower()
 
 
 _METHODS = ("get", "put", "post", "delete", "patch")
-_PATH_PATTERN = re.compile(r"(?:/[^?#]*)+")
+_PATH_PATTERN = re.compile(r"/[^?#]*")
 PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
@@ -9664,46 +9921,62 @@ class OpenApiDocument(NamedTuple):
     content: Any
     url: str
     base_url: str = ""
+    allowed: Sequence[str] | None = None
 
-    def operations(self) -> Iterator[OpenApiOperation]:
-        """Yield the usable operations; raises ValueError.
+    def operations(
+        self, left_out: Callable[[str], object] = str
+    ) -> Iterator[OpenApiOperation]:
+        """Yield the usable operations that are allowed; raises ValueError.
 
-        Operations on other hosts, or with a body that is not JSON, are left out.
+        Operations on other hosts, or with a body that is not JSON, are left out. Those
+        that are too large are too, and `left_out` is told of them.
         """
         said = self.content if isinstance(self.content, Mapping) else {}
         paths = said.get("paths")
-        is_known = str(said.get("openapi")).startswith("3.")
+        is_known = as_text(said.get("openapi")).startswith("3.")
         if not is_known or not isinstance(paths, Mapping):
             raise ValueError("no OpenAPI document of version 3")
-        for path, item in paths.items():
-            for method in _METHODS if _PATH_PATTERN.fullmatch(path) else ():
-                try:
-                    operation = self._operation(path, method, item)
-                except ValueError:
-                    continue
-                if operation is not None:
-                    yield operation
+        left = JsonBudget(_MAX_DOCUMENT_WORK)
+        keys = frozenset(_api_key_parameters(_OpenApiContent(said, left)))
+        for path, method in product(filter(_PATH_PATTERN.fullmatch, paths), _METHODS):
+            size = min(left.left, MAX_SCHEMA_SIZE)
+            content = _OpenApiContent(said, JsonBudget(size))
+            try:
+                operation = self._operation(path, method, content, keys)
+            except JsonTooLarge:
+                operation = None
+                left_out(f"{method} {path}")
+            except ValueError:
+                operation = None
+            left.spend(size - content.budget.left)
+            if operation is not None:
+                yield operation
 
     def _operation(
-        self, path: str, method: str, item: object
+        self,
+        path: str,
+        method: str,
+        content: _OpenApiContent,
+        api_keys: frozenset[tuple[str, str]],
     ) -> OpenApiOperation | None:
-        holder = _resolve_openapi_reference(item, self.content)
+        holder = content.resolve(content.root["paths"][path])
         if method not in holder:
             return None
-        said = _resolve_openapi_reference(holder[method], self.content)
-        arguments = _OpenApiArguments(self.content)
+        said = content.resolve(holder[method])
+        name = as_text(said.get("operationId")) or f"{method}_{path.strip('/')}"
+        if not is_tool_allowed(self.allowed, name):
+            return None
+        arguments = _OpenApiArguments(content, api_keys)
         arguments.add_parameters(holder.get("parameters"))
         arguments.add_parameters(said.get("parameters"))
         arguments.add_body(said.get("requestBody"))
         schema = arguments.build_schema()
         known = {name for place, name in arguments.parameters if place == "path"}
-        if not known.issuperset(PATH_PARAMETER.findall(path)) or not is_schema_small(
-            schema
-        ):
+        if not known.issuperset(PATH_PARAMETER.findall(path)):
             raise ValueError
-        name = said.get("operationId") or f"{method}_{path.strip('/')}"
+        check_schema_size(schema)
         return OpenApiOperation(
-            RemoteToolSpec(str(name), _operation_description(said), schema),
+            RemoteToolSpec(name, _operation_description(said), schema),
             method.upper(),
             self._base_url(said, holder) + path,
             tuple(arguments.parameters.values()),
@@ -9735,17 +10008,22 @@ def web_origin(url: str) -> tuple[str, str, int]:
 
 def _server_url(server: object) -> str:
     said = server if isinstance(server, Mapping) else {}
-    variables = said.get("variables")
-    url = str(said.get("url") or "/")
-    for name, one in (variables if isinstance(variables, Mapping) else {}).items():
+    given = said.get("variables")
+    variables = given if isinstance(given, Mapping) else {}
+    url = as_text(said.get("url")) or "/"
+    for name, one in variables.items():
         usual = one.get("default") if isinstance(one, Mapping) else None
-        url = url.replace(f"{{{name}}}", str(usual or ""))
+        text = str(usual or "") if isinstance(usual, str | int) else ""
+        if max(len(url), len(text), len(variables)) > _MAX_URL_CHARACTERS:
+            raise JsonTooLarge  # a default may hold the names of other variables
+        url = url.replace(f"{{{name}}}", text)
     return url
 
 
 def _operation_description(operation: Mapping[str, Any]) -> str:
-    texts = (operation.get("summary"), operation.get("description"))
-    return "\n".join(dict.fromkeys(str(text) for text in texts if text))
+    texts = (as_text(operation.get(key)) for key in ("summary", "description"))
+    shown = (text[: MAX_DESCRIPTION_CHARACTERS + 1] for text in texts if text)
+    return "\n".join(dict.fromkeys(shown))
 
 
 # ==== toolbox.openapi.client: The tools of a server with an OpenAPI document, each call one HTTP request.
@@ -9775,26 +10053,30 @@ class OpenApiClient:
         self._entry = entry
         self._name = f"The tool server {entry.label}"
         self._connection = RemoteConnection(self._name, "OPENAPI_SERVERS_JSON")
+        self.left_out: list[str] = []
 
     async def list_tools(self) -> tuple[OpenApiOperation, ...]:
         """Return what the server's document offers; raises RemoteError."""
         body = await run_with_timeout(
             self._load_document(), self._entry.seconds, self._name
         )
+        # A long document takes a while: on a thread, other chats go on.
+        return await asyncio.to_thread(self._read_operations, body)
+
+    def _read_operations(self, body: bytes) -> tuple[OpenApiOperation, ...]:
+        entry = self._entry
         try:
             content = load_json(body)
-            document = OpenApiDocument(content, self._entry.url, self._entry.base_url)
-            found = [
-                one
-                for one in document.operations()
-                if is_tool_allowed(self._entry.allowed, one.spec.own_name)
-            ]
+            document = OpenApiDocument(
+                content, entry.url, entry.base_url, entry.allowed
+            )
+            found = document.operations(self.left_out.append)
+            return tuple(islice(found, MAX_TOOLS_PER_SERVER))
         except ValueError:
             raise RemoteError(
                 f"{self._name} has no OpenAPI document of version 3, as JSON, at its "
                 "address."
             ) from None
-        return tuple(found[:MAX_TOOLS_PER_SERVER])
 
     def make_tool(self, operation: OpenApiOperation) -> RemoteTool:
         """Return a tool that the server runs."""
@@ -10013,7 +10295,9 @@ class ToolServers:
         name = f"The server {key[1].label}"
         listing = run_with_timeout(server.list_tools(), _LIST_TOOLS_SECONDS, name)
         try:
-            found = _CachedTools(now + _TOOLS_CACHE_SECONDS, await listing)
+            tools = await listing
+            problem = describe_left_out(name, server.left_out)
+            found = _CachedTools(now + _TOOLS_CACHE_SECONDS, tools, problem)
         except RemoteError as failed:
             found = _CachedTools(now + _FAILURE_CACHE_SECONDS, problem=str(failed))
         self._cache[key] = found
@@ -11460,8 +11744,9 @@ def _build_instructions(
 
 
 def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:
-    hosts = responses_tools(as_list(request.body.get("tools")))
-    ours = responses_tools(list(map(describe_tool, request.own_tools.tools)))
+    log, own_tools = request.log, request.own_tools.tools
+    hosts = responses_tools(as_list(request.body.get("tools")), log=log)
+    ours = responses_tools(list(map(describe_tool, own_tools)), log=log)
     functions = [
         tool
         for tool in merge_tools(hosts, ours)
@@ -13697,7 +13982,9 @@ class Pipeline:
     ) -> dict[str, Any]:
         kept, refused = select_keys(body, self.valves.REQUEST_MAY_SET)
         who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
-        if new := [name for name in refused if self._refusals.add(f"{who} {name}")]:
+        if new := [
+            name for name in refused if self._refusals.first_time(f"{who} {name}")
+        ]:
             log.warn(
                 f"left out of requests of {who}: {', '.join(new)} (the valve "
                 "REQUEST_MAY_SET says what a request may set)"

@@ -21,9 +21,9 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
                render.commentary, render.hosted, render.native, storage.details_carrier,
                storage.images, storage.recorder, host_tools, input.attachments,
                input.directive_words, input.directives, input.prefix
-    owui_manifold  valves, config, log, threads, context, host, files, host_tools,
-                   hosted_tools, rounds, store, chat, artifacts, report, answer, models,
-                   checkup, pipe
+    owui_manifold  log, valves, config, threads, context, host, files, host_tools,
+                   hosted_tools, rounds, store, chat, artifacts, report, answer,
+                   callers, models, checkup, pipe
 """
 
 import asyncio
@@ -70,13 +70,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import partial
+from functools import cached_property, partial
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
 from itertools import accumulate, groupby, pairwise
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
+from reprlib import repr as short_repr
 from threading import Lock
 from traceback import extract_tb
 from types import MappingProxyType
@@ -94,9 +95,16 @@ from urllib.request import getproxies, proxy_bypass
 from weakref import WeakValueDictionary
 
 import aiohttp
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SkipValidation,
+    ValidationError,
+    field_validator,
+)
 
-# ==== openai_responses.clock: The time, random numbers, ids made of both, and what happened lately.
+# ==== openai_responses.clock: The time, random numbers, ids made of both, recent texts.
 
 
 def unix_seconds() -> int:
@@ -117,6 +125,32 @@ def random_fraction() -> float:
 def utc_today() -> date:
     """Return today's date in UTC."""
     return datetime.now(UTC).date()
+
+
+_DAY_SECONDS = 86_400
+_MOST_TEXTS = 5000
+
+
+class RecentTexts:
+    """The texts of the last day, five thousand at most."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        self._now = now
+        self._ends: dict[int, float] = {}  # by hash: a text may be long, or secret
+
+    def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added."""
+        return self._now() < self._ends.get(hash(text), 0)
+
+    def first_time(self, text: str) -> bool:
+        """Add `text`; say whether it is new."""
+        if text in self:
+            return False
+        if len(self._ends) >= _MOST_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + _DAY_SECONDS
+        return True
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -194,6 +228,64 @@ def clamp_number(value: object, least: int, most: int, default: int) -> int:
         return default
 
 
+def count_entries(value: object, depth: int) -> int:
+    """Return about how large a JSON value is: entries and kilobytes, to a depth."""
+    if isinstance(value, str):
+        return len(value) >> 10
+    rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
+    inner = sum(count_entries(row, depth - 1) for row in rows) if depth else 0
+    return len(rows) + inner
+
+
+_VALUE_SIZE = 10
+"""What each value adds to a size; a walk takes about as long for ten characters."""
+_DEEPEST_VALUE = 64
+
+
+class JsonTooLarge(ValueError):
+    """What others sent is more than is read."""
+
+
+class JsonBudget:
+    """The work that may still be done on what others sent."""
+
+    def __init__(self, left: int) -> None:
+        """Begin with the size that may be read."""
+        self.left = left
+
+    def spend(self, size: int) -> None:
+        """Take a size away; raises JsonTooLarge if there is not so much."""
+        if size > self.left:
+            raise JsonTooLarge
+        self.left -= size
+
+
+def json_size(value: object, most: int) -> int:
+    """Return the size of a JSON value: its characters, and ten for each value.
+
+    Raises JsonTooLarge for a size over `most`, having read no more than that, and for too
+    many levels.
+    """
+    size, level = _VALUE_SIZE, [value]
+    for _ in range(_DEEPEST_VALUE):
+        inner: list[object] = []
+        for one in level:
+            if isinstance(one, str):
+                size += len(one)
+            elif isinstance(one, dict | list):
+                size += _VALUE_SIZE * len(one)
+            if size > most:
+                raise JsonTooLarge
+            if isinstance(one, dict):
+                inner += [*one, *one.values()]
+            elif isinstance(one, list):
+                inner += one
+        if not inner:
+            return size
+        level = inner
+    raise JsonTooLarge
+
+
 def as_mapping(value: object) -> Mapping[str, Any]:
     """Return a JSON object, an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}
@@ -266,12 +358,8 @@ class AnswerTooLarge(ResponsesError):
     """The answer is larger than what is accepted."""
 
     def __init__(self) -> None:
-        """Use one sentence."""
-        super().__init__(
-            "The model's server sent more than this pipe accepts for one answer, so the "
-            "answer ends here. What arrived is kept; regenerate the answer, or ask to "
-            "continue."
-        )
+        """Use one sentence for all parts."""
+        super().__init__("The model's server sent more than is accepted.")
 
 
 class MalformedEvent(ResponsesError):
@@ -454,6 +542,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     "malformed": {
         "": "The model's server sent something that cannot be read, so the answer "
         "ends here. Regenerate it, or ask to continue.",
+        "too_large": "The model's server sent more than this pipe accepts for one "
+        "answer, which ends here. What arrived is kept; regenerate it, or ask to "
+        "continue.",
     },
     "first_event_timeout": {
         "": "The model's server accepted the request and then said nothing for too "
@@ -533,7 +624,7 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         case MalformedEvent():
             return _usual_ending("malformed")
         case AnswerTooLarge():
-            return Ending("malformed", sentence=str(error))
+            return Ending("malformed", sentence=SENTENCES["malformed"]["too_large"])
         case ApiRefused():
             return Ending("refused", _code(error.error), str(error))
         case ResponseLost():
@@ -1328,7 +1419,7 @@ def read_usage(wire: object) -> Usage | None:
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    return value if isinstance(value, int) and 0 < value < 10**12 else 0
 
 
 _MILLION = 1_000_000
@@ -1596,7 +1687,12 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         wire, end = None, -1
     if end != len(text) or not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
-    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and is_too_deep(wire):
+    # A level takes two characters at least, so a delta needs no look.
+    may_be_deep = (
+        len(text) > 2 * MAX_JSON_DEPTH
+        and text.count("[") + text.count("{") > MAX_JSON_DEPTH
+    )
+    if may_be_deep and is_too_deep(wire):
         raise MalformedEvent("The server sent an event of too many levels.")
     kind = wire.get("type") or event.event
     read = _READERS.get(kind) if isinstance(kind, str) else None
@@ -1726,11 +1822,12 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `cause` is that of a fallback, or empty.
+    `cause` is that of a fallback, or empty; `is_lasting` if it will be refused again.
     """
 
     sentence: str
     cause: str = ""
+    is_lasting: bool = False
 
 
 class Trace(NamedTuple):
@@ -2163,8 +2260,7 @@ class Deadlines:
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
-"""Of all that arrives of one response, as `json_weight` counts it: four times as much as
-128,000 tokens, each in an event of its own."""
+"""Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
@@ -2325,10 +2421,7 @@ class Connections:
         InvalidRequest. Leaving early closes the connection, which stops the work at the
         server. A redirection is a refusal, because the key would be sent along.
         """
-        body = None
-        if payload is not None:
-            # A lone surrogate, as of a broken copy, must not stop the request.
-            body = json.dumps(payload, ensure_ascii=False).encode(errors="replace")
+        body = None if payload is None else await _encode(payload)
         async with self._sent(endpoint, path, body, deadlines) as response:
             answer = _HttpResponse(response, deadlines)
             if response.status >= 300 or (body is None and response.status != 200):
@@ -2379,6 +2472,23 @@ class Connections:
     async def close(self) -> None:
         """Close the session of the running loop, after the work of `do_later`."""
         await self._pool().close()
+
+
+_ITEMS_AT_ONCE = 1000
+
+
+async def _encode(payload: Mapping[str, Any]) -> bytes:
+    items, texts = payload.get("input"), list[str]()
+    if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:
+        payload = {**payload, "input": []}
+        for place in range(0, len(items), _ITEMS_AT_ONCE):
+            part = items[place : place + _ITEMS_AT_ONCE]
+            texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
+            await asyncio.sleep(0)
+    whole = json.dumps(payload, ensure_ascii=False)
+    before, found, after = whole.partition('"input": [')
+    # A lone surrogate, as of a broken copy, must not stop the request.
+    return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
 
 
 async def _receive(
@@ -2437,6 +2547,27 @@ async def container_file(
 
 
 # ==== openai_responses.requests.parameters: The caller's parameters, in the names and forms of the API.
+
+CALLERS_KEYS = (
+    *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
+    *("tool_choice", "parallel_tool_calls", "truncation"),
+)
+"""What shapes the caller's own answer and nothing else; the length has a limit."""
+
+ADMINISTRATORS_KEYS: Mapping[str, str] = {
+    "access_programs": "a right of the organization",
+    "context_management": "billed",
+    "image": "changes the cost",
+    "max_tool_calls": "limits the cost",
+    "metadata": "stored at OpenAI",
+    "moderation": "a rule",
+    "prompt_cache_key": "shared with others",
+    "prompt_cache_options": "billed",
+    "prompt_cache_retention": "stored at OpenAI",
+    "safety_identifier": "names who is to blame",
+    "service_tier": "changes the price",
+}
+"""What a caller does not set, and why (docs/parameters.md)."""
 
 _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
@@ -2561,7 +2692,7 @@ class ResponsesRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     model: str
-    input: list[Item]
+    input: SkipValidation[list[Item]]  # it may be very large
     instructions: str | None = None
     stream: bool = True
     store: bool = False
@@ -2594,10 +2725,7 @@ class ResponsesRequest(BaseModel):
         return {name: value for name, value in self if value is not None}
 
 
-_PASSED_ON = ResponsesRequest.model_fields.keys() - {
-    *("model", "input", "instructions", "stream", "store", "background"),
-    *("include", "reasoning", "text", "tools"),
-}
+_PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
 """Keys of a caller that are sent unchanged; no others may store something, or name
 something stored, at the server. `user` is deprecated."""
 
@@ -2780,11 +2908,36 @@ def _definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
-    """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
-    if node.get("$ref") == "#":
-        return root
-    return _definitions(root).get(_reference_name(node))
+class SchemaReferences:
+    """What the references of a schema name; `#` is the schema itself."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        """Read the named parts once."""
+        self.root = root
+        self.named = _definitions(root)
+
+    def target(self, node: Any) -> Any:
+        """Return the part that a `$ref` names, or None."""
+        if node.get("$ref") == "#":
+            return self.root
+        return self.named.get(_reference_name(node))
+
+
+def joined_schemas(
+    node: Any, parts_of: Callable[[Mapping[str, Any]], list[Any]]
+) -> list[Mapping[str, Any]]:
+    """Return a schema and all that `parts_of` joins to it, in their order.
+
+    Each comes once, because references may lead to the same part many times.
+    """
+    found: dict[int, Mapping[str, Any]] = {}
+    ahead = [node]
+    while ahead:
+        part = ahead.pop()
+        if isinstance(part, Mapping) and id(part) not in found:
+            found[id(part)] = part
+            ahead += reversed(parts_of(part))
+    return list(found.values())
 
 
 def _reference_name(node: Any) -> str:
@@ -2854,41 +3007,61 @@ _ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
 
 _DEEPEST_STRICT = 10
 
+LARGEST_SCHEMA = 300_000
+"""The size of the largest schema that is read; one in strict mode has to be smaller."""
+_MOST_STRICT_WORK = 300_000
+
 
 class _NotStrict(Exception):
     """The schema has no strict form."""
 
 
-def strict_schema(schema: Mapping[str, Any]) -> _Schema | None:
+def strict_budget() -> JsonBudget:
+    """Return how much the schemas of one request may hold to be made strict.
+
+    What `allOf` brings in counts each time.
+    """
+    return JsonBudget(_MOST_STRICT_WORK)
+
+
+def strict_schema(
+    schema: Mapping[str, Any], budget: JsonBudget | None = None
+) -> _Schema | None:
     """Return a function's parameters for strict mode; None if that is impossible.
 
     The result allows only what `schema` allows, except nulls of optional properties and
     what violates keywords that strict mode does not have (`minLength`).
     """
     try:
-        return _StrictRewrite(schema).result()
+        return _StrictRewrite(schema, budget or strict_budget()).result()
     except (_NotStrict, RecursionError, TypeError, AttributeError, ValueError):
         return None  # what a server sends need not be a schema
 
 
 class _StrictRewrite:
-    def __init__(self, root: Mapping[str, Any]) -> None:
-        self._root = root
+    def __init__(self, root: Mapping[str, Any], budget: JsonBudget) -> None:
+        self._budget = budget
+        self._pay_for(root)
+        self._references = SchemaReferences(root)
+
+    def _pay_for(self, part: object) -> None:
+        self._budget.spend(json_size(part, LARGEST_SCHEMA))
 
     def result(self) -> _Schema:
-        root = {k: v for k, v in self._root.items() if k not in _DEFINITIONS}
+        whole = self._references.root
+        root = {k: v for k, v in whole.items() if k not in _DEFINITIONS}
         if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
             raise _NotStrict
         empty = {"type": "object", "properties": {}, "additionalProperties": False}
         strict = self._strict(empty | root, 1)
         if strict["type"] != "object":
             raise _NotStrict
-        named = _definitions(self._root)
+        named = self._references.named
         parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
-        whole = {**strict, "$defs": parts} if parts else strict
-        if len(parts) < len(named) or not _is_within_limits(whole):
+        strict |= {"$defs": parts} if parts else {}
+        if len(parts) < len(named) or not _is_within_limits(strict):
             raise _NotStrict
-        return whole
+        return strict
 
     def _strict(self, node: Any, depth: int) -> _Schema:
         if (
@@ -2909,10 +3082,10 @@ class _StrictRewrite:
         return self._plain(node, depth)
 
     def _reference(self, node: Mapping[str, Any]) -> _Schema:
-        found = resolve_reference(node, self._root)
+        found = self._references.target(node)
         if found is None:
             raise _NotStrict
-        if found is self._root:
+        if found is self._references.root:
             return {"$ref": "#"}
         return {"$ref": f"#/$defs/{_plain_name(_reference_name(node))}"}
 
@@ -2926,12 +3099,17 @@ class _StrictRewrite:
         return {**_description(node), "anyOf": strict}
 
     def _merged(self, node: Mapping[str, Any]) -> _Schema:
-        merged: _Schema = {key: node[key] for key in node if key != "allOf"}
+        own: _Schema = {
+            "properties": dict(node.get("properties") or {}),
+            "required": dict.fromkeys(node.get("required") or ()),
+        }
+        merged = {key: own.get(key, node[key]) for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
-            found = resolve_reference(part, self._root) if _is_reference(part) else part
+            found = self._references.target(part) if _is_reference(part) else part
             if not isinstance(found, Mapping) or "allOf" in found:
                 raise _NotStrict
-            merged = _combine(merged, found)
+            self._pay_for(found)
+            _combine(merged, found)
         return merged
 
     def _plain(self, node: Mapping[str, Any], depth: int) -> _Schema:
@@ -2958,7 +3136,8 @@ class _StrictRewrite:
         is_open = node.get("additionalProperties", not properties) is not False
         if is_open or not isinstance(properties, Mapping):
             raise _NotStrict
-        if not set(required) <= set(properties):
+        required = set(required)
+        if not required <= properties.keys():
             raise _NotStrict
         strict = {}
         for name, part in properties.items():
@@ -3003,29 +3182,29 @@ def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
     return kinds
 
 
+_NOTES = ("description", "title")
+
+
 def _is_reference(part: object) -> bool:
     return isinstance(part, Mapping) and part.keys() == {"$ref"}
 
 
-def _combine(one: _Schema, other: Mapping[str, Any]) -> _Schema:
-    both = dict(one)
-    for key, value in other.items():
+def _combine(merged: _Schema, part: Mapping[str, Any]) -> None:
+    for key, value in part.items():
         if key == "properties" and isinstance(value, Mapping):
-            mine = both.get(key) or {}
+            mine = merged.setdefault(key, {})
             if any(name in mine and mine[name] != value[name] for name in value):
                 raise _NotStrict
-            both[key] = {**mine, **value}
+            mine.update(value)
         elif key == "required":
-            both[key] = list(dict.fromkeys([*both.get(key, ()), *value]))
-        elif key in both and both[key] != value and key not in ("description", "title"):
+            merged.setdefault(key, {}).update(dict.fromkeys(value))
+        elif key in merged and merged[key] != value and key not in _NOTES:
             raise _NotStrict
         else:
-            both.setdefault(key, value)
-    return both
+            merged.setdefault(key, value)
 
 
 _NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
-_DEEPEST_OPEN = 30
 
 
 def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -3034,33 +3213,34 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     A choice at the root becomes one object with all properties of its options.
     """
     root = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
-    root |= {"type": "object", "properties": _properties(schema, schema, 0)}
+    root |= {"type": "object", "properties": _all_properties(schema)}
     if "required" in schema:
         names = as_list(schema["required"])
         root["required"] = [name for name in names if isinstance(name, str)]
-    return dict(_with_items(root, 0))
+    return dict(_with_items(root))
 
 
-def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
-        return {}
-    parts = [resolve_reference(node, root)] if "$ref" in node else []
+def _all_properties(schema: Mapping[str, Any]) -> dict[str, Any]:
+    parts = joined_schemas(schema, partial(_all_parts, SchemaReferences(schema)))
+    found: dict[str, Any] = {}
+    for part in reversed(parts):
+        found.update(as_mapping(part.get("properties")))
+    return found
+
+
+def _all_parts(references: SchemaReferences, node: Mapping[str, Any]) -> list[Any]:
+    parts = [references.target(node)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
         parts += as_list(node.get(key))
-    found: dict[str, Any] = {}
-    for part in parts:
-        found = _properties(part, root, depth + 1) | found
-    return {**found, **as_mapping(node.get("properties"))}
+    return parts
 
 
-def _with_items(node: Any, depth: int) -> Any:
-    if depth > _DEEPEST_OPEN:
-        return node
+def _with_items(node: Any) -> Any:
     if isinstance(node, list):
-        return [_with_items(one, depth + 1) for one in node]
+        return [_with_items(one) for one in node]
     if not isinstance(node, Mapping):
         return node
-    whole = {key: _with_items(value, depth + 1) for key, value in node.items()}
+    whole = {key: _with_items(value) for key, value in node.items()}
     kind = node.get("type")
     if kind == "array" or "array" in as_list(kind):
         whole.setdefault("items", {})
@@ -3071,11 +3251,13 @@ def _with_items(node: Any, depth: int) -> Any:
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
+_MOST_SHOWN_OF_NAME = 64
 _STEM = 51  # of 64; the rest is `_` and the digest
 _DIGEST = 12
 
 
-class ToolNames(NamedTuple):
+@dataclass(frozen=True)
+class ToolNames:
     """Translates the names of tools for the API and back; `known` are their own names.
 
     A translation depends only on the name, to be the same in later requests, unless
@@ -3086,18 +3268,21 @@ class ToolNames(NamedTuple):
 
     def sent_name(self, name: str) -> str:
         """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
-        if _ALLOWED.fullmatch(name):
-            return name
-        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
-        while True:
-            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
-            sent = f"{stem}_{seed[:_DIGEST]}"
-            if sent not in self.known:
-                return sent
+        return self._sent.get(name) or _allowed_name(name, self._sent)
 
     def own_name(self, sent: str) -> str:
         """Return the tool's own name for the name that the model used."""
-        return next((name for name in self.known if self.sent_name(name) == sent), sent)
+        return self._own.get(sent, sent)
+
+    @cached_property
+    def _sent(self) -> Mapping[str, str]:
+        known = dict.fromkeys(self.known)
+        return {name: _allowed_name(name, known) for name in known}
+
+    @cached_property
+    def _own(self) -> Mapping[str, str]:
+        # Of two with one name, the first counts.
+        return {self._sent[name]: name for name in reversed(self.known)}
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
@@ -3111,26 +3296,71 @@ class ToolNames(NamedTuple):
         ]
 
 
+def _allowed_name(name: str, taken: Collection[str]) -> str:
+    if _ALLOWED.fullmatch(name):
+        return name
+    stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
+    while True:
+        seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+        sent = f"{stem}_{seed[:_DIGEST]}"
+        if sent not in taken:
+            return sent
+
+
 _MODES = ("auto", "none", "required")
-_CALLED_BY_NAME = ("function", "custom")
+CALLED_BY_NAME = ("function", "custom")
+"""Types of tools that the caller runs, and not the API."""
+
 _OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
 
 
+_MOST_OF_TOOLS = 500_000
+"""The size of all tools of a request; about 700 usual ones."""
+_NAMED_IN_LOG = 10
+
+
 def responses_tools(
-    specs: Sequence[Mapping[str, Any]], *, strict: bool = False
+    specs: Sequence[Mapping[str, Any]],
+    *,
+    strict: bool = False,
+    log: Callable[[str], object] = str,
 ) -> list[Item]:
     """Return the tools of a chat body, or of the host, in the API's form.
 
     Chat Completions nests a function under `function`, the host has no `type`; the API
     needs it flat, with `parameters` and `strict`. With `strict` every function becomes
-    strict whose schema allows it.
+    strict whose schema allows it. Tools that are too large, alone or with those before
+    them, are left out, and `log` gets a line.
     """
-    return [_responses_tool(spec, strict) for spec in specs]
+    left, strict_left = JsonBudget(_MOST_OF_TOOLS), strict_budget()
+    tools: list[Item] = []
+    left_out: list[object] = []
+    for spec in specs:
+        try:
+            left.spend(json_size(spec, min(left.left, LARGEST_SCHEMA)))
+        except JsonTooLarge:
+            left_out.append(spec)
+        else:
+            tools.append(_responses_tool(spec, strict, strict_left))
+    if left_out:
+        names = ", ".join(map(_spec_name, left_out[:_NAMED_IN_LOG]))
+        log(
+            f"Tools are left out, because their schemas are too large or too deep: "
+            f"{names} ({len(left_out)} in all). Make the schemas smaller, or offer "
+            "fewer tools."
+        )
+    return tools
+
+
+def _spec_name(spec: object) -> str:
+    outer = as_mapping(spec)
+    inner = as_mapping(outer.get("function") or outer.get("custom"))
+    return repr(as_text(inner.get("name") or outer.get("name"))[:_MOST_SHOWN_OF_NAME])
 
 
 def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
     """Say whether the API runs a tool, itself or on another server."""
-    return tool.get("type") not in _CALLED_BY_NAME
+    return tool.get("type") not in CALLED_BY_NAME
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
@@ -3157,8 +3387,8 @@ def responses_tool_choice(
         wanted = _tool_choice(choice, names)
     else:
         raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
-    for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
-        _check_offered(tool, tools)
+    is_list = wanted["type"] == "allowed_tools"
+    _check_offered(wanted["tools"] if is_list else [wanted], tools)
     return wanted
 
 
@@ -3169,11 +3399,15 @@ def next_tool_choice(choice: object) -> object:
     return "none" if choice == "none" else None
 
 
-def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
-    if not isinstance(spec, Mapping):
-        raise InvalidRequest("A tool is not described by a JSON object.")
+def _responses_tool(
+    spec: Mapping[str, Any], strict: bool, strict_left: JsonBudget
+) -> Item:
+    if not isinstance(spec, Mapping) or not as_text(spec.get("type", "function")):
+        raise InvalidRequest(
+            "A tool is not described by a JSON object, or its type is not a text."
+        )
     kind = spec.get("type", "function")
-    if kind not in _CALLED_BY_NAME:
+    if kind not in CALLED_BY_NAME:
         return dict(spec)
     nested = spec.get(kind)
     flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
@@ -3183,15 +3417,19 @@ def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
         )
     if kind == "function":
         is_complete = {"type", "parameters", "strict"} <= spec.keys() and flat is spec
-        return dict(spec) if is_complete else _function(flat, strict)
-    return dict(spec) if flat is spec else {"type": kind, **flat, **_flat_format(flat)}
+        return dict(spec) if is_complete else _function(flat, strict, strict_left)
+    if flat is spec:
+        return dict(spec)
+    return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
 
 
-def _function(function: Mapping[str, Any], strict: bool) -> Item:
+def _function(
+    function: Mapping[str, Any], strict: bool, strict_left: JsonBudget
+) -> Item:
     own = function.get("strict")
     wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
-    made = strict_schema(parameters) if wanted else None
+    made = strict_schema(parameters, strict_left) if wanted else None
     tool: Item = {"type": "function", "name": function["name"]}
     if function.get("description"):
         tool["description"] = function["description"]
@@ -3209,7 +3447,7 @@ def _flat_format(custom: Mapping[str, Any]) -> Item:
 
 def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
     kind = tool.get("type")
-    if kind in _CALLED_BY_NAME:
+    if kind in CALLED_BY_NAME:
         return "name", tool.get("name")
     if kind == "mcp":
         return "server", tool.get("server_label")
@@ -3232,7 +3470,7 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
     wanted: Item = {**flat, "type": kind}
-    if kind in _CALLED_BY_NAME:
+    if kind in CALLED_BY_NAME:
         if not isinstance(wanted.get("name"), str):
             raise InvalidRequest("The tool choice names no tool.")
         wanted["name"] = names.sent_name(wanted["name"])
@@ -3242,12 +3480,20 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
     return wanted
 
 
-def _check_offered(wanted: Item, tools: Sequence[Item]) -> None:
-    keys = ("type", "server_label", *(() if is_hosted_tool(wanted) else ("name",)))
-    same = {key: wanted[key] for key in keys if key in wanted}
-    if not any(same.items() <= tool.items() for tool in tools):
-        name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
-        raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
+def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
+    offered = {key for tool in tools for key in _choice_keys(tool)}
+    for wanted in chosen:
+        if _choice_keys(wanted)[0] not in offered:
+            name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
+            raise InvalidRequest(
+                f"The tool choice asks for {name}, which is no tool here."
+            )
+
+
+def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
+    name = "" if is_hosted_tool(tool) else as_text(tool.get("name"))
+    kind, label = as_text(tool.get("type")), as_text(tool.get("server_label"))
+    return (kind, label, name), (kind, "", name)
 
 
 # ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent again.
@@ -3538,9 +3784,8 @@ _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 class _Fallback(NamedTuple):
 
-    cause: str
     request: ResponsesRequest
-    sentence: str
+    status: Status
 
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
@@ -3548,7 +3793,10 @@ def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | Non
     for cause, (change, sentence) in _FALLBACKS.items():
         changed = change(request, error)
         if changed is not None:
-            return _Fallback(cause, request.model_copy(update=changed), sentence)
+            # The server names the parameter itself; its words may quote the user.
+            lasting = error.param in ("reasoning.summary", "stream")
+            status = Status(sentence, cause, lasting)
+            return _Fallback(request.model_copy(update=changed), status)
     return None
 
 
@@ -3799,7 +4047,7 @@ class Limits(NamedTuple):
     `join_seconds` is the shortest time between two events that show more of an answer.
     `resuming` limits the requests in a row for the rest of a background response,
     `poll_seconds` is the wait while the server is still working on one.
-    `most_bytes` is what may arrive of one response, counted by `json_weight`.
+    `most_bytes` limits one response, counted by `json_weight`.
     """
 
     join_seconds: float = 0.05
@@ -3888,10 +4136,10 @@ class Attempts:
         if failure is None or (self.request.background and _may_run(self.error)):
             return None, 0.0
         fallback = find_fallback(self.request, failure.error)
-        if fallback and fallback.cause not in self._causes:
-            self._causes.add(fallback.cause)
+        if fallback and fallback.status.cause not in self._causes:
+            self._causes.add(fallback.status.cause)
             self.request = fallback.request
-            return Status(fallback.sentence, fallback.cause), 0.0
+            return fallback.status, 0.0
         wait = retry_wait(self._policy, self._retries, failure, random_fraction())
         if wait is None:
             return None, 0.0
@@ -4131,6 +4379,10 @@ def _may_run(error: ResponsesError | None) -> bool:
 # ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
 
 _DEEPEST_ARGUMENT = 40
+_MOST_WORK = 200_000
+"""Of one check; arguments that need more are given to the tool as they are."""
+_STEP = 20
+_READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
 
 
 def _is_number(value: Any) -> bool:
@@ -4149,10 +4401,28 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
+class _SchemaWork:
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        json_size(schema, LARGEST_SCHEMA)
+        self.references = SchemaReferences(schema)
+        self._budget = JsonBudget(_MOST_WORK)
+
+    def pay_for(self, value: Any, node: Mapping[str, Any], path: str = "") -> None:
+        parts = (node.get(key) for key in _READ_KEYWORDS)
+        size = _STEP + len(path)
+        size += sum(len(part) for part in parts if isinstance(part, list | dict))
+        if isinstance(value, list | dict):
+            is_compared = "enum" in node or "const" in node
+            size += len(value)
+            size *= json_size(value, self._budget.left) if is_compared else 1
+        self._budget.spend(size)
+
+
 @dataclass(frozen=True, slots=True)
 class _SchemaValidator:
 
-    root: Mapping[str, Any]
+    work: _SchemaWork
     lenient: bool = False
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
@@ -4167,10 +4437,11 @@ class _SchemaValidator:
         return self._found[place]
 
     def _error(self, value: Any, node: Mapping[str, Any], path: str, depth: int) -> str:
+        self.work.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            target = resolve_reference(node, self.root)
+            target = self.work.references.target(node)
             return self.error(value, target, path, depth + 1)
         found = _own_error(value, node, path)
         inner = (
@@ -4189,14 +4460,15 @@ class _SchemaValidator:
     ) -> Iterator[tuple[Any, Any, str]]:
         if isinstance(value, Mapping):
             properties = node.get("properties") or {}
-            required = node.get("required") or ()
-            for name in properties:
-                is_optional = self.lenient and name not in required
-                if name in value and not (value[name] is None and is_optional):
+            required = set(node.get("required") or ()) if self.lenient else set()
+            for name in filter(value.__contains__, properties):
+                is_optional = value[name] is None and self.lenient
+                if not (is_optional and name not in required):
                     yield value[name], properties[name], _joined(path, name)
-        if isinstance(value, list):
+        items = node.get("items")
+        if isinstance(value, list) and isinstance(items, Mapping):
             for place, one in enumerate(value):
-                yield one, node.get("items"), f"{path}[{place}]"
+                yield one, items, f"{path}[{place}]"
         for part in node.get("allOf") or ():
             yield value, part, path
 
@@ -4208,10 +4480,14 @@ def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
         return f"{place} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
-        return f"{place} must be one of {_listed(list(map(repr, allowed)))}"
+        return (
+            f"{place} must be one of {_listed([_quote(one) for one in allowed[:21]])}"
+        )
     required = (isinstance(value, Mapping) and node.get("required")) or ()
-    missing = [name for name in required if name not in value]
-    return f"{_joined(path, str(missing[0]))} is missing" if missing else ""
+    for name in required:
+        if name not in value:
+            return f"{_joined(path, str(name))} is missing"
+    return ""
 
 
 def _known_types(kinds: Any) -> list[str]:
@@ -4228,6 +4504,10 @@ def _listed(words: Sequence[str]) -> str:
     return " or ".join(shown) + (" ..." if len(words) > 20 else "")
 
 
+def _quote(value: Any) -> str:
+    return repr(value[:60]) if isinstance(value, str) else short_repr(value)
+
+
 def _same(one: Any, other: Any) -> bool:
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
@@ -4240,9 +4520,10 @@ def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
     """Return the error in the arguments as a sentence for the model; None if valid."""
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
-    given = drop_optional_nulls(arguments, schema)
     try:
-        found = _SchemaValidator(schema).error(given, schema)
+        work = _SchemaWork(schema)
+        given = _drop_nulls(arguments, schema, work, 0)
+        found = _SchemaValidator(work).error(given, schema)
     except _ODD_SCHEMA:
         return None
     return f"The argument {found}." if found else None
@@ -4257,28 +4538,31 @@ def drop_optional_nulls(
     choice, the option that the model chose decides.
     """
     try:
-        return dict(_drop_nulls(arguments, schema, schema, 0))
+        return dict(_drop_nulls(arguments, schema, _SchemaWork(schema), 0))
     except _ODD_SCHEMA:
         return dict(arguments)
 
 
-def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
+def _drop_nulls(value: Any, node: Any, work: _SchemaWork, depth: int) -> Any:
     if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
-    forms = _applicable_schemas(value, node, root)
+    forms = joined_schemas(node, partial(_applicable_parts, value, work))
+    if not forms:
+        return value
     if isinstance(value, list):
         items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(one, items, root, depth + 1) for one in value]
+        return [_drop_nulls(one, items, work, depth + 1) for one in value]
     known: dict[str, list[Any]] = {}
     required: set[str] = set()
     for form in forms:
-        for name, part in (form.get("properties") or {}).items():
-            known.setdefault(name, []).append(part)
+        properties = form.get("properties") or {}
+        for name in filter(value.__contains__, properties):
+            known.setdefault(name, []).append(properties[name])
         required |= set(form.get("required") or ())
     whole = {name: {"allOf": parts} for name, parts in known.items()}
-    may_be_null = _SchemaValidator(root)
+    may_be_null = _SchemaValidator(work)
     return {
-        name: _drop_nulls(one, whole.get(name), root, depth + 1)
+        name: _drop_nulls(one, whole.get(name), work, depth + 1)
         for name, one in value.items()
         if one is not None
         or name not in whole
@@ -4287,32 +4571,20 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
     }
 
 
-def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    found: dict[int, Any] = {}
-    ahead = [node]
-    while ahead:
-        part = ahead.pop()
-        if isinstance(part, Mapping) and id(part) not in found:
-            found[id(part)] = part
-            ahead += reversed(_parts_of(value, part, root))
-    return list(found.values())
-
-
-def _parts_of(
-    value: Any, node: Mapping[str, Any], root: Mapping[str, Any]
+def _applicable_parts(
+    value: Any, work: _SchemaWork, node: Mapping[str, Any]
 ) -> list[Any]:
-    parts = [resolve_reference(node, root)] if "$ref" in node else []
+    work.pay_for(value, node)
+    parts = [work.references.target(node)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
         if isinstance(node.get(key), list):
-            parts += _chosen_option(value, node[key], root)
+            parts += _chosen_option(value, node[key], work)
     return parts
 
 
-def _chosen_option(
-    value: Any, options: list[Any], root: Mapping[str, Any]
-) -> list[Any]:
-    check = _SchemaValidator(root, lenient=True)
+def _chosen_option(value: Any, options: list[Any], work: _SchemaWork) -> list[Any]:
+    check = _SchemaValidator(work, lenient=True)
     for option in options:
         if not check.error(value, option):
             return [option]
@@ -4498,7 +4770,10 @@ async def run_calls(
     The order is kept because a host that stores results as they arrive would send them
     in another order in the next request. Closing the generator cancels running calls.
     """
-    checked = [_check_call(call, toolset.tools) for call in calls]
+    checked = []
+    for call in calls:
+        checked.append(_check_call(call, toolset.tools))
+        await asyncio.sleep(0)  # a check may take some milliseconds
     batch = _Batch(toolset)
     tasks = [
         asyncio.create_task(batch.answer(str(call["call_id"]), one))
@@ -5408,7 +5683,7 @@ def _input_part(part: object, detail: str) -> Item:
         case "file":
             return {"type": "input_file", **_given(wire.get("file"))}
         case "input_file":
-            return dict(wire)
+            return _given(wire)
     raise InvalidRequest(
         "A message of this chat holds something other than text, a picture or a file. "
         "The model cannot read it: remove it from the message and send it again."
@@ -5419,12 +5694,16 @@ def _image_part(wire: Mapping[str, Any], default: str) -> Item:
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
-    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
-    return {"type": "input_image", "detail": detail, **_given(source)}
+    source = _given({"image_url": chat_form.get("url")})
+    return {"type": "input_image", "detail": detail, **source}
+
+
+_NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
 
 
 def _given(wire: object) -> Item:
-    return {str(k): v for k, v in as_mapping(wire).items() if v is not None}
+    given = {str(k): v for k, v in as_mapping(wire).items() if v is not None}
+    return {k: v for k, v in given.items() if k not in _NOT_THE_CALLERS}
 
 
 def _plain_text(content: object) -> str:
@@ -8540,6 +8819,58 @@ def _read_lines(rows: object) -> tuple[str, ...]:
     return tuple(map(str, as_list(rows)))
 
 
+# ==== owui_manifold.log: Lines in the server's log, without secrets; the newest of each run are kept in memory.
+
+_LOGGER = logging.getLogger("openai_responses_manifold")
+
+LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+"""The numbers that `logging` has for them."""
+
+_KEPT_LINES = 2000
+
+
+class RunLog:
+    """The log of one run; can be used from other threads."""
+
+    def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
+        """Start empty; lines from `threshold` on are written to the server's log."""
+        self.run_id = run_id
+        self._threshold = LOG_LEVELS.get(threshold, logging.INFO)
+        self._secrets = tuple(secrets)
+        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._lock = Lock()
+
+    def line(self, level: str, text: str) -> None:
+        """Keep `text` as one line, with its time in UTC; also write it, with the run's
+        id, if its level is enough.
+
+        An unknown level counts as INFO.
+        """
+        known = level if level in LOG_LEVELS else "INFO"
+        one_line = redact_line(text, self._secrets)
+        time = datetime.fromtimestamp(unix_seconds(), UTC)
+        with self._lock:
+            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {known:<8} {one_line}")
+        if LOG_LEVELS[known] >= self._threshold:
+            _write(known, f"{self.run_id} {one_line}")
+
+    def audit(self, line: str) -> None:
+        """Write a line of the audit log, which has its own valve."""
+        _write("INFO", redact(line, self._secrets))
+
+    def text(self) -> str:
+        """Return the newest lines, oldest first."""
+        with self._lock:
+            return "\n".join(self._lines)
+
+
+def _write(level: str, line: str) -> None:
+    number = max(LOG_LEVELS[level], logging.INFO)
+    text = line if LOG_LEVELS[level] == number else f"{level} {line}"
+    record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
+    _LOGGER.handle(record)
+
+
 # ==== owui_manifold.valves: The valves of the pipe: what an administrator can set, and what a user can.
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
@@ -8778,10 +9109,21 @@ class Valves(BaseModel):
         "Settings that users may change, separated by commas; also `image_generation` "
         "and `service_tier` (expensive), `all`, `nothing`. Administrators change all.",
     )
+    CALLER_MAY_SET: str = _valve(
+        "",
+        "What requests may set although it is the administrator's: parameters and "
+        "types of OpenAI's tools, separated by commas; `admin:service_tier` for "
+        "administrators alone.",
+    )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
         "Whether users can, or must, set a key of their own, also for their tasks. "
         "Administrators may always use the key of this pipe.",
+    )
+    USER_KEYS_GET: Literal["nothing", "headers", "all"] = _valve(
+        "nothing",
+        "What goes out with a user's own key: `headers` sends EXTRA_HEADERS, `all` "
+        "also the remote MCP servers, with their tokens, and the vector stores.",
     )
 
     # Cost
@@ -8914,7 +9256,9 @@ class UserValves(BaseModel):
     )
     SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
     LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
-        "inherit", "What the pipe writes to the server's log about your chats."
+        "inherit",
+        "What the pipe writes to the server's log about your chats: more than the "
+        "administrator chose, never less.",
     )
     API_KEY: str = _valve(
         "",
@@ -8959,6 +9303,8 @@ class Config(NamedTuple):
     shows_cost: bool
     shows_log: bool
     log_level: str
+    refused: tuple[str, ...]
+    """Settings that the user chose and may not change."""
 
 
 def read_config(
@@ -8977,16 +9323,18 @@ def read_config(
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
     problems = (rules_error, _permission_error(valves), filter_error)
+    allowed = _for_own_key(valves) if own_key else valves
     switches = as_mapping(host.get("features"))
     replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
+    level = _inherit(own.LOG_LEVEL, valves.LOG_LEVEL)
     searches = valves.ENABLE_WEB_SEARCH or replaces_search
     return Config(
-        valves=valves,
+        valves=allowed,
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
         problems=tuple(filter(None, problems)),
         own_key=own_key,
         overrides=_overrides(valves),
-        remote=remote,
+        remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         approval_rules=rules,
         effort=_inherit(own.REASONING_EFFORT, "") or None,
         summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
@@ -8998,7 +9346,9 @@ def read_config(
         image_generation=_is_on(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
         shows_cost=_is_on(own.SHOW_COST, valves.SHOW_COST),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
-        log_level=_inherit(own.LOG_LEVEL, valves.LOG_LEVEL),
+        # A user's lines cannot be hidden from the administrator.
+        log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
+        refused=_refused_choices(wanted, own, valves),
     )
 
 
@@ -9069,6 +9419,18 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
     return user.model_copy(update=reset)
 
 
+def _refused_choices(
+    wanted: UserValves, own: UserValves, valves: Valves
+) -> tuple[str, ...]:
+    lost = [
+        name
+        for name in _CHOICES.values()
+        if getattr(wanted, name) != getattr(own, name)
+    ]
+    has_key = valves.USER_API_KEYS == "off" and wanted.API_KEY.strip()
+    return (*lost, *(["API_KEY"] if has_key else ()))
+
+
 def _permission_error(valves: Valves) -> str:
     unknown = sorted(_permitted_words(valves) - {*_CHOICES, "all", "nothing"})
     if not unknown:
@@ -9091,6 +9453,16 @@ def comma_list(text: str) -> list[str]:
 
 # The endpoint
 
+
+def _for_own_key(valves: Valves) -> Valves:
+    names = ["ORGANIZATION", "PROJECT"]
+    if valves.USER_KEYS_GET != "all":
+        names += ["REMOTE_MCP_SERVERS_JSON", "FILE_SEARCH_VECTOR_STORES"]
+    if valves.USER_KEYS_GET == "nothing":
+        names.append("EXTRA_HEADERS")
+    return valves.model_copy(update=dict.fromkeys(names, ""))
+
+
 _NO_OWN_KEY = (
     "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
     "this pipe: the slider icon beside the chat input, or Controls > Valves."
@@ -9107,8 +9479,8 @@ def build_endpoint(
 ) -> Endpoint:
     """Return where requests go, with a user's own key if there is one.
 
-    Organization, project and billed headers belong to the administrator's account, so
-    they are not sent with a user's own key. Raises InvalidRequest for unusable valves.
+    Headers that name an account are not sent with that key. Raises InvalidRequest for
+    unusable valves.
     """
     if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
         raise InvalidRequest(_NO_OWN_KEY)
@@ -9123,8 +9495,8 @@ def build_endpoint(
     return Endpoint(
         base_url=valves.BASE_URL,
         api_key=key,
-        organization="" if own_key else valves.ORGANIZATION.strip(),
-        project="" if own_key else valves.PROJECT.strip(),
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
         extra_headers={k: v for k, v in headers.items() if k.lower() not in billed},
         network=Network(
             valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), valves.PROXY.strip()
@@ -9133,32 +9505,16 @@ def build_endpoint(
     )
 
 
-_LASTING_REFUSALS = ("summary", "stream")
-"""Causes of refusals that hold for every request; others concern only one."""
+class AccountCapabilities(RecentTexts):
+    """What each key was refused for each model in the last day, and what was told."""
 
+    def refuses(self, endpoint: Endpoint, model: str, cause: str) -> bool:
+        """Say whether requests of this key for this model have to avoid a cause."""
+        return f"{endpoint.account()} {model} {cause}" in self
 
-class AccountCapabilities:
-    """What each key was refused at each address, while the pipe is loaded."""
-
-    def __init__(self) -> None:
-        """Start without any known refusal."""
-        self._refused: dict[str, set[str]] = {}
-        self._mentioned: set[str] = set()
-
-    def refused(self, endpoint: Endpoint) -> Collection[str]:
-        """Return the causes that every request of this key to this address avoids."""
-        return self._refused.get(endpoint.account(), ())
-
-    def first_time(self, text: str) -> bool:
-        """Say whether `text` is asked about for the first time."""
-        is_new = text not in self._mentioned
-        self._mentioned.add(text)
-        return is_new
-
-    def note(self, endpoint: Endpoint, cause: str) -> None:
-        """Remember the cause of a refusal, if it is a lasting one."""
-        if cause in _LASTING_REFUSALS:
-            self._refused.setdefault(endpoint.account(), set()).add(cause)
+    def note(self, endpoint: Endpoint, model: str, cause: str) -> None:
+        """Remember the cause of a refusal that everybody would meet."""
+        self.first_time(f"{endpoint.account()} {model} {cause}")
 
 
 def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
@@ -9174,58 +9530,6 @@ def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
             0 if tools_ran else valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS
         ),
     )
-
-
-# ==== owui_manifold.log: Lines in the server's log, without secrets; the newest of each run are kept in memory.
-
-_LOGGER = logging.getLogger("openai_responses_manifold")
-
-_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
-"""The numbers that `logging` has for them."""
-
-_KEPT_LINES = 2000
-
-
-class RunLog:
-    """The log of one run; can be used from other threads."""
-
-    def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
-        """Start empty; lines from `threshold` on are written to the server's log."""
-        self.run_id = run_id
-        self._threshold = _LEVELS.get(threshold, logging.INFO)
-        self._secrets = tuple(secrets)
-        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
-        self._lock = Lock()
-
-    def line(self, level: str, text: str) -> None:
-        """Keep `text` as one line, with its time in UTC; also write it, with the run's
-        id, if its level is enough.
-
-        An unknown level counts as INFO.
-        """
-        known = level if level in _LEVELS else "INFO"
-        one_line = redact_line(text, self._secrets)
-        time = datetime.fromtimestamp(unix_seconds(), UTC)
-        with self._lock:
-            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {known:<8} {one_line}")
-        if _LEVELS[known] >= self._threshold:
-            _write(known, f"{self.run_id} {one_line}")
-
-    def audit(self, line: str) -> None:
-        """Write a line of the audit log, which has its own valve."""
-        _write("INFO", redact(line, self._secrets))
-
-    def text(self) -> str:
-        """Return the newest lines, oldest first."""
-        with self._lock:
-            return "\n".join(self._lines)
-
-
-def _write(level: str, line: str) -> None:
-    number = max(_LEVELS[level], logging.INFO)
-    text = line if _LEVELS[level] == number else f"{level} {line}"
-    record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
-    _LOGGER.handle(record)
 
 
 # ==== owui_manifold.threads: Threads for tools that are not coroutines: each user has some of their own.
@@ -9364,6 +9668,11 @@ class PipeCall(NamedTuple):
         return self.config.valves
 
     @property
+    def model_id(self) -> str:
+        """The host's id of the model that was chosen, maybe one of its workspace."""
+        return str(self.host.metadata.get("model_id") or self.caller.host_model)
+
+    @property
     def messages(self) -> list[dict[str, Any]]:
         """The messages of the body; none if it has no list of them."""
         return as_list(self.body.get("messages"))
@@ -9446,6 +9755,55 @@ async def legacy_model(model_id: str) -> Any:
     row = await _host_name("models.models", "Models").get_model_by_id(model_id)
     params = row.params.model_dump() if row is not None else {}
     return row if params.get("function_calling") == "legacy" else None
+
+
+async def administrator_params(model_id: str) -> dict[str, Any]:
+    """Return the parameters that administrators stored for all models and for one.
+
+    If no administrator owns the model, its own are left out.
+    """
+    config = _host_name("models.config", "Config")
+    stored = [await config.get("models.default_params", {}) or {}]
+    row = await _host_name("models.models", "Models").get_model_by_id(model_id)
+    owner = await user_model(row.user_id) if row is not None else None
+    if owner is not None and owner.role == "admin":
+        stored.append(row.params.model_dump())
+    flat = [{**params, **(params.get("custom_params") or {})} for params in stored]
+    return {key: _parsed(value) for params in flat for key, value in params.items()}
+
+
+def _parsed(value: object) -> object:
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return value
+
+
+async def allowed_features(
+    metadata: Mapping[str, Any], user: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return the metadata, without a search that the host would not let a user do.
+
+    `features` is the client's word (docs/reference/open-webui.md, "Parameters and
+    switches of a call").
+    """
+    asked, about = as_mapping(metadata.get("features")), as_mapping(
+        metadata.get("model")
+    )
+    if not asked.get("web_search") or user.get("role") == "admin":
+        return metadata
+    for key in ("info", "meta", "capabilities"):
+        about = as_mapping(about.get(key))
+    config = _host_name("models.config", "Config")
+    has_permission = _host_name("utils.access_control", "has_permission")
+    rights = await config.get("user.permissions", {})
+    if (
+        about.get("web_search", True)
+        and await config.get("web.search.enable", False)
+        and await has_permission(user.get("id"), "features.web_search", rights)
+    ):
+        return metadata
+    return {**metadata, "features": {**asked, "web_search": False}}
 
 
 async def make_native(row: Any) -> bool:
@@ -10002,30 +10360,42 @@ class OfferedTools(NamedTuple):
     choice: Any = None
 
 
-def offer_tools(
+def called_tools(
     body: Mapping[str, Any],
     model: ResolvedModel,
     valves: Valves,
-    hosted: Sequence[Item] = (),
-    withheld: Collection[str] = (),
-) -> OfferedTools:
-    """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
+    log: Callable[[str], object] = str,
+) -> list[Item]:
+    """Return the host's tools of a chat, then those that filters added.
 
-    A tool that the host or a filter describes replaces ours of the same kind; the
-    `withheld` ones are left out. Raises InvalidRequest for a tool without a name, and
-    for a choice that names no tool.
+    `log` is told of those that are too large. Raises InvalidRequest for a tool without
+    a name.
     """
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
-    own = responses_tools(specs, strict=valves.ENABLE_STRICT_TOOL_CALLING)
-    tools = merge_tools(hosted, own if model.facts.functions else [])
+    strict = valves.ENABLE_STRICT_TOOL_CALLING
+    tools = responses_tools(specs, strict=strict, log=log)
+    return tools if model.facts.functions else []
+
+
+def offer_tools(
+    choice: object,
+    hosted: Sequence[Item] = (),
+    called: Sequence[Item] = (),
+    withheld: Collection[str] = (),
+) -> OfferedTools:
+    """Return the tools of a chat: OpenAI's, then the others, and the choice.
+
+    One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
+    out. Raises InvalidRequest for a choice that names no tool.
+    """
+    tools = merge_tools(hosted, called)
     tools = [tool for tool in tools if tool.get("name") not in withheld]
     if not tools:
         return OfferedTools()
-    called = [tool for tool in tools if tool.get("type") in ("function", "custom")]
-    names = ToolNames(tuple(str(tool["name"]) for tool in called))
+    named = [tool for tool in tools if tool.get("type") in ("function", "custom")]
+    names = ToolNames(tuple(str(tool["name"]) for tool in named))
     items = names.rename_tools(tools)
-    choice = responses_tool_choice(body.get("tool_choice"), items, names)
-    return OfferedTools(items, names, choice)
+    return OfferedTools(items, names, responses_tool_choice(choice, items, names))
 
 
 # ==== owui_manifold.rounds: What one round of tools leaves for the next, inside one request of the host.
@@ -10123,6 +10493,18 @@ def _cipher(key: bytes) -> Any:
         return None
 
 
+_LARGE = 10_000
+_Result = TypeVar("_Result")
+
+
+async def run_work(size: int, work: Callable[[], _Result]) -> _Result:
+    """Return the result of `work` on a chat with so many entries.
+
+    A large chat takes a thread, so that the server answers others meanwhile.
+    """
+    return await asyncio.to_thread(work) if size > _LARGE else work()
+
+
 _HISTORY = "history"
 _LAST_TRIES = 3  # in each the host waits five seconds for SQLite
 
@@ -10137,19 +10519,22 @@ class ChatStore:
     """
 
     carrier: Carrier = "markers"
+    size = 0
+    """About how many entries the chat has."""
 
     def __init__(self, caller: Caller, chat: Mapping[str, Any], keys: ChatKeys) -> None:
         """Begin with what `chat` holds."""
-        self.records = read_records(chat, keys.sign)
         self.messages = _messages_of(chat)
+        in_answers = output_values(self.messages)  # the host takes those along
+        rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
+        chat = {**chat, **in_answers}
+        self.records = read_records(chat, keys.sign)
         self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
         self._unshown: list[StoredRecord] = []
         self._caller = caller
         self._keys = keys
         self._key = message_key(caller.message_id)
-        in_answers = output_values(self.messages)  # the host takes those along
-        rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
         self._untidy = {key: chat[key] for key in rows}
         self._dead = set(invalid_ids(chat.get(self._key)))
         self._own = {
@@ -10262,9 +10647,11 @@ async def open_store(
     if chat is None:
         return None
     kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
-    kept |= output_values(_messages_of(chat))
+    size = count_entries([kept, _messages_of(chat)], 3)
     store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
-    return store(caller, kept, keys)
+    opened = await run_work(size, lambda: store(caller, kept, keys))
+    opened.size = size
+    return opened
 
 
 def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -10327,18 +10714,17 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     require_floor()
     endpoint = call.endpoint
     keys = chat_keys(call.valves, call.caller.user_id)
-    messages, records = restore_from_details(call.messages, keys.sign)
-    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
     store = await open_store(call.caller, call.valves, keys)
-    model, reason = _choose_model(call, parts, store)
+    size = count_entries(call.messages, 2) + (store.size if store else 0)
     before = load_round(call.state, call.caller.message_id)
-    chat = _Chat(call, model, store, before, instructions, parts, records)
-    for change in _PASSES:
-        chat = change(chat)
+    chat, reason = await run_work(
+        size, lambda: _read_messages(call, keys.sign, store, before)
+    )
+    model = chat.model
     origin = origin_at(model.family, endpoint)
     items = continue_input(before, chat.parts) if before else None
     if items is None:
-        items = await _history(chat, origin)
+        items = await _history(chat, origin, size)
     tools = _offered_tools(call, model)
     settings = _settings(call, endpoint, tools, model)
     request = build_request(
@@ -10356,6 +10742,21 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         notices=() if before or not reason else (reason,),
         sign=keys.sign,
     )
+
+
+def _read_messages(
+    call: PipeCall,
+    sign: Sign | None,
+    store: ChatStore | None,
+    before: DelegatedRound | None,
+) -> tuple[_Chat, str]:
+    messages, records = restore_from_details(call.messages, sign)
+    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
+    model, reason = _choose_model(call, parts, store)
+    chat = _Chat(call, model, store, before, instructions, parts, records)
+    for change in _PASSES:
+        chat = change(chat)
+    return chat, reason
 
 
 def _choose_model(
@@ -10418,7 +10819,7 @@ _PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
 """What is done to a parsed chat, in this order; directives are no part of a prefix."""
 
 
-async def _history(chat: _Chat, origin: Origin) -> list[Item]:
+async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
     rows = chat.store.messages if chat.store else {}
     parts = resolve_images(attach_files(chat.parts, rows, call.host.metadata))
@@ -10427,7 +10828,10 @@ async def _history(chat: _Chat, origin: Origin) -> list[Item]:
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None
-    items = build_input(parts, records, reader, with_tools=valves.PERSIST_TOOL_RESULTS)
+    with_tools = valves.PERSIST_TOOL_RESULTS
+    items = await run_work(
+        size, lambda: build_input(parts, records, reader, with_tools=with_tools)
+    )
     check_input_size(items)
     return items
 
@@ -10442,7 +10846,9 @@ def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
 
 def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     hosted, replaced = hosted_tools(call.config, model)
-    return offer_tools(call.body, model, call.valves, hosted, replaced)
+    log, choice = partial(call.log.line, "WARNING"), call.body.get("tool_choice")
+    called = called_tools(call.body, model, call.valves, log)
+    return offer_tools(choice, hosted, called, replaced)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
@@ -10457,22 +10863,33 @@ def _settings(
     call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
     config, valves, summary = call.config, call.valves, call.config.summary
-    refused = call.capabilities.refused(endpoint)
+    refuses = partial(call.capabilities.refuses, endpoint, model.id)
     names = (model.id, model.family, call.caller.model)
     background = _is_background_model(valves, names)
     # Without a stream a background answer has no encrypted reasoning.
     streams = call.caller.streams or background
     return Settings(
         effort=config.effort,
-        summary=None if summary == "disabled" or "summary" in refused else summary,
+        summary=None if summary == "disabled" or refuses("summary") else summary,
         verbosity=config.verbosity,
-        stream=streams and valves.ENABLE_STREAM and "stream" not in refused,
+        stream=streams and valves.ENABLE_STREAM and not refuses("stream"),
         background=background,
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults=_default_parameters(call, endpoint, tools.items),
     )
+
+
+def is_as_configured(prepared: PreparedRequest) -> bool:
+    """Say whether a chat's request has only what the administrator's valves set."""
+    call, sent = prepared.call, prepared.request
+    body = {"tool_choice": sent.tool_choice, "reasoning_effort": call.model.effort}
+    plain = call._replace(body=body, config=read_config(call.valves))
+    model, tools = call.resolve(sent.model), OfferedTools(sent.tools or ())
+    settings = _settings(plain, prepared.endpoint, tools, model)
+    text = sent.instructions or ""
+    return sent == build_request(model, text, sent.input, body, settings)
 
 
 def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
@@ -10696,6 +11113,9 @@ _WRONG_OWN_KEY = (
     "OpenAI does not accept your own API key. Check API_KEY in your settings of this "
     "pipe: the slider icon beside the chat input, or Controls > Valves."
 )
+_REFUSED_CHOICES = (
+    "Only administrators may change these of your settings, so they have no effect: "
+)
 _INTERNAL_ERROR = (
     "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
     "the error id."
@@ -10817,10 +11237,10 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def _legacy_notices(call: PipeCall) -> list[str]:
-    metadata = call.host.metadata
-    if as_mapping(metadata.get("params")).get("function_calling") != "legacy":
+    params = as_mapping(call.host.metadata.get("params"))
+    if params.get("function_calling") != "legacy":
         return []
-    model_id = str(metadata.get("model_id") or call.caller.host_model)
+    model_id = call.model_id
     row = await legacy_model(model_id)
     if row is None:
         return []
@@ -10845,6 +11265,18 @@ def _tell_once(call: PipeCall, notice: str) -> bool:
     return call.caller.is_admin and is_new(f"chat: {notice}")
 
 
+def _refusal_notices(call: PipeCall) -> list[str]:
+    if not call.caller.host_reads:  # nobody would see it
+        return []
+    user, is_new = call.caller.user_id, call.capabilities.first_time
+    names = [name for name in call.config.refused if is_new(f"{user}: {name}")]
+    if not names:
+        return []
+    listed = ", ".join(names)
+    call.log.line("INFO", f"user {user} may not change {listed}")
+    return [_REFUSED_CHOICES + listed]
+
+
 async def notices_of(prepared: PreparedRequest) -> list[str]:
     """Return the sentences to show; tasks and later rounds of tools have none."""
     call = prepared.call
@@ -10853,6 +11285,7 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     retirement = retirement_notice(call.model, utc_today())
     return [
         *prepared.notices,
+        *_refusal_notices(call),
         *([retirement] if retirement else []),
         *_valve_notices(call),
         *await _legacy_notices(call),
@@ -10948,16 +11381,17 @@ def _new_record() -> tuple[str, int]:
 
 
 async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
-    prepared.call.log.line("WARNING", note.sentence)
-    prepared.call.capabilities.note(prepared.endpoint, note.cause)
-    if note.cause != "reasoning":
-        return prepared
-    if prepared.store:
-        await prepared.store.invalidate_reasoning()
-    rest = [item for item in prepared.request.input if not is_encrypted(item)]
-    return prepared._replace(
-        request=prepared.request.model_copy(update={"input": rest})
-    )
+    call, request, update = prepared.call, prepared.request, dict[str, Any]()
+    call.log.line("WARNING", note.sentence)
+    if note.is_lasting and is_as_configured(prepared):
+        call.capabilities.note(prepared.endpoint, request.model, note.cause)
+    if note.cause == "summary":
+        update["reasoning"] = drop_summary(request.reasoning)
+    elif note.cause == "reasoning":
+        update["input"] = [item for item in request.input if not is_encrypted(item)]
+        if prepared.store:
+            await prepared.store.invalidate_reasoning()
+    return prepared._replace(request=request.model_copy(update=update))
 
 
 def _hand_over(
@@ -10977,6 +11411,60 @@ def _hand_over(
         prepared.request.instructions or "",
     )
     save_round(call.state, call.caller.message_id, ended_round)
+
+
+# ==== owui_manifold.callers: What a caller may set; the rest is the administrator's (docs/parameters.md).
+
+_LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
+_TOOLS = ("tools", "extra_tools")
+
+
+async def permitted_call(call: PipeCall) -> PipeCall:
+    """Return the call without what its caller may not set; the log says it once."""
+    caller, valves = call.caller, call.valves
+    words = comma_list(valves.CALLER_MAY_SET.lower())
+    words = [word for word in words if caller.is_admin or ":" not in word]
+    opened = {word.removeprefix("admin:").strip() for word in words}
+    most = 0 if "max_output_tokens" in opened else valves.MAX_OUTPUT_TOKENS
+    if _permitted_body(call.body, opened, most, {}) == call.body:
+        return call
+    stored = await administrator_params(call.model_id)
+    body = _permitted_body(call.body, opened, most, stored)
+    lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
+    is_new = call.capabilities.first_time
+    if new := [name for name in lost if is_new(f"{caller.user_id}: {name}")]:
+        names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
+        told = f"left out for user {caller.user_id}, see CALLER_MAY_SET: {names}"
+        call.log.line("WARNING", told)
+    return call._replace(body=body)
+
+
+def _permitted_body(
+    body: Mapping[str, Any], opened: Collection[str], most: int, own: Mapping[str, Any]
+) -> dict[str, Any]:
+    closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in opened]
+    kept = {k: v for k, v in body.items() if k not in closed}
+    kept |= {k: own[k] for k in closed if k in own}
+    if isinstance(given := body.get("reasoning"), Mapping):
+        stored = as_mapping(own.get("reasoning")).items()
+        free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in opened)}
+        kept["reasoning"] = dict(
+            i for i in given.items() if i[0] in free or i in stored
+        )
+    tools = [tool for name in _TOOLS for tool in as_list(own.get(name))]
+    for name in _TOOLS:
+        if isinstance(given := body.get(name), list):
+            kept[name] = [t for t in given if _is_open(t, opened) or t in tools]
+    for name in _LENGTHS if most else ():
+        value = body.get(name)
+        if clamp_number(value, 0, most + 1, 0) > most and value != own.get(name):
+            kept[name] = most
+    return kept
+
+
+def _is_open(tool: object, opened: Collection[str]) -> bool:
+    kind = as_mapping(tool).get("type", "function")
+    return kind in CALLED_BY_NAME or str(kind) in opened
 
 
 # ==== owui_manifold.models: The models that the pipe lists.
@@ -11185,7 +11673,9 @@ class Pipe:
     ) -> AsyncGenerator[Chunk, None] | Chunk:
         """Answer a chat: chunks if the caller streams, else one complete result."""
         # The host replaces `self.valves` at every call.
-        config = read_config(self.valves, __user__, __metadata__)
+        valves = self.valves
+        host = await allowed_features(__metadata__ or {}, __user__ or {})
+        config = read_config(valves, __user__, host)
         call = PipeCall(
             body,
             read_caller(body, __user__, __metadata__, __task__),
@@ -11247,7 +11737,8 @@ class Pipe:
             call.log.line("WARNING", _NO_LEGACY_TOOLS)
             return task_result(text, call.caller.host_model)
         try:
-            events = answer_events(build_task_request(call), self._connections)
+            request = build_task_request(await permitted_call(call))
+            events = answer_events(request, self._connections)
             ended = await self._watch(call, events, view)
             text = "" if ended.ending.is_failure else completion_text(ended)
         except Exception as error:  # a failed title must not make the chat fail
@@ -11257,7 +11748,8 @@ class Pipe:
     async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         if is_check_command(call):
             return run_diagnostics(call, self._connections)
-        return answer_events(await build_chat_request(call), self._connections)
+        request = await build_chat_request(await permitted_call(call))
+        return answer_events(request, self._connections)
 
     async def _watch(
         self,

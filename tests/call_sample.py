@@ -84,7 +84,9 @@ def config_of(
     free = valves.model_copy(update={"USER_MAY_CHANGE": "all"})
     role = "admin" if is_admin else "user"
     user = {"valves": user_valves or UserValves(), "role": role}
-    return read_config(free, user, metadata)._replace(valves=valves)
+    config = read_config(free, user, metadata)
+    may_change = {"USER_MAY_CHANGE": valves.USER_MAY_CHANGE}
+    return config._replace(valves=config.valves.model_copy(update=may_change))
 
 
 def host_context(

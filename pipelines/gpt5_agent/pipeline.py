@@ -112,7 +112,9 @@ class Pipeline:
         """Return what a body may set; log once a caller what is left out."""
         kept, refused = select_keys(body, self.valves.REQUEST_MAY_SET)
         who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
-        if new := [name for name in refused if self._refusals.add(f"{who} {name}")]:
+        if new := [
+            name for name in refused if self._refusals.first_time(f"{who} {name}")
+        ]:
             log.warn(
                 f"left out of requests of {who}: {', '.join(new)} (the valve "
                 "REQUEST_MAY_SET says what a request may set)"

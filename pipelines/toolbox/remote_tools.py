@@ -14,6 +14,7 @@ from collections.abc import (
     Callable,
     Iterable,
     Mapping,
+    Sequence,
 )
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
@@ -22,15 +23,18 @@ from typing import Any, NamedTuple, TypeVar
 
 import aiohttp
 
+from openai_responses.json_input import JsonTooLarge, json_size
+
 MAX_TOOLS_PER_SERVER = 128
 """Of one server; more would only confuse a model."""
 MAX_TOOL_NAME_CHARACTERS = 64
 MAX_REMOTE_BYTES = 8 * 1024 * 1024
 """Of one answer; a file of 5 MB, which is the most that is shown, fits in as base64."""
 
+MAX_SCHEMA_SIZE = 100_000
+"""What is read of a schema; `json_size` counts more than characters."""
 _MAX_SCHEMA_CHARACTERS = 50_000
-_MAX_TOOL_SCHEMA_DEPTH = 40
-_MAX_DESCRIPTION_CHARACTERS = 4_000
+MAX_DESCRIPTION_CHARACTERS = 4_000
 _MIN_SECRET_CHARACTERS = 6
 _INVALID_TOOL_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
 
@@ -86,7 +90,7 @@ def make_remote_tool(
     name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
         :MAX_TOOL_NAME_CHARACTERS
     ]
-    description = truncate_text(spec.description, _MAX_DESCRIPTION_CHARACTERS)
+    description = truncate_text(spec.description, MAX_DESCRIPTION_CHARACTERS)
     return RemoteTool(name, description, spec.args, run)
 
 
@@ -100,20 +104,18 @@ def build_error_result(text: str) -> dict[str, Any]:
     return {"isError": True, "content": [{"type": "text", "text": text}]}
 
 
-def is_schema_small(schema: object) -> bool:
-    """Say whether a schema is small enough to be sent with every request."""
-    if not _is_within_depth(schema, _MAX_TOOL_SCHEMA_DEPTH):
-        return False
-    return len(json.dumps(schema, default=str)) <= _MAX_SCHEMA_CHARACTERS
+def check_schema_size(schema: object) -> None:
+    """Raise JsonTooLarge for a schema too large to be sent with every request."""
+    json_size(schema, MAX_SCHEMA_SIZE)
+    if len(json.dumps(schema, default=str)) > _MAX_SCHEMA_CHARACTERS:
+        raise JsonTooLarge
 
 
-def _is_within_depth(value: object, levels: int) -> bool:
-    inner: Iterable[object] = ()
-    if isinstance(value, Mapping):
-        inner = value.values()
-    elif isinstance(value, list):
-        inner = value
-    return levels > 0 and all(_is_within_depth(one, levels - 1) for one in inner)
+def describe_left_out(server: str, names: Sequence[str]) -> str:
+    """Return the problem of tools that are too large; empty if there are none."""
+    shown = ", ".join(repr(name[:MAX_TOOL_NAME_CHARACTERS]) for name in names[:10])
+    text = f"{server} has tools with schemas that are too large or too deep"
+    return f"{text}. They are left out: {shown} ({len(names)} in all)." if names else ""
 
 
 def truncate_text(text: str, characters: int) -> str:

@@ -17,6 +17,7 @@ from toolbox.remote_tools import (
     MAX_TOOL_NAME_CHARACTERS,
     RemoteError,
     RemoteTool,
+    describe_left_out,
     run_with_timeout,
 )
 from toolbox.server_entries import ServerEntry, ToolServerSettings
@@ -98,7 +99,9 @@ class ToolServers:
         name = f"The server {key[1].label}"
         listing = run_with_timeout(server.list_tools(), _LIST_TOOLS_SECONDS, name)
         try:
-            found = _CachedTools(now + _TOOLS_CACHE_SECONDS, await listing)
+            tools = await listing
+            problem = describe_left_out(name, server.left_out)
+            found = _CachedTools(now + _TOOLS_CACHE_SECONDS, tools, problem)
         except RemoteError as failed:
             found = _CachedTools(now + _FAILURE_CACHE_SECONDS, problem=str(failed))
         self._cache[key] = found

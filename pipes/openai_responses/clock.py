@@ -1,4 +1,4 @@
-"""The time, random numbers, ids made of both, and what happened lately.
+"""The time, random numbers, ids made of both, recent texts.
 
 Ids are ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet, so
 they sort by time. A package for them would have to be installed on the user's server.
@@ -32,30 +32,28 @@ def utc_today() -> date:
 
 
 _DAY_SECONDS = 86_400
-_MOST_TEXTS = 1000
+_MOST_TEXTS = 5000
 
 
 class RecentTexts:
-    """The texts of the last day, a thousand at most."""
+    """The texts of the last day, five thousand at most."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         """Start empty."""
         self._now = now
-        self._added: dict[int, float] = {}
-        """When each was added, by its hash: a text may be long, or secret."""
+        self._ends: dict[int, float] = {}  # by hash: a text may be long, or secret
 
     def __contains__(self, text: str) -> bool:
-        """Say whether `text` was added in the last day."""
-        added = self._added.get(hash(text))
-        return added is not None and self._now() - added < _DAY_SECONDS
+        """Say whether `text` was added."""
+        return self._now() < self._ends.get(hash(text), 0)
 
-    def add(self, text: str) -> bool:
-        """Add `text`; say whether it was missing."""
+    def first_time(self, text: str) -> bool:
+        """Add `text`; say whether it is new."""
         if text in self:
             return False
-        if len(self._added) >= _MOST_TEXTS:
-            self._added.clear()
-        self._added[hash(text)] = self._now()
+        if len(self._ends) >= _MOST_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + _DAY_SECONDS
         return True
 
 

@@ -68,6 +68,64 @@ def clamp_number(value: object, least: int, most: int, default: int) -> int:
         return default
 
 
+def count_entries(value: object, depth: int) -> int:
+    """Return about how large a JSON value is: entries and kilobytes, to a depth."""
+    if isinstance(value, str):
+        return len(value) >> 10
+    rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
+    inner = sum(count_entries(row, depth - 1) for row in rows) if depth else 0
+    return len(rows) + inner
+
+
+_VALUE_SIZE = 10
+"""What each value adds to a size; a walk takes about as long for ten characters."""
+_DEEPEST_VALUE = 64
+
+
+class JsonTooLarge(ValueError):
+    """What others sent is more than is read."""
+
+
+class JsonBudget:
+    """The work that may still be done on what others sent."""
+
+    def __init__(self, left: int) -> None:
+        """Begin with the size that may be read."""
+        self.left = left
+
+    def spend(self, size: int) -> None:
+        """Take a size away; raises JsonTooLarge if there is not so much."""
+        if size > self.left:
+            raise JsonTooLarge
+        self.left -= size
+
+
+def json_size(value: object, most: int) -> int:
+    """Return the size of a JSON value: its characters, and ten for each value.
+
+    Raises JsonTooLarge for a size over `most`, having read no more than that, and for too
+    many levels.
+    """
+    size, level = _VALUE_SIZE, [value]
+    for _ in range(_DEEPEST_VALUE):
+        inner: list[object] = []
+        for one in level:
+            if isinstance(one, str):
+                size += len(one)
+            elif isinstance(one, dict | list):
+                size += _VALUE_SIZE * len(one)
+            if size > most:
+                raise JsonTooLarge
+            if isinstance(one, dict):
+                inner += [*one, *one.values()]
+            elif isinstance(one, list):
+                inner += one
+        if not inner:
+            return size
+        level = inner
+    raise JsonTooLarge
+
+
 def as_mapping(value: object) -> Mapping[str, Any]:
     """Return a JSON object, an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}

@@ -2,10 +2,12 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from typing import Any
 
 from openai_responses.clock import new_ulid, unix_seconds
 from openai_responses.items import is_encrypted, tool_kind
 from openai_responses.loop.events import RunDone, Status
+from openai_responses.loop.recovery import drop_summary
 from openai_responses.loop.run import run
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
@@ -13,7 +15,7 @@ from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerEvent, CitedEvent
 from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope, leaves_calls
 from owui_manifold.artifacts import ArtifactStore
-from owui_manifold.chat import PreparedRequest
+from owui_manifold.chat import PreparedRequest, is_as_configured
 from owui_manifold.report import notices_of, report_end, report_request
 from owui_manifold.rounds import DelegatedRound, save_round
 
@@ -107,21 +109,22 @@ def _new_record() -> tuple[str, int]:
 
 
 async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
-    """Remember the cause of a refusal, so that later requests avoid it.
+    """Remember the cause of a refusal that everybody would meet.
 
-    Returns the request as it was changed, because the next round of tools begins
-    with what is sent now.
+    Returns the request as it was changed: the next round of tools begins with what is
+    sent now, and a second refusal is about it.
     """
-    prepared.call.log.line("WARNING", note.sentence)
-    prepared.call.capabilities.note(prepared.endpoint, note.cause)
-    if note.cause != "reasoning":
-        return prepared
-    if prepared.store:
-        await prepared.store.invalidate_reasoning()
-    rest = [item for item in prepared.request.input if not is_encrypted(item)]
-    return prepared._replace(
-        request=prepared.request.model_copy(update={"input": rest})
-    )
+    call, request, update = prepared.call, prepared.request, dict[str, Any]()
+    call.log.line("WARNING", note.sentence)
+    if note.is_lasting and is_as_configured(prepared):
+        call.capabilities.note(prepared.endpoint, request.model, note.cause)
+    if note.cause == "summary":
+        update["reasoning"] = drop_summary(request.reasoning)
+    elif note.cause == "reasoning":
+        update["input"] = [item for item in request.input if not is_encrypted(item)]
+        if prepared.store:
+            await prepared.store.invalidate_reasoning()
+    return prepared._replace(request=request.model_copy(update=update))
 
 
 def _hand_over(

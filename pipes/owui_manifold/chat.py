@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
 from openai_responses.items import Item
-from openai_responses.json_input import as_mapping
+from openai_responses.json_input import as_mapping, count_entries
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.tools import CallLimits, Toolset
 from openai_responses.models.choice import choose_auto_model
@@ -46,14 +46,19 @@ from owui_chat.messages import (
 from owui_chat.storage.details_carrier import restore_from_details
 from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
-from owui_manifold.config import comma_list, run_limits
+from owui_manifold.config import comma_list, read_config, run_limits
 from owui_manifold.context import Caller, PipeCall
 from owui_manifold.files import add_documents, load_stored_images
 from owui_manifold.host import require_floor, user_model
 from owui_manifold.host_tools import HostTools, build_approver, has_ruled_tools
-from owui_manifold.hosted_tools import OfferedTools, hosted_tools, offer_tools
+from owui_manifold.hosted_tools import (
+    OfferedTools,
+    called_tools,
+    hosted_tools,
+    offer_tools,
+)
 from owui_manifold.rounds import DelegatedRound, continue_input, load_round
-from owui_manifold.store import ChatStore, chat_keys, open_store
+from owui_manifold.store import ChatStore, chat_keys, open_store, run_work
 from owui_manifold.valves import Valves
 
 _LEAST_THRESHOLD = 1000
@@ -112,18 +117,17 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     require_floor()
     endpoint = call.endpoint
     keys = chat_keys(call.valves, call.caller.user_id)
-    messages, records = restore_from_details(call.messages, keys.sign)
-    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
     store = await open_store(call.caller, call.valves, keys)
-    model, reason = _choose_model(call, parts, store)
+    size = count_entries(call.messages, 2) + (store.size if store else 0)
     before = load_round(call.state, call.caller.message_id)
-    chat = _Chat(call, model, store, before, instructions, parts, records)
-    for change in _PASSES:
-        chat = change(chat)
+    chat, reason = await run_work(
+        size, lambda: _read_messages(call, keys.sign, store, before)
+    )
+    model = chat.model
     origin = origin_at(model.family, endpoint)
     items = continue_input(before, chat.parts) if before else None
     if items is None:
-        items = await _history(chat, origin)
+        items = await _history(chat, origin, size)
     tools = _offered_tools(call, model)
     settings = _settings(call, endpoint, tools, model)
     request = build_request(
@@ -141,6 +145,22 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         notices=() if before or not reason else (reason,),
         sign=keys.sign,
     )
+
+
+def _read_messages(
+    call: PipeCall,
+    sign: Sign | None,
+    store: ChatStore | None,
+    before: DelegatedRound | None,
+) -> tuple[_Chat, str]:
+    """Return the chat as it is to be sent, and why its model was chosen, if known."""
+    messages, records = restore_from_details(call.messages, sign)
+    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
+    model, reason = _choose_model(call, parts, store)
+    chat = _Chat(call, model, store, before, instructions, parts, records)
+    for change in _PASSES:
+        chat = change(chat)
+    return chat, reason
 
 
 def _choose_model(
@@ -211,7 +231,7 @@ _PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
 """What is done to a parsed chat, in this order; directives are no part of a prefix."""
 
 
-async def _history(chat: _Chat, origin: Origin) -> list[Item]:
+async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     """Return the input of a chat's history, with its files."""
     call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
     rows = chat.store.messages if chat.store else {}
@@ -221,7 +241,10 @@ async def _history(chat: _Chat, origin: Origin) -> list[Item]:
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None
-    items = build_input(parts, records, reader, with_tools=valves.PERSIST_TOOL_RESULTS)
+    with_tools = valves.PERSIST_TOOL_RESULTS
+    items = await run_work(
+        size, lambda: build_input(parts, records, reader, with_tools=with_tools)
+    )
     check_input_size(items)
     return items
 
@@ -237,7 +260,9 @@ def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
 
 def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     hosted, replaced = hosted_tools(call.config, model)
-    return offer_tools(call.body, model, call.valves, hosted, replaced)
+    log, choice = partial(call.log.line, "WARNING"), call.body.get("tool_choice")
+    called = called_tools(call.body, model, call.valves, log)
+    return offer_tools(choice, hosted, called, replaced)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
@@ -258,22 +283,33 @@ def _settings(
 ) -> Settings:
     """Return the settings of a request, without what the server refused before."""
     config, valves, summary = call.config, call.valves, call.config.summary
-    refused = call.capabilities.refused(endpoint)
+    refuses = partial(call.capabilities.refuses, endpoint, model.id)
     names = (model.id, model.family, call.caller.model)
     background = _is_background_model(valves, names)
     # Without a stream a background answer has no encrypted reasoning.
     streams = call.caller.streams or background
     return Settings(
         effort=config.effort,
-        summary=None if summary == "disabled" or "summary" in refused else summary,
+        summary=None if summary == "disabled" or refuses("summary") else summary,
         verbosity=config.verbosity,
-        stream=streams and valves.ENABLE_STREAM and "stream" not in refused,
+        stream=streams and valves.ENABLE_STREAM and not refuses("stream"),
         background=background,
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults=_default_parameters(call, endpoint, tools.items),
     )
+
+
+def is_as_configured(prepared: PreparedRequest) -> bool:
+    """Say whether a chat's request has only what the administrator's valves set."""
+    call, sent = prepared.call, prepared.request
+    body = {"tool_choice": sent.tool_choice, "reasoning_effort": call.model.effort}
+    plain = call._replace(body=body, config=read_config(call.valves))
+    model, tools = call.resolve(sent.model), OfferedTools(sent.tools or ())
+    settings = _settings(plain, prepared.endpoint, tools, model)
+    text = sent.instructions or ""
+    return sent == build_request(model, text, sent.input, body, settings)
 
 
 def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:

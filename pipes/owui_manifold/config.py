@@ -5,9 +5,10 @@ The switches of the composer come from the companion filter, in
 (true), `thinking` (an effort).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from openai_responses.clock import RecentTexts
 from openai_responses.endpoint import Endpoint, Network, connection_secrets
 from openai_responses.errors import PIPE_VALVES, InvalidRequest, valve_error
 from openai_responses.json_input import as_mapping, parse_string_map
@@ -21,6 +22,7 @@ from openai_responses.models.resolve import (
 )
 from openai_responses.requests.mcp_servers import RemoteServers, read_servers
 from openai_responses.transport.connections import Timeouts
+from owui_manifold.log import LOG_LEVELS
 from owui_manifold.valves import UserValves, Valves
 
 
@@ -52,6 +54,8 @@ class Config(NamedTuple):
     shows_cost: bool
     shows_log: bool
     log_level: str
+    refused: tuple[str, ...]
+    """Settings that the user chose and may not change."""
 
 
 def read_config(
@@ -70,16 +74,18 @@ def read_config(
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
     problems = (rules_error, _permission_error(valves), filter_error)
+    allowed = _for_own_key(valves) if own_key else valves
     switches = as_mapping(host.get("features"))
     replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
+    level = _inherit(own.LOG_LEVEL, valves.LOG_LEVEL)
     searches = valves.ENABLE_WEB_SEARCH or replaces_search
     return Config(
-        valves=valves,
+        valves=allowed,
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
         problems=tuple(filter(None, problems)),
         own_key=own_key,
         overrides=_overrides(valves),
-        remote=remote,
+        remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         approval_rules=rules,
         effort=_inherit(own.REASONING_EFFORT, "") or None,
         summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
@@ -91,7 +97,9 @@ def read_config(
         image_generation=_is_on(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
         shows_cost=_is_on(own.SHOW_COST, valves.SHOW_COST),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
-        log_level=_inherit(own.LOG_LEVEL, valves.LOG_LEVEL),
+        # A user's lines cannot be hidden from the administrator.
+        log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
+        refused=_refused_choices(wanted, own, valves),
     )
 
 
@@ -164,6 +172,18 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
     return user.model_copy(update=reset)
 
 
+def _refused_choices(
+    wanted: UserValves, own: UserValves, valves: Valves
+) -> tuple[str, ...]:
+    lost = [
+        name
+        for name in _CHOICES.values()
+        if getattr(wanted, name) != getattr(own, name)
+    ]
+    has_key = valves.USER_API_KEYS == "off" and wanted.API_KEY.strip()
+    return (*lost, *(["API_KEY"] if has_key else ()))
+
+
 def _permission_error(valves: Valves) -> str:
     unknown = sorted(_permitted_words(valves) - {*_CHOICES, "all", "nothing"})
     if not unknown:
@@ -186,6 +206,17 @@ def comma_list(text: str) -> list[str]:
 
 # The endpoint
 
+
+def _for_own_key(valves: Valves) -> Valves:
+    """Return the valves without what a user's own key does not get."""
+    names = ["ORGANIZATION", "PROJECT"]
+    if valves.USER_KEYS_GET != "all":
+        names += ["REMOTE_MCP_SERVERS_JSON", "FILE_SEARCH_VECTOR_STORES"]
+    if valves.USER_KEYS_GET == "nothing":
+        names.append("EXTRA_HEADERS")
+    return valves.model_copy(update=dict.fromkeys(names, ""))
+
+
 _NO_OWN_KEY = (
     "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
     "this pipe: the slider icon beside the chat input, or Controls > Valves."
@@ -202,8 +233,8 @@ def build_endpoint(
 ) -> Endpoint:
     """Return where requests go, with a user's own key if there is one.
 
-    Organization, project and billed headers belong to the administrator's account, so
-    they are not sent with a user's own key. Raises InvalidRequest for unusable valves.
+    Headers that name an account are not sent with that key. Raises InvalidRequest for
+    unusable valves.
     """
     if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
         raise InvalidRequest(_NO_OWN_KEY)
@@ -218,8 +249,8 @@ def build_endpoint(
     return Endpoint(
         base_url=valves.BASE_URL,
         api_key=key,
-        organization="" if own_key else valves.ORGANIZATION.strip(),
-        project="" if own_key else valves.PROJECT.strip(),
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
         extra_headers={k: v for k, v in headers.items() if k.lower() not in billed},
         network=Network(
             valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), valves.PROXY.strip()
@@ -228,32 +259,16 @@ def build_endpoint(
     )
 
 
-_LASTING_REFUSALS = ("summary", "stream")
-"""Causes of refusals that hold for every request; others concern only one."""
+class AccountCapabilities(RecentTexts):
+    """What each key was refused for each model in the last day, and what was told."""
 
+    def refuses(self, endpoint: Endpoint, model: str, cause: str) -> bool:
+        """Say whether requests of this key for this model have to avoid a cause."""
+        return f"{endpoint.account()} {model} {cause}" in self
 
-class AccountCapabilities:
-    """What each key was refused at each address, while the pipe is loaded."""
-
-    def __init__(self) -> None:
-        """Start without any known refusal."""
-        self._refused: dict[str, set[str]] = {}
-        self._mentioned: set[str] = set()
-
-    def refused(self, endpoint: Endpoint) -> Collection[str]:
-        """Return the causes that every request of this key to this address avoids."""
-        return self._refused.get(endpoint.account(), ())
-
-    def first_time(self, text: str) -> bool:
-        """Say whether `text` is asked about for the first time."""
-        is_new = text not in self._mentioned
-        self._mentioned.add(text)
-        return is_new
-
-    def note(self, endpoint: Endpoint, cause: str) -> None:
-        """Remember the cause of a refusal, if it is a lasting one."""
-        if cause in _LASTING_REFUSALS:
-            self._refused.setdefault(endpoint.account(), set()).add(cause)
+    def note(self, endpoint: Endpoint, model: str, cause: str) -> None:
+        """Remember the cause of a refusal that everybody would meet."""
+        self.first_time(f"{endpoint.account()} {model} {cause}")
 
 
 def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:

@@ -1,6 +1,6 @@
 """The tools that a request offers: OpenAI's own, the host's, and those of filters."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from openai_responses.errors import PIPE_VALVES, valve_error
@@ -93,27 +93,39 @@ class OfferedTools(NamedTuple):
     choice: Any = None
 
 
-def offer_tools(
+def called_tools(
     body: Mapping[str, Any],
     model: ResolvedModel,
     valves: Valves,
-    hosted: Sequence[Item] = (),
-    withheld: Collection[str] = (),
-) -> OfferedTools:
-    """Return the tools of a chat: OpenAI's, the host's, then those that filters added.
+    log: Callable[[str], object] = str,
+) -> list[Item]:
+    """Return the host's tools of a chat, then those that filters added.
 
-    A tool that the host or a filter describes replaces ours of the same kind; the
-    `withheld` ones are left out. Raises InvalidRequest for a tool without a name, and
-    for a choice that names no tool.
+    `log` is told of those that are too large. Raises InvalidRequest for a tool without
+    a name.
     """
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
-    own = responses_tools(specs, strict=valves.ENABLE_STRICT_TOOL_CALLING)
-    tools = merge_tools(hosted, own if model.facts.functions else [])
+    strict = valves.ENABLE_STRICT_TOOL_CALLING
+    tools = responses_tools(specs, strict=strict, log=log)
+    return tools if model.facts.functions else []
+
+
+def offer_tools(
+    choice: object,
+    hosted: Sequence[Item] = (),
+    called: Sequence[Item] = (),
+    withheld: Collection[str] = (),
+) -> OfferedTools:
+    """Return the tools of a chat: OpenAI's, then the others, and the choice.
+
+    One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
+    out. Raises InvalidRequest for a choice that names no tool.
+    """
+    tools = merge_tools(hosted, called)
     tools = [tool for tool in tools if tool.get("name") not in withheld]
     if not tools:
         return OfferedTools()
-    called = [tool for tool in tools if tool.get("type") in ("function", "custom")]
-    names = ToolNames(tuple(str(tool["name"]) for tool in called))
+    named = [tool for tool in tools if tool.get("type") in ("function", "custom")]
+    names = ToolNames(tuple(str(tool["name"]) for tool in named))
     items = names.rename_tools(tools)
-    choice = responses_tool_choice(body.get("tool_choice"), items, names)
-    return OfferedTools(items, names, choice)
+    return OfferedTools(items, names, responses_tool_choice(choice, items, names))

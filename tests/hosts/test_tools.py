@@ -1,5 +1,6 @@
 """Open WebUI's tools, run by the pipe in the real Open WebUI."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from hosts.open_webui import OpenWebUI
 from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies, kinds, outputs, stripped
 from hosts.tabs import Tab, Turn
+from hosts.tool_servers import CONNECTIONS
 from hosts.users import User
 from simulator import Simulator
 from upstream import until
@@ -371,3 +373,68 @@ def _about_legacy(turn: Turn) -> str | None:
     words = ("switch on AUTO_NATIVE_TOOLS", "AUTO_NATIVE_TOOLS has set it to Native")
     lines = " ".join(status["description"] for status in turn.statuses)
     return next((found for found in words if found in lines), None)
+
+
+def browser_tool(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """A tool of the user's browser, as any user may describe one."""
+    spec = {"name": name, "description": "Look.", "parameters": parameters}
+    info = {"title": "Mine"}
+    server = {"url": "http://127.0.0.1:9/mine", "info": info, "openapi": {}}
+    return {**server, "specs": [spec]}
+
+
+def nested(levels: int) -> dict[str, Any]:
+    """A schema of so many levels."""
+    schema: dict[str, Any] = {"type": "object", "properties": {}}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return schema
+
+
+ITSELF = [{"$ref": "#/$defs/A"} for _ in range(3)]
+EVIL = {
+    "loop": {"$defs": {"A": {"allOf": ITSELF}}, "$ref": "#/$defs/A"},
+    "deep": nested(200),
+    "wide": {"type": "object", "properties": {"a": {"enum": [*range(100_000)]}}},
+    "good": {"type": "object", "properties": {"city": {"type": "string"}}},
+}
+
+
+@pytest.mark.asyncio
+async def test_schemas_of_strangers_do_not_stop_the_server(
+    admin: User, server: OpenWebUI, simulator: Simulator
+) -> None:
+    """The chat is answered, others are too meanwhile, and the log names what is left out.
+
+    The simulator calls the tool that refers to itself.
+    """
+    before = await admin.call("GET", CONNECTIONS)
+    direct = before | {"ENABLE_DIRECT_INTEGRATIONS": True}
+    await admin.call("POST", CONNECTIONS, direct)
+    body = named("loop") | {
+        "tool_ids": [],
+        "tool_servers": [browser_tool(name, one) for name, one in EVIL.items()],
+    }
+    try:
+        async with (
+            Tab(admin) as tab,
+            valves_changed(admin, PIPE, ENABLE_STRICT_TOOL_CALLING=True),
+        ):
+            tab.answer = lambda payload: [{"seen": True}, {}]
+            turn = await tab.begin(MODEL, "sim:tool look", body=body)
+            while not turn.finished.is_set():
+                assert await asyncio.wait_for(admin.call("GET", "/health"), 20)
+                await asyncio.sleep(0.05)
+            await tab.settle(turn)
+    finally:
+        await admin.call("POST", CONNECTIONS, before)
+
+    assert turn.error is None
+    [first, last] = chat_bodies(simulator)
+    offered = {tool.get("name") for tool in first["tools"]}
+    assert offered >= {"loop", "good"}
+    assert not offered & {"deep", "wide"}
+    assert kinds(last["input"])[-1] == "function_call_output"
+    [line] = [one for one in server.log().splitlines() if "too deep:" in one]
+    assert "WARNING" in line
+    assert "'deep', 'wide' (2 in all)" in line

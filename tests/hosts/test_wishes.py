@@ -1,6 +1,7 @@
 """What administrators and users choose, in the real host: models, valves, switches."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -49,7 +50,7 @@ class Pipe:
 @pytest_asyncio.fixture(scope="session", autouse=True)
 async def wishes(admin: User, pipe_source: str, pipe_valves: Json) -> list[str]:
     """A copy of the pipe with models that leave something to choose."""
-    valves = {**pipe_valves, "MODEL_ID": "gpt-5.2, gpt-5-auto"}
+    valves = {**pipe_valves, "MODEL_ID": "gpt-5.2, gpt-5, gpt-5-auto"}
     return await install_pipe(admin, PIPE, pipe_source, valves)
 
 
@@ -341,6 +342,57 @@ async def test_a_users_own_key(
     assert turn.text
     assert "An administrator has to check API_KEY" in str(administrators.error)
     assert CANARY_KEY not in str(turn.events) + str(await tab.message(turn))
+
+
+async def test_a_users_own_key_takes_nothing_of_the_administrators_along(
+    admin: User, member: User, tab: Tab, simulator: Simulator
+) -> None:
+    """Neither headers nor servers with their tokens, for an answer and its title."""
+    clocks = {
+        "server_label": "clocks",
+        "server_url": "https://clocks.example/mcp",
+        "authorization": "canary-of-the-clocks",
+    }
+    shared = {
+        "API_KEY": "sk-of-nobody",
+        "USER_API_KEYS": "allowed",
+        "ORGANIZATION": "org-of-ours",
+        "EXTRA_HEADERS": json.dumps({"X-Gateway-Key": "canary-gateway"}),
+        "REMOTE_MCP_SERVERS_JSON": json.dumps([clocks]),
+        "FILE_SEARCH_VECTOR_STORES": "vs_ours",
+    }
+    title = {"title_generation": True}
+    async with (
+        valves_changed(admin, PIPE, **shared),
+        user_valves(member, API_KEY=CANARY_KEY),
+    ):
+        turn = await tab.send(CHAT, "sim:short", background_tasks=title)
+        alone = answered(simulator)
+        async with valves_changed(admin, PIPE, USER_KEYS_GET="headers"):
+            await tab.send(CHAT, "sim:short")
+
+    assert turn.error is None
+    assert sorted(is_task(request) for request in alone) == [False, True]
+    told = str([(request.headers, request.body) for request in alone])
+    for secret in ("canary-gateway", "canary-of-the", "org-of-ours", "vs_ours"):
+        assert secret not in told
+    last = answered(simulator)[-1]
+    assert last.headers["X-Gateway-Key"] == "canary-gateway"
+    assert hosted(last.body) == []
+
+
+async def test_what_one_user_is_refused_others_get(
+    member: User, tab: Tab, admins_tab: Tab, simulator: Simulator
+) -> None:
+    """A summary that the model does not have is refused to its chooser alone."""
+    old = f"{PIPE}.gpt-5"
+    async with user_valves(member, REASONING_SUMMARY="concise"):
+        chosen = await tab.send(old, "sim:short")
+    others = await admins_tab.send(old, "sim:short")
+
+    assert chosen.error is others.error is None
+    sent = [body.get("reasoning", {}) for body in chat_bodies(simulator)]
+    assert [reasoning.get("summary") for reasoning in sent] == ["concise", None, "auto"]
 
 
 # ---------------------------------------------------------------- small tasks

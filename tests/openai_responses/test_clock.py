@@ -41,22 +41,22 @@ def test_recent_texts_are_known_for_a_day() -> None:
     times = [0.0, 86_399.0, 86_400.0, 86_401.0]
     texts = RecentTexts(lambda: times[0])
 
-    assert texts.add("one")
+    assert texts.first_time("one")
     times.pop(0)
-    assert not texts.add("one")
+    assert not texts.first_time("one")
     assert "one" in texts
     assert "other" not in texts
     times.pop(0)
     assert "one" not in texts
-    assert texts.add("one")
+    assert texts.first_time("one")
 
 
-def test_recent_texts_take_no_more_memory_than_a_thousand() -> None:
+def test_recent_texts_take_no_more_memory_than_five_thousand() -> None:
     """However many come, and however long they are."""
     texts = RecentTexts()
 
     for number in range(10_000):
-        assert texts.add(f"{number} " + "x" * 1000)
+        assert texts.first_time(f"{number} " + "x" * 1000)
 
-    assert len(texts._added) <= 1000
-    assert "x" not in str(vars(texts)["_added"])
+    assert len(texts._ends) <= 5000
+    assert "x" not in str(vars(texts)["_ends"])

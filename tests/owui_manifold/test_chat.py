@@ -248,11 +248,11 @@ async def test_task_is_one_short_request(host: StandInHost) -> None:
 async def test_what_was_refused_before_is_not_asked_for(
     refused: list[str], summary: str | None, stream: bool, host: StandInHost
 ) -> None:
-    """By this key at this address."""
+    """Of this model, by this key at this address."""
     asked = call_of(chat("Hi"), VALVES)
-    endpoint = (await build_chat_request(asked)).endpoint
+    before = await build_chat_request(asked)
     for cause in refused:
-        asked.capabilities.note(endpoint, cause)
+        asked.capabilities.note(before.endpoint, before.request.model, cause)
 
     sent = (await build_chat_request(asked)).request.payload()
 

@@ -60,8 +60,9 @@ def test_a_key_of_ones_own_is_required() -> None:
 
 
 def test_the_gateways_authorization_does_not_replace_a_users_key() -> None:
-    """Other headers stay."""
-    valves = Valves(API_KEY="sk-pipe", USER_API_KEYS="allowed", EXTRA_HEADERS=EXTRA)
+    """Also where other headers may go out with it."""
+    own = {"USER_API_KEYS": "allowed", "USER_KEYS_GET": "headers"}
+    valves = Valves.model_validate({"EXTRA_HEADERS": EXTRA, **own})
     call = call_of(chat("Hi"), valves, user_valves=OWN)
     sent = call.endpoint.headers()
 

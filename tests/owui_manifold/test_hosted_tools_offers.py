@@ -7,7 +7,7 @@ import pytest
 from openai_responses.errors import InvalidRequest
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.tools import ToolNames
-from owui_manifold.hosted_tools import OfferedTools, offer_tools
+from owui_manifold.hosted_tools import OfferedTools, called_tools, offer_tools
 from owui_manifold.valves import Valves
 
 Json = dict[str, Any]
@@ -23,7 +23,9 @@ def function(name: str, description: str = "A tool.") -> Json:
 
 def offered(body: Json, model: str = "gpt-5.6-sol", **valves: Any) -> OfferedTools:
     """What a chat offers."""
-    return offer_tools(body, resolve_model(model), Valves.model_validate(valves))
+    settings = Valves.model_validate(valves)
+    called = called_tools(body, resolve_model(model), settings)
+    return offer_tools(body.get("tool_choice"), called=called)
 
 
 @pytest.mark.parametrize(

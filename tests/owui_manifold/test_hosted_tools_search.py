@@ -10,7 +10,12 @@ from call_sample import config_of
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models.resolve import resolve_model
-from owui_manifold.hosted_tools import hosted_tools, offer_tools
+from owui_manifold.hosted_tools import (
+    OfferedTools,
+    called_tools,
+    hosted_tools,
+    offer_tools,
+)
 from owui_manifold.valves import UserValves, Valves
 
 Json = dict[str, Any]
@@ -160,9 +165,16 @@ def function(name: str) -> Json:
     return {"type": "function", "function": {"name": name, "parameters": {}}}
 
 
+def offer(body: Json, tools: Hosted) -> OfferedTools:
+    """Return all tools of a chat."""
+    called = called_tools(body, resolve_model("gpt-5.6-sol"), Valves())
+    hosted_ones, withheld = tools
+    return offer_tools(body.get("tool_choice"), hosted_ones, called, withheld)
+
+
 def offered(body: Json, tools: Hosted) -> list[Any]:
     """The names or types of all tools of a chat."""
-    found = offer_tools(body, resolve_model("gpt-5.6-sol"), Valves(), *tools)
+    found = offer(body, tools)
     return [tool.get("name") or tool["type"] for tool in found.items]
 
 
@@ -180,9 +192,7 @@ def test_search_of_a_filter_takes_the_place_of_ours() -> None:
     own = {"type": "web_search", "search_context_size": "low"}
     tools = hosted(ENABLE_WEB_SEARCH=True)
 
-    found = offer_tools(
-        {"extra_tools": [own]}, resolve_model("gpt-5.6-sol"), Valves(), *tools
-    )
+    found = offer({"extra_tools": [own]}, tools)
 
     assert found.items == [own]
 

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from call_sample import TOOL, chat, valves_for
+from call_sample import TOOL, USER, chat, valves_for
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
+from owui_manifold.valves import UserValves
 from pipe_calls import (
     NATIVE,
     TEMPORARY,
@@ -290,3 +291,78 @@ async def test_administrator_who_disabled_both_is_never_refused(
     assert answered(chunks)
     assert statuses(chunks) == []
     assert asks(unverified) == [(False, False)]
+
+
+# ---------------------------------------------------------------- whose refusal it was
+
+OLD = "my_pipe.gpt-5"  # a model that refuses `concise`
+CONCISE = UserValves(REASONING_SUMMARY="concise")
+CHOICES: list[tuple[Json, UserValves]] = [
+    ({}, CONCISE),
+    ({"reasoning": {"summary": "concise"}}, UserValves()),
+    ({"reasoning_summary": "concise", "reasoning_effort": "low"}, UserValves()),
+]
+
+
+@pytest.mark.parametrize(("body", "user_valves"), CHOICES)
+@pytest.mark.usefixtures("host")
+async def test_one_users_refusal_teaches_nothing_about_others(
+    body: Json, user_valves: UserValves, pipe: Pipe, sim: Simulator
+) -> None:
+    """What one person chose is refused to them alone."""
+    pipe.valves = valves_for(sim)
+    chooser = {**answering("m-1"), "__user__": {**USER, "valves": user_valves}}
+
+    first = await chunks_of(pipe, chat("Hi", model=OLD, **body), **chooser)
+    await chunks_of(pipe, chat("Hi", model=OLD), **answering("m-2"))
+    await chunks_of(pipe, chat("Hi"), **answering("m-3"))
+
+    assert answered(first)
+    assert [request.status for request in sim.requests] == [400, 200, 200, 200]
+    sent = [request.body.get("reasoning", {}) for request in sim.requests]
+    summaries = [reasoning.get("summary") for reasoning in sent]
+    assert summaries == ["concise", None, "auto", "auto"]
+
+
+async def test_refusals_of_a_request_with_choices_are_not_learned(
+    pipe: Pipe, unverified: Simulator
+) -> None:
+    """They are met again; those of the administrator's own settings are learned."""
+    pipe.valves = valves_for(unverified)
+    chosen = chat("Hi", reasoning_effort="high")
+
+    await chunks_of(pipe, chosen, **answering("m-1"))
+    met = len(unverified.requests)
+    await chunks_of(pipe, chosen, **answering("m-2"))
+    again = len(unverified.requests) - met
+    await chunks_of(pipe, chat("Hi"), **answering("m-3"))
+    unverified.forget()
+    await chunks_of(pipe, chosen, **answering("m-4"))
+
+    assert met == again > 1
+    assert len(unverified.requests) == 1
+
+
+async def test_lessons_are_for_one_model(pipe: Pipe, unverified: Simulator) -> None:
+    """Another one is asked anew."""
+    pipe.valves = valves_for(unverified)
+    await chunks_of(pipe, chat("Hi"), **answering("m-1"))
+    unverified.forget()
+
+    await chunks_of(pipe, chat("Hi", model=OLD), **answering("m-2"))
+
+    assert asks(unverified)[0] == (True, True)
+
+
+async def test_a_model_whose_name_has_an_effort_is_learned_too(
+    pipe: Pipe, unverified: Simulator
+) -> None:
+    """The administrator chose that effort."""
+    pipe.valves = valves_for(unverified)
+    model = f"{OLD}-high"
+    await chunks_of(pipe, chat("Hi", model=model), **answering("m-1"))
+    unverified.forget()
+
+    await chunks_of(pipe, chat("Hi", model=model), **answering("m-2"))
+
+    assert len(unverified.requests) == 1

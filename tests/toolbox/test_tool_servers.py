@@ -57,6 +57,22 @@ async def test_tools_of_all_servers_have_names_of_their_own() -> None:
     assert "The MCP server down cannot be reached" in lent.problems[1]
 
 
+async def test_tools_that_are_too_large_are_a_problem_for_administrators() -> None:
+    """They are named in one sentence; the others go on."""
+    evil = {"name": "evil", "inputSchema": {"description": "x" * 60_000}}
+    fake = FakeMcp({"tools/list": result({"tools": [evil, TOOL]})})
+    servers = ToolServers()
+    async with Upstream(fake.answer) as mcp:
+        async with servers.open_tools(named({"a": mcp.base_url})) as lent:
+            names = [tool.name for tool in lent.tools]
+        await servers.close()
+
+    assert names == ["a_look"]
+    [problem] = lent.problems
+    assert problem.startswith("The server a has tools with schemas that are too large")
+    assert "'evil' (1 in all)" in problem
+
+
 async def test_server_that_failed_is_left_in_peace_for_a_while() -> None:
     """It would hold up every chat; half a minute later it is asked again."""
     now = [0.0]

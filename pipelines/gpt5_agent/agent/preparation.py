@@ -156,8 +156,9 @@ def _build_instructions(
 
 def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:
     """Return the host's tools and ours; ours win over one of the same name."""
-    hosts = responses_tools(as_list(request.body.get("tools")))
-    ours = responses_tools(list(map(describe_tool, request.own_tools.tools)))
+    log, own_tools = request.log, request.own_tools.tools
+    hosts = responses_tools(as_list(request.body.get("tools")), log=log)
+    ours = responses_tools(list(map(describe_tool, own_tools)), log=log)
     functions = [
         tool
         for tool in merge_tools(hosts, ours)

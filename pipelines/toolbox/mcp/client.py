@@ -11,7 +11,7 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from openai_responses.json_input import is_too_deep
+from openai_responses.json_input import JsonTooLarge, is_too_deep
 from toolbox.mcp.transports import (
     McpHttpTransport,
     McpStdioTransport,
@@ -25,7 +25,7 @@ from toolbox.remote_tools import (
     RemoteTool,
     RemoteToolSpec,
     build_error_result,
-    is_schema_small,
+    check_schema_size,
     is_tool_allowed,
     make_remote_tool,
     run_with_timeout,
@@ -69,6 +69,7 @@ class McpClient:
         self._is_open = False
         self._has_tools = False
         self._cancellations: set[asyncio.Task[None]] = set()
+        self.left_out: list[str] = []
 
     async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
         """Return what the server offers, each name once; raises RemoteError."""
@@ -80,7 +81,8 @@ class McpClient:
                 page = await self._request_with_retry("tools/list", params)
             except _RpcError:
                 raise RemoteError(f"{self._name} does not list its tools.") from None
-            for spec in _read_tool_specs(page.get("tools")):
+            reading = asyncio.to_thread(self._read_tool_specs, page.get("tools"))
+            for spec in await reading:
                 if is_tool_allowed(self._entry.allowed, spec.own_name):
                     found.setdefault(spec.own_name, spec)
             cursor = page.get("nextCursor")
@@ -89,6 +91,16 @@ class McpClient:
                 break
             params = {"cursor": cursor}
         return tuple(found.values())[:MAX_TOOLS_PER_SERVER]
+
+    def _read_tool_specs(self, rows: object) -> list[RemoteToolSpec]:
+        """Return the tools of a page, up to a limit."""
+        specs = list[RemoteToolSpec]()
+        for row in rows[:MAX_TOOLS_PER_SERVER] if isinstance(rows, list) else ():
+            try:
+                specs += _read_tool_spec(row)
+            except JsonTooLarge:
+                self.left_out.append(row["name"])
+        return specs
 
     def make_tool(self, spec: RemoteToolSpec) -> RemoteTool:
         """Return a tool that the server runs."""
@@ -192,15 +204,14 @@ class McpClient:
             await self._transport.notify(cancelled)
 
 
-def _read_tool_specs(rows: object) -> Iterator[RemoteToolSpec]:
-    """Yield the tools of a page, up to a limit; what is no tool is skipped."""
-    for row in rows[:MAX_TOOLS_PER_SERVER] if isinstance(rows, list) else ():
-        match row:
-            case {"name": str(name), "inputSchema": dict(schema)} if name:
-                if is_schema_small(schema):
-                    args = {"type": "object", "properties": {}, **schema}
-                    text = str(row.get("description") or row.get("title") or "")
-                    yield RemoteToolSpec(name, text, args)
+def _read_tool_spec(row: Any) -> Iterator[RemoteToolSpec]:
+    """Yield a tool; what is no tool is skipped. Raises JsonTooLarge."""
+    match row:
+        case {"name": str(name), "inputSchema": dict(schema)} if name:
+            check_schema_size(schema)
+            args = {"type": "object", "properties": {}, **schema}
+            text = str(row.get("description") or row.get("title") or "")
+            yield RemoteToolSpec(name, text, args)
 
 
 def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,9 +1,11 @@
 """The tools of a server with an OpenAPI document, each call one HTTP request."""
 
+import asyncio
 import base64
 import json
 from collections.abc import Iterator, Mapping
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -24,7 +26,6 @@ from toolbox.remote_tools import (
     RemoteError,
     RemoteTool,
     build_error_result,
-    is_tool_allowed,
     make_remote_tool,
     redact_secrets,
     run_with_timeout,
@@ -58,26 +59,30 @@ class OpenApiClient:
         self._entry = entry
         self._name = f"The tool server {entry.label}"
         self._connection = RemoteConnection(self._name, "OPENAPI_SERVERS_JSON")
+        self.left_out: list[str] = []
 
     async def list_tools(self) -> tuple[OpenApiOperation, ...]:
         """Return what the server's document offers; raises RemoteError."""
         body = await run_with_timeout(
             self._load_document(), self._entry.seconds, self._name
         )
+        # A long document takes a while: on a thread, other chats go on.
+        return await asyncio.to_thread(self._read_operations, body)
+
+    def _read_operations(self, body: bytes) -> tuple[OpenApiOperation, ...]:
+        entry = self._entry
         try:
             content = load_json(body)
-            document = OpenApiDocument(content, self._entry.url, self._entry.base_url)
-            found = [
-                one
-                for one in document.operations()
-                if is_tool_allowed(self._entry.allowed, one.spec.own_name)
-            ]
+            document = OpenApiDocument(
+                content, entry.url, entry.base_url, entry.allowed
+            )
+            found = document.operations(self.left_out.append)
+            return tuple(islice(found, MAX_TOOLS_PER_SERVER))
         except ValueError:
             raise RemoteError(
                 f"{self._name} has no OpenAPI document of version 3, as JSON, at its "
                 "address."
             ) from None
-        return tuple(found[:MAX_TOOLS_PER_SERVER])
 
     def make_tool(self, operation: OpenApiOperation) -> RemoteTool:
         """Return a tool that the server runs."""

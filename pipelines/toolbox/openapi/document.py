@@ -7,44 +7,59 @@ configured; only the path comes from the document.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
 
-from toolbox.remote_tools import RemoteToolSpec, is_schema_small
+from openai_responses.json_input import JsonBudget, JsonTooLarge, as_text
+from toolbox.remote_tools import (
+    MAX_DESCRIPTION_CHARACTERS,
+    MAX_SCHEMA_SIZE,
+    RemoteToolSpec,
+    check_schema_size,
+    is_tool_allowed,
+)
 
+_MAX_DOCUMENT_WORK = 20 * MAX_SCHEMA_SIZE
+_MAX_URL_CHARACTERS = 2_000
 _MAX_OPENAPI_SCHEMA_DEPTH = 40
 _MAX_DEFINITIONS = 100
 _MAX_REFERENCE_HOPS = 10
 _INVALID_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9._-]")
 
 
-def _resolve_openapi_reference(
-    node: object, document: Mapping[str, Any]
-) -> Mapping[str, Any]:
-    """Return an object of the document, or the one that it refers to."""
-    for _ in range(_MAX_REFERENCE_HOPS):
-        if not isinstance(node, Mapping):
-            break
-        if "$ref" not in node:
-            return node
-        node = _follow_pointer(node["$ref"], document)
-    raise ValueError
+class _OpenApiContent(NamedTuple):
+    """A document, and how much may still be read of it for one operation."""
 
+    root: Any
+    budget: JsonBudget
 
-def _follow_pointer(reference: object, document: Mapping[str, Any]) -> Any:
-    """Return the target of a reference (RFC 6901) inside the document."""
-    if not isinstance(reference, str) or not reference.startswith("#/"):
+    def resolve(self, node: object) -> Mapping[str, Any]:
+        """Return an object of the document, or the one that it refers to."""
+        for _ in range(_MAX_REFERENCE_HOPS):
+            if not isinstance(node, Mapping):
+                break
+            if "$ref" not in node:
+                return node
+            node = self.follow(node["$ref"])
         raise ValueError
-    node: Any = document
-    for step in unquote(reference[2:]).split("/"):
-        name = step.replace("~1", "/").replace("~0", "~")
-        if not isinstance(node, Mapping) or name not in node:
+
+    def follow(self, reference: object) -> Any:
+        """Return the target of a reference (RFC 6901) inside the document."""
+        if not isinstance(reference, str) or not reference.startswith("#/"):
             raise ValueError
-        node = node[name]
-    return node
+        self.budget.spend(len(reference))
+        node: Any = self.root
+        for step in unquote(reference[2:]).split("/"):
+            name = step.replace("~1", "/").replace("~0", "~")
+            if not isinstance(node, Mapping) or name not in node:
+                raise ValueError
+            node = node[name]
+        return node
 
 
+_NODE_SIZE, _ROW_SIZE = 10, 50
 _PARAMETER_LOCATIONS = ("path", "query", "header")
 _RESERVED_HEADERS = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
@@ -70,16 +85,18 @@ class OpenApiParameter(NamedTuple):
 class _OpenApiArguments:
     """The arguments of one operation; `body` is the one that is sent as JSON."""
 
-    def __init__(self, document: Mapping[str, Any]) -> None:
+    def __init__(
+        self, content: _OpenApiContent, api_keys: frozenset[tuple[str, str]]
+    ) -> None:
         """Begin with none."""
         self.parameters: dict[tuple[str, str], OpenApiParameter] = {}
         self.body = ""
-        self._document = document
+        self._content = content
         self._definitions: dict[str, Any] = {}
         self._definition_names: dict[str, str] = {}
         self._properties: dict[str, Any] = {}
         self._required: dict[str, None] = {}
-        self._api_keys = frozenset(_api_key_parameters(document))
+        self._api_keys = api_keys
 
     def build_schema(self) -> dict[str, Any]:
         """Return the schema of all arguments."""
@@ -94,16 +111,18 @@ class _OpenApiArguments:
     def add_parameters(self, rows: object) -> None:
         """Add parameters, an operation's in place of its path's; raises ValueError."""
         for row in rows if isinstance(rows, list) else []:
-            said = _resolve_openapi_reference(row, self._document)
-            place, name = str(said.get("in")), str(said.get("name"))
-            if self._is_model_argument(place, name):
+            self._content.budget.spend(_ROW_SIZE)
+            said = self._content.resolve(row)
+            place, name = as_text(said.get("in")), as_text(said.get("name"))
+            self._content.budget.spend(len(name))
+            if name and self._is_model_argument(place, name):
                 self._add_parameter(place, name, said)
 
     def add_body(self, body: object) -> None:
         """Add a JSON body; raises ValueError if another one is required."""
         if body is None:
             return
-        said = _resolve_openapi_reference(body, self._document)
+        said = self._content.resolve(body)
         media = _find_json_media(said.get("content"))
         if media is not None:
             self.body = self._free_name("body")
@@ -128,7 +147,7 @@ class _OpenApiArguments:
         node = (said if media is None else media).get("schema")
         schema = self._make_standalone(node or {"type": "string"})
         if said.get("description") and "$ref" not in schema:
-            schema = {**schema, "description": str(said["description"])}
+            schema = {**schema, "description": as_text(said["description"])}
         self._properties[argument] = schema
         if place == "path" or said.get("required") is True:
             self._required[argument] = None
@@ -147,7 +166,9 @@ class _OpenApiArguments:
     ) -> Any:
         """Return a schema whose references lead to `definitions`; raises ValueError."""
         if levels == 0:
-            raise ValueError
+            raise JsonTooLarge
+        if isinstance(node, list | Mapping):
+            self._content.budget.spend(_NODE_SIZE * (1 + len(node)))
         if isinstance(node, list):
             return [self._make_standalone(one, levels - 1) for one in node]
         if not isinstance(node, Mapping):
@@ -163,12 +184,12 @@ class _OpenApiArguments:
         """Copy a referenced schema to `definitions`; return its name there."""
         if reference not in self._definition_names:
             if len(self._definition_names) == _MAX_DEFINITIONS:
-                raise ValueError
+                raise JsonTooLarge
             last = _INVALID_NAME_CHARACTER.sub("_", reference.rpartition("/")[2])
             taken = last in self._definition_names.values()
             name = f"{last}_{len(self._definition_names)}" if taken else last
             self._definition_names[reference] = name
-            target = _follow_pointer(reference, self._document)
+            target = self._content.follow(reference)
             self._definitions[name] = self._make_standalone(target, levels)
         return self._definition_names[reference]
 
@@ -182,19 +203,19 @@ def _find_json_media(content: object) -> Mapping[str, Any] | None:
     return None
 
 
-def _api_key_parameters(document: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _api_key_parameters(content: _OpenApiContent) -> Iterator[tuple[str, str]]:
     try:
-        parts = _resolve_openapi_reference(document.get("components"), document)
-        schemes = _resolve_openapi_reference(parts.get("securitySchemes"), document)
+        parts = content.resolve(content.root.get("components"))
+        schemes = content.resolve(parts.get("securitySchemes"))
     except ValueError:
         return
     for scheme in schemes.values():
         if isinstance(scheme, Mapping) and scheme.get("type") == "apiKey":
-            yield str(scheme.get("in")), str(scheme.get("name")).lower()
+            yield as_text(scheme.get("in")), as_text(scheme.get("name")).lower()
 
 
 _METHODS = ("get", "put", "post", "delete", "patch")
-_PATH_PATTERN = re.compile(r"(?:/[^?#]*)+")
+_PATH_PATTERN = re.compile(r"/[^?#]*")
 PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
@@ -217,46 +238,62 @@ class OpenApiDocument(NamedTuple):
     content: Any
     url: str
     base_url: str = ""
+    allowed: Sequence[str] | None = None
 
-    def operations(self) -> Iterator[OpenApiOperation]:
-        """Yield the usable operations; raises ValueError.
+    def operations(
+        self, left_out: Callable[[str], object] = str
+    ) -> Iterator[OpenApiOperation]:
+        """Yield the usable operations that are allowed; raises ValueError.
 
-        Operations on other hosts, or with a body that is not JSON, are left out.
+        Operations on other hosts, or with a body that is not JSON, are left out. Those
+        that are too large are too, and `left_out` is told of them.
         """
         said = self.content if isinstance(self.content, Mapping) else {}
         paths = said.get("paths")
-        is_known = str(said.get("openapi")).startswith("3.")
+        is_known = as_text(said.get("openapi")).startswith("3.")
         if not is_known or not isinstance(paths, Mapping):
             raise ValueError("no OpenAPI document of version 3")
-        for path, item in paths.items():
-            for method in _METHODS if _PATH_PATTERN.fullmatch(path) else ():
-                try:
-                    operation = self._operation(path, method, item)
-                except ValueError:
-                    continue
-                if operation is not None:
-                    yield operation
+        left = JsonBudget(_MAX_DOCUMENT_WORK)
+        keys = frozenset(_api_key_parameters(_OpenApiContent(said, left)))
+        for path, method in product(filter(_PATH_PATTERN.fullmatch, paths), _METHODS):
+            size = min(left.left, MAX_SCHEMA_SIZE)
+            content = _OpenApiContent(said, JsonBudget(size))
+            try:
+                operation = self._operation(path, method, content, keys)
+            except JsonTooLarge:
+                operation = None
+                left_out(f"{method} {path}")
+            except ValueError:
+                operation = None
+            left.spend(size - content.budget.left)
+            if operation is not None:
+                yield operation
 
     def _operation(
-        self, path: str, method: str, item: object
+        self,
+        path: str,
+        method: str,
+        content: _OpenApiContent,
+        api_keys: frozenset[tuple[str, str]],
     ) -> OpenApiOperation | None:
-        holder = _resolve_openapi_reference(item, self.content)
+        holder = content.resolve(content.root["paths"][path])
         if method not in holder:
             return None
-        said = _resolve_openapi_reference(holder[method], self.content)
-        arguments = _OpenApiArguments(self.content)
+        said = content.resolve(holder[method])
+        name = as_text(said.get("operationId")) or f"{method}_{path.strip('/')}"
+        if not is_tool_allowed(self.allowed, name):
+            return None
+        arguments = _OpenApiArguments(content, api_keys)
         arguments.add_parameters(holder.get("parameters"))
         arguments.add_parameters(said.get("parameters"))
         arguments.add_body(said.get("requestBody"))
         schema = arguments.build_schema()
         known = {name for place, name in arguments.parameters if place == "path"}
-        if not known.issuperset(PATH_PARAMETER.findall(path)) or not is_schema_small(
-            schema
-        ):
+        if not known.issuperset(PATH_PARAMETER.findall(path)):
             raise ValueError
-        name = said.get("operationId") or f"{method}_{path.strip('/')}"
+        check_schema_size(schema)
         return OpenApiOperation(
-            RemoteToolSpec(str(name), _operation_description(said), schema),
+            RemoteToolSpec(name, _operation_description(said), schema),
             method.upper(),
             self._base_url(said, holder) + path,
             tuple(arguments.parameters.values()),
@@ -293,14 +330,19 @@ def web_origin(url: str) -> tuple[str, str, int]:
 def _server_url(server: object) -> str:
     """Return the address of a server, its variables replaced by their defaults."""
     said = server if isinstance(server, Mapping) else {}
-    variables = said.get("variables")
-    url = str(said.get("url") or "/")
-    for name, one in (variables if isinstance(variables, Mapping) else {}).items():
+    given = said.get("variables")
+    variables = given if isinstance(given, Mapping) else {}
+    url = as_text(said.get("url")) or "/"
+    for name, one in variables.items():
         usual = one.get("default") if isinstance(one, Mapping) else None
-        url = url.replace(f"{{{name}}}", str(usual or ""))
+        text = str(usual or "") if isinstance(usual, str | int) else ""
+        if max(len(url), len(text), len(variables)) > _MAX_URL_CHARACTERS:
+            raise JsonTooLarge  # a default may hold the names of other variables
+        url = url.replace(f"{{{name}}}", text)
     return url
 
 
 def _operation_description(operation: Mapping[str, Any]) -> str:
-    texts = (operation.get("summary"), operation.get("description"))
-    return "\n".join(dict.fromkeys(str(text) for text in texts if text))
+    texts = (as_text(operation.get(key)) for key in ("summary", "description"))
+    shown = (text[: MAX_DESCRIPTION_CHARACTERS + 1] for text in texts if text)
+    return "\n".join(dict.fromkeys(shown))

@@ -7,11 +7,22 @@ items and choices. The tool itself checks the others.
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from reprlib import repr as short_repr
 from typing import Any
 
-from openai_responses.requests.json_schema import resolve_reference
+from openai_responses.json_input import JsonBudget, json_size
+from openai_responses.requests.json_schema import (
+    LARGEST_SCHEMA,
+    SchemaReferences,
+    joined_schemas,
+)
 
 _DEEPEST_ARGUMENT = 40
+_MOST_WORK = 200_000
+"""Of one check; arguments that need more are given to the tool as they are."""
+_STEP = 20
+_READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
 
 
 def _is_number(value: Any) -> bool:
@@ -30,6 +41,29 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
+class _SchemaWork:
+    """A schema, and the work that may still be done to check arguments against it.
+
+    Each value may be compared with each part, so many values and many parts are a lot.
+    """
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        json_size(schema, LARGEST_SCHEMA)
+        self.references = SchemaReferences(schema)
+        self._budget = JsonBudget(_MOST_WORK)
+
+    def pay_for(self, value: Any, node: Mapping[str, Any], path: str = "") -> None:
+        """Pay for comparing a value with a part; raises ValueError at the limit."""
+        parts = (node.get(key) for key in _READ_KEYWORDS)
+        size = _STEP + len(path)
+        size += sum(len(part) for part in parts if isinstance(part, list | dict))
+        if isinstance(value, list | dict):
+            is_compared = "enum" in node or "const" in node
+            size += len(value)
+            size *= json_size(value, self._budget.left) if is_compared else 1
+        self._budget.spend(size)
+
+
 @dataclass(frozen=True, slots=True)
 class _SchemaValidator:
     """Checks values against the parts of one schema.
@@ -38,7 +72,7 @@ class _SchemaValidator:
     remembered by the identity of the objects, so a check must not outlive them.
     """
 
-    root: Mapping[str, Any]
+    work: _SchemaWork
     lenient: bool = False
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
@@ -54,10 +88,11 @@ class _SchemaValidator:
         return self._found[place]
 
     def _error(self, value: Any, node: Mapping[str, Any], path: str, depth: int) -> str:
+        self.work.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            target = resolve_reference(node, self.root)
+            target = self.work.references.target(node)
             return self.error(value, target, path, depth + 1)
         found = _own_error(value, node, path)
         inner = (
@@ -77,14 +112,15 @@ class _SchemaValidator:
         """Yield each value inside with its schema and its path."""
         if isinstance(value, Mapping):
             properties = node.get("properties") or {}
-            required = node.get("required") or ()
-            for name in properties:
-                is_optional = self.lenient and name not in required
-                if name in value and not (value[name] is None and is_optional):
+            required = set(node.get("required") or ()) if self.lenient else set()
+            for name in filter(value.__contains__, properties):
+                is_optional = value[name] is None and self.lenient
+                if not (is_optional and name not in required):
                     yield value[name], properties[name], _joined(path, name)
-        if isinstance(value, list):
+        items = node.get("items")
+        if isinstance(value, list) and isinstance(items, Mapping):
             for place, one in enumerate(value):
-                yield one, node.get("items"), f"{path}[{place}]"
+                yield one, items, f"{path}[{place}]"
         for part in node.get("allOf") or ():
             yield value, part, path
 
@@ -96,10 +132,14 @@ def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
         return f"{place} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
-        return f"{place} must be one of {_listed(list(map(repr, allowed)))}"
+        return (
+            f"{place} must be one of {_listed([_quote(one) for one in allowed[:21]])}"
+        )
     required = (isinstance(value, Mapping) and node.get("required")) or ()
-    missing = [name for name in required if name not in value]
-    return f"{_joined(path, str(missing[0]))} is missing" if missing else ""
+    for name in required:
+        if name not in value:
+            return f"{_joined(path, str(name))} is missing"
+    return ""
 
 
 def _known_types(kinds: Any) -> list[str]:
@@ -116,6 +156,10 @@ def _listed(words: Sequence[str]) -> str:
     return " or ".join(shown) + (" ..." if len(words) > 20 else "")
 
 
+def _quote(value: Any) -> str:
+    return repr(value[:60]) if isinstance(value, str) else short_repr(value)
+
+
 def _same(one: Any, other: Any) -> bool:
     """Compare as JSON does: true is not 1."""
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
@@ -129,9 +173,10 @@ def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
     """Return the error in the arguments as a sentence for the model; None if valid."""
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
-    given = drop_optional_nulls(arguments, schema)
     try:
-        found = _SchemaValidator(schema).error(given, schema)
+        work = _SchemaWork(schema)
+        given = _drop_nulls(arguments, schema, work, 0)
+        found = _SchemaValidator(work).error(given, schema)
     except _ODD_SCHEMA:
         return None
     return f"The argument {found}." if found else None
@@ -146,28 +191,31 @@ def drop_optional_nulls(
     choice, the option that the model chose decides.
     """
     try:
-        return dict(_drop_nulls(arguments, schema, schema, 0))
+        return dict(_drop_nulls(arguments, schema, _SchemaWork(schema), 0))
     except _ODD_SCHEMA:
         return dict(arguments)
 
 
-def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> Any:
+def _drop_nulls(value: Any, node: Any, work: _SchemaWork, depth: int) -> Any:
     if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
-    forms = _applicable_schemas(value, node, root)
+    forms = joined_schemas(node, partial(_applicable_parts, value, work))
+    if not forms:
+        return value
     if isinstance(value, list):
         items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(one, items, root, depth + 1) for one in value]
+        return [_drop_nulls(one, items, work, depth + 1) for one in value]
     known: dict[str, list[Any]] = {}
     required: set[str] = set()
     for form in forms:
-        for name, part in (form.get("properties") or {}).items():
-            known.setdefault(name, []).append(part)
+        properties = form.get("properties") or {}
+        for name in filter(value.__contains__, properties):
+            known.setdefault(name, []).append(properties[name])
         required |= set(form.get("required") or ())
     whole = {name: {"allOf": parts} for name, parts in known.items()}
-    may_be_null = _SchemaValidator(root)
+    may_be_null = _SchemaValidator(work)
     return {
-        name: _drop_nulls(one, whole.get(name), root, depth + 1)
+        name: _drop_nulls(one, whole.get(name), work, depth + 1)
         for name, one in value.items()
         if one is not None
         or name not in whole
@@ -176,34 +224,22 @@ def _drop_nulls(value: Any, node: Any, root: Mapping[str, Any], depth: int) -> A
     }
 
 
-def _applicable_schemas(value: Any, node: Any, root: Mapping[str, Any]) -> list[Any]:
-    """Return the schemas that apply to a value, each once; of a choice, one option."""
-    found: dict[int, Any] = {}
-    ahead = [node]
-    while ahead:
-        part = ahead.pop()
-        if isinstance(part, Mapping) and id(part) not in found:
-            found[id(part)] = part
-            ahead += reversed(_parts_of(value, part, root))
-    return list(found.values())
-
-
-def _parts_of(
-    value: Any, node: Mapping[str, Any], root: Mapping[str, Any]
+def _applicable_parts(
+    value: Any, work: _SchemaWork, node: Mapping[str, Any]
 ) -> list[Any]:
-    parts = [resolve_reference(node, root)] if "$ref" in node else []
+    """Return what a part of a schema joins to itself; of a choice, one option."""
+    work.pay_for(value, node)
+    parts = [work.references.target(node)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
         if isinstance(node.get(key), list):
-            parts += _chosen_option(value, node[key], root)
+            parts += _chosen_option(value, node[key], work)
     return parts
 
 
-def _chosen_option(
-    value: Any, options: list[Any], root: Mapping[str, Any]
-) -> list[Any]:
+def _chosen_option(value: Any, options: list[Any], work: _SchemaWork) -> list[Any]:
     """Return the option that a value fits; all options if it fits none."""
-    check = _SchemaValidator(root, lenient=True)
+    check = _SchemaValidator(work, lenient=True)
     for option in options:
         if not check.error(value, option):
             return [option]

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.errors import ApiError, Failure
 from openai_responses.items import is_encrypted, is_hosted
+from openai_responses.loop.events import Status
 from openai_responses.models.resolve import REASONING_EFFORTS
 from openai_responses.requests.build import ResponsesRequest
 
@@ -83,11 +84,10 @@ _NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
 
 
 class _Fallback(NamedTuple):
-    """A changed request, and what was given up for it: `cause` names the fallback."""
+    """A changed request, and what was given up for it."""
 
-    cause: str
     request: ResponsesRequest
-    sentence: str
+    status: Status
 
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
@@ -95,7 +95,10 @@ def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | Non
     for cause, (change, sentence) in _FALLBACKS.items():
         changed = change(request, error)
         if changed is not None:
-            return _Fallback(cause, request.model_copy(update=changed), sentence)
+            # The server names the parameter itself; its words may quote the user.
+            lasting = error.param in ("reasoning.summary", "stream")
+            status = Status(sentence, cause, lasting)
+            return _Fallback(request.model_copy(update=changed), status)
     return None
 
 

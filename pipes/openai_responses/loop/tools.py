@@ -208,7 +208,10 @@ async def run_calls(
     The order is kept because a host that stores results as they arrive would send them
     in another order in the next request. Closing the generator cancels running calls.
     """
-    checked = [_check_call(call, toolset.tools) for call in calls]
+    checked = []
+    for call in calls:
+        checked.append(_check_call(call, toolset.tools))
+        await asyncio.sleep(0)  # a check may take some milliseconds
     batch = _Batch(toolset)
     tasks = [
         asyncio.create_task(batch.answer(str(call["call_id"]), one))

@@ -10,10 +10,11 @@ and an array must have `items`, or the whole request fails.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
-from openai_responses.json_input import as_list, as_mapping
+from openai_responses.json_input import JsonBudget, as_list, as_mapping, json_size
 
 _DEFINITIONS = ("$defs", "definitions")
 
@@ -28,11 +29,36 @@ def _definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def resolve_reference(node: Any, root: Mapping[str, Any]) -> Any:
-    """Return the part of `root` that a `$ref` names, or None; `#` is the root itself."""
-    if node.get("$ref") == "#":
-        return root
-    return _definitions(root).get(_reference_name(node))
+class SchemaReferences:
+    """What the references of a schema name; `#` is the schema itself."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        """Read the named parts once."""
+        self.root = root
+        self.named = _definitions(root)
+
+    def target(self, node: Any) -> Any:
+        """Return the part that a `$ref` names, or None."""
+        if node.get("$ref") == "#":
+            return self.root
+        return self.named.get(_reference_name(node))
+
+
+def joined_schemas(
+    node: Any, parts_of: Callable[[Mapping[str, Any]], list[Any]]
+) -> list[Mapping[str, Any]]:
+    """Return a schema and all that `parts_of` joins to it, in their order.
+
+    Each comes once, because references may lead to the same part many times.
+    """
+    found: dict[int, Mapping[str, Any]] = {}
+    ahead = [node]
+    while ahead:
+        part = ahead.pop()
+        if isinstance(part, Mapping) and id(part) not in found:
+            found[id(part)] = part
+            ahead += reversed(parts_of(part))
+    return list(found.values())
 
 
 def _reference_name(node: Any) -> str:
@@ -102,41 +128,61 @@ _ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
 
 _DEEPEST_STRICT = 10
 
+LARGEST_SCHEMA = 300_000
+"""The size of the largest schema that is read; one in strict mode has to be smaller."""
+_MOST_STRICT_WORK = 300_000
+
 
 class _NotStrict(Exception):
     """The schema has no strict form."""
 
 
-def strict_schema(schema: Mapping[str, Any]) -> _Schema | None:
+def strict_budget() -> JsonBudget:
+    """Return how much the schemas of one request may hold to be made strict.
+
+    What `allOf` brings in counts each time.
+    """
+    return JsonBudget(_MOST_STRICT_WORK)
+
+
+def strict_schema(
+    schema: Mapping[str, Any], budget: JsonBudget | None = None
+) -> _Schema | None:
     """Return a function's parameters for strict mode; None if that is impossible.
 
     The result allows only what `schema` allows, except nulls of optional properties and
     what violates keywords that strict mode does not have (`minLength`).
     """
     try:
-        return _StrictRewrite(schema).result()
+        return _StrictRewrite(schema, budget or strict_budget()).result()
     except (_NotStrict, RecursionError, TypeError, AttributeError, ValueError):
         return None  # what a server sends need not be a schema
 
 
 class _StrictRewrite:
-    def __init__(self, root: Mapping[str, Any]) -> None:
-        self._root = root
+    def __init__(self, root: Mapping[str, Any], budget: JsonBudget) -> None:
+        self._budget = budget
+        self._pay_for(root)
+        self._references = SchemaReferences(root)
+
+    def _pay_for(self, part: object) -> None:
+        self._budget.spend(json_size(part, LARGEST_SCHEMA))
 
     def result(self) -> _Schema:
-        root = {k: v for k, v in self._root.items() if k not in _DEFINITIONS}
+        whole = self._references.root
+        root = {k: v for k, v in whole.items() if k not in _DEFINITIONS}
         if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
             raise _NotStrict
         empty = {"type": "object", "properties": {}, "additionalProperties": False}
         strict = self._strict(empty | root, 1)
         if strict["type"] != "object":
             raise _NotStrict
-        named = _definitions(self._root)
+        named = self._references.named
         parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
-        whole = {**strict, "$defs": parts} if parts else strict
-        if len(parts) < len(named) or not _is_within_limits(whole):
+        strict |= {"$defs": parts} if parts else {}
+        if len(parts) < len(named) or not _is_within_limits(strict):
             raise _NotStrict
-        return whole
+        return strict
 
     def _strict(self, node: Any, depth: int) -> _Schema:
         if (
@@ -157,10 +203,10 @@ class _StrictRewrite:
         return self._plain(node, depth)
 
     def _reference(self, node: Mapping[str, Any]) -> _Schema:
-        found = resolve_reference(node, self._root)
+        found = self._references.target(node)
         if found is None:
             raise _NotStrict
-        if found is self._root:
+        if found is self._references.root:
             return {"$ref": "#"}
         return {"$ref": f"#/$defs/{_plain_name(_reference_name(node))}"}
 
@@ -175,12 +221,17 @@ class _StrictRewrite:
         return {**_description(node), "anyOf": strict}
 
     def _merged(self, node: Mapping[str, Any]) -> _Schema:
-        merged: _Schema = {key: node[key] for key in node if key != "allOf"}
+        own: _Schema = {
+            "properties": dict(node.get("properties") or {}),
+            "required": dict.fromkeys(node.get("required") or ()),
+        }
+        merged = {key: own.get(key, node[key]) for key in node if key != "allOf"}
         for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
-            found = resolve_reference(part, self._root) if _is_reference(part) else part
+            found = self._references.target(part) if _is_reference(part) else part
             if not isinstance(found, Mapping) or "allOf" in found:
                 raise _NotStrict
-            merged = _combine(merged, found)
+            self._pay_for(found)
+            _combine(merged, found)
         return merged
 
     def _plain(self, node: Mapping[str, Any], depth: int) -> _Schema:
@@ -207,7 +258,8 @@ class _StrictRewrite:
         is_open = node.get("additionalProperties", not properties) is not False
         if is_open or not isinstance(properties, Mapping):
             raise _NotStrict
-        if not set(required) <= set(properties):
+        required = set(required)
+        if not required <= properties.keys():
             raise _NotStrict
         strict = {}
         for name, part in properties.items():
@@ -252,29 +304,30 @@ def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
     return kinds
 
 
+_NOTES = ("description", "title")
+
+
 def _is_reference(part: object) -> bool:
     return isinstance(part, Mapping) and part.keys() == {"$ref"}
 
 
-def _combine(one: _Schema, other: Mapping[str, Any]) -> _Schema:
-    both = dict(one)
-    for key, value in other.items():
+def _combine(merged: _Schema, part: Mapping[str, Any]) -> None:
+    """Add a part to what is merged, whose `properties` and `required` are its own."""
+    for key, value in part.items():
         if key == "properties" and isinstance(value, Mapping):
-            mine = both.get(key) or {}
+            mine = merged.setdefault(key, {})
             if any(name in mine and mine[name] != value[name] for name in value):
                 raise _NotStrict
-            both[key] = {**mine, **value}
+            mine.update(value)
         elif key == "required":
-            both[key] = list(dict.fromkeys([*both.get(key, ()), *value]))
-        elif key in both and both[key] != value and key not in ("description", "title"):
+            merged.setdefault(key, {}).update(dict.fromkeys(value))
+        elif key in merged and merged[key] != value and key not in _NOTES:
             raise _NotStrict
         else:
-            both.setdefault(key, value)
-    return both
+            merged.setdefault(key, value)
 
 
 _NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
-_DEEPEST_OPEN = 30
 
 
 def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -283,33 +336,35 @@ def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     A choice at the root becomes one object with all properties of its options.
     """
     root = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
-    root |= {"type": "object", "properties": _properties(schema, schema, 0)}
+    root |= {"type": "object", "properties": _all_properties(schema)}
     if "required" in schema:
         names = as_list(schema["required"])
         root["required"] = [name for name in names if isinstance(name, str)]
-    return dict(_with_items(root, 0))
+    return dict(_with_items(root))
 
 
-def _properties(node: object, root: Mapping[str, Any], depth: int) -> dict[str, Any]:
-    if not isinstance(node, Mapping) or depth > _DEEPEST_OPEN:
-        return {}
-    parts = [resolve_reference(node, root)] if "$ref" in node else []
+def _all_properties(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the properties of all options; those of the first one count."""
+    parts = joined_schemas(schema, partial(_all_parts, SchemaReferences(schema)))
+    found: dict[str, Any] = {}
+    for part in reversed(parts):
+        found.update(as_mapping(part.get("properties")))
+    return found
+
+
+def _all_parts(references: SchemaReferences, node: Mapping[str, Any]) -> list[Any]:
+    parts = [references.target(node)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
         parts += as_list(node.get(key))
-    found: dict[str, Any] = {}
-    for part in parts:
-        found = _properties(part, root, depth + 1) | found
-    return {**found, **as_mapping(node.get("properties"))}
+    return parts
 
 
-def _with_items(node: Any, depth: int) -> Any:
-    if depth > _DEEPEST_OPEN:
-        return node
+def _with_items(node: Any) -> Any:
     if isinstance(node, list):
-        return [_with_items(one, depth + 1) for one in node]
+        return [_with_items(one) for one in node]
     if not isinstance(node, Mapping):
         return node
-    whole = {key: _with_items(value, depth + 1) for key, value in node.items()}
+    whole = {key: _with_items(value) for key, value in node.items()}
     kind = node.get("type")
     if kind == "array" or "array" in as_list(kind):
         whole.setdefault("items", {})

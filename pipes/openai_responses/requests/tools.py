@@ -2,21 +2,36 @@
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, content_parts
-from openai_responses.json_input import as_mapping, as_text
-from openai_responses.requests.json_schema import open_schema, strict_schema
+from openai_responses.json_input import (
+    JsonBudget,
+    JsonTooLarge,
+    as_mapping,
+    as_text,
+    json_size,
+)
+from openai_responses.requests.json_schema import (
+    LARGEST_SCHEMA,
+    open_schema,
+    strict_budget,
+    strict_schema,
+)
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
+_MOST_SHOWN_OF_NAME = 64
 _STEM = 51  # of 64; the rest is `_` and the digest
 _DIGEST = 12
 
 
-class ToolNames(NamedTuple):
+@dataclass(frozen=True)
+class ToolNames:
     """Translates the names of tools for the API and back; `known` are their own names.
 
     A translation depends only on the name, to be the same in later requests, unless
@@ -27,18 +42,21 @@ class ToolNames(NamedTuple):
 
     def sent_name(self, name: str) -> str:
         """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
-        if _ALLOWED.fullmatch(name):
-            return name
-        stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
-        while True:
-            seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
-            sent = f"{stem}_{seed[:_DIGEST]}"
-            if sent not in self.known:
-                return sent
+        return self._sent.get(name) or _allowed_name(name, self._sent)
 
     def own_name(self, sent: str) -> str:
         """Return the tool's own name for the name that the model used."""
-        return next((name for name in self.known if self.sent_name(name) == sent), sent)
+        return self._own.get(sent, sent)
+
+    @cached_property
+    def _sent(self) -> Mapping[str, str]:
+        known = dict.fromkeys(self.known)
+        return {name: _allowed_name(name, known) for name in known}
+
+    @cached_property
+    def _own(self) -> Mapping[str, str]:
+        # Of two with one name, the first counts.
+        return {self._sent[name]: name for name in reversed(self.known)}
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
@@ -52,26 +70,71 @@ class ToolNames(NamedTuple):
         ]
 
 
+def _allowed_name(name: str, taken: Collection[str]) -> str:
+    if _ALLOWED.fullmatch(name):
+        return name
+    stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
+    while True:
+        seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+        sent = f"{stem}_{seed[:_DIGEST]}"
+        if sent not in taken:
+            return sent
+
+
 _MODES = ("auto", "none", "required")
-_CALLED_BY_NAME = ("function", "custom")
+CALLED_BY_NAME = ("function", "custom")
+"""Types of tools that the caller runs, and not the API."""
+
 _OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
 
 
+_MOST_OF_TOOLS = 500_000
+"""The size of all tools of a request; about 700 usual ones."""
+_NAMED_IN_LOG = 10
+
+
 def responses_tools(
-    specs: Sequence[Mapping[str, Any]], *, strict: bool = False
+    specs: Sequence[Mapping[str, Any]],
+    *,
+    strict: bool = False,
+    log: Callable[[str], object] = str,
 ) -> list[Item]:
     """Return the tools of a chat body, or of the host, in the API's form.
 
     Chat Completions nests a function under `function`, the host has no `type`; the API
     needs it flat, with `parameters` and `strict`. With `strict` every function becomes
-    strict whose schema allows it.
+    strict whose schema allows it. Tools that are too large, alone or with those before
+    them, are left out, and `log` gets a line.
     """
-    return [_responses_tool(spec, strict) for spec in specs]
+    left, strict_left = JsonBudget(_MOST_OF_TOOLS), strict_budget()
+    tools: list[Item] = []
+    left_out: list[object] = []
+    for spec in specs:
+        try:
+            left.spend(json_size(spec, min(left.left, LARGEST_SCHEMA)))
+        except JsonTooLarge:
+            left_out.append(spec)
+        else:
+            tools.append(_responses_tool(spec, strict, strict_left))
+    if left_out:
+        names = ", ".join(map(_spec_name, left_out[:_NAMED_IN_LOG]))
+        log(
+            f"Tools are left out, because their schemas are too large or too deep: "
+            f"{names} ({len(left_out)} in all). Make the schemas smaller, or offer "
+            "fewer tools."
+        )
+    return tools
+
+
+def _spec_name(spec: object) -> str:
+    outer = as_mapping(spec)
+    inner = as_mapping(outer.get("function") or outer.get("custom"))
+    return repr(as_text(inner.get("name") or outer.get("name"))[:_MOST_SHOWN_OF_NAME])
 
 
 def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
     """Say whether the API runs a tool, itself or on another server."""
-    return tool.get("type") not in _CALLED_BY_NAME
+    return tool.get("type") not in CALLED_BY_NAME
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
@@ -98,8 +161,8 @@ def responses_tool_choice(
         wanted = _tool_choice(choice, names)
     else:
         raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
-    for tool in wanted["tools"] if wanted["type"] == "allowed_tools" else [wanted]:
-        _check_offered(tool, tools)
+    is_list = wanted["type"] == "allowed_tools"
+    _check_offered(wanted["tools"] if is_list else [wanted], tools)
     return wanted
 
 
@@ -110,11 +173,15 @@ def next_tool_choice(choice: object) -> object:
     return "none" if choice == "none" else None
 
 
-def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
-    if not isinstance(spec, Mapping):
-        raise InvalidRequest("A tool is not described by a JSON object.")
+def _responses_tool(
+    spec: Mapping[str, Any], strict: bool, strict_left: JsonBudget
+) -> Item:
+    if not isinstance(spec, Mapping) or not as_text(spec.get("type", "function")):
+        raise InvalidRequest(
+            "A tool is not described by a JSON object, or its type is not a text."
+        )
     kind = spec.get("type", "function")
-    if kind not in _CALLED_BY_NAME:
+    if kind not in CALLED_BY_NAME:
         return dict(spec)
     nested = spec.get(kind)
     flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
@@ -124,15 +191,19 @@ def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
         )
     if kind == "function":
         is_complete = {"type", "parameters", "strict"} <= spec.keys() and flat is spec
-        return dict(spec) if is_complete else _function(flat, strict)
-    return dict(spec) if flat is spec else {"type": kind, **flat, **_flat_format(flat)}
+        return dict(spec) if is_complete else _function(flat, strict, strict_left)
+    if flat is spec:
+        return dict(spec)
+    return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
 
 
-def _function(function: Mapping[str, Any], strict: bool) -> Item:
+def _function(
+    function: Mapping[str, Any], strict: bool, strict_left: JsonBudget
+) -> Item:
     own = function.get("strict")
     wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
-    made = strict_schema(parameters) if wanted else None
+    made = strict_schema(parameters, strict_left) if wanted else None
     tool: Item = {"type": "function", "name": function["name"]}
     if function.get("description"):
         tool["description"] = function["description"]
@@ -150,7 +221,7 @@ def _flat_format(custom: Mapping[str, Any]) -> Item:
 
 def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
     kind = tool.get("type")
-    if kind in _CALLED_BY_NAME:
+    if kind in CALLED_BY_NAME:
         return "name", tool.get("name")
     if kind == "mcp":
         return "server", tool.get("server_label")
@@ -173,7 +244,7 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
     wanted: Item = {**flat, "type": kind}
-    if kind in _CALLED_BY_NAME:
+    if kind in CALLED_BY_NAME:
         if not isinstance(wanted.get("name"), str):
             raise InvalidRequest("The tool choice names no tool.")
         wanted["name"] = names.sent_name(wanted["name"])
@@ -183,9 +254,18 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
     return wanted
 
 
-def _check_offered(wanted: Item, tools: Sequence[Item]) -> None:
-    keys = ("type", "server_label", *(() if is_hosted_tool(wanted) else ("name",)))
-    same = {key: wanted[key] for key in keys if key in wanted}
-    if not any(same.items() <= tool.items() for tool in tools):
-        name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
-        raise InvalidRequest(f"The tool choice asks for {name}, which is no tool here.")
+def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
+    offered = {key for tool in tools for key in _choice_keys(tool)}
+    for wanted in chosen:
+        if _choice_keys(wanted)[0] not in offered:
+            name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
+            raise InvalidRequest(
+                f"The tool choice asks for {name}, which is no tool here."
+            )
+
+
+def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
+    """Return what identifies a tool in a choice, with its label and without."""
+    name = "" if is_hosted_tool(tool) else as_text(tool.get("name"))
+    kind, label = as_text(tool.get("type")), as_text(tool.get("server_label"))
+    return (kind, label, name), (kind, "", name)

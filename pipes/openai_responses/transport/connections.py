@@ -175,8 +175,7 @@ class Deadlines:
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
-"""Of all that arrives of one response, as `json_weight` counts it: four times as much as
-128,000 tokens, each in an event of its own."""
+"""Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
@@ -223,7 +222,7 @@ class _HttpResponse:
         return body
 
     async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
-        """Return the body; raises AnswerTooLarge, UnreadableAnswer."""
+        """Return the body as JSON."""
         body = await self.read_all(most_bytes)
         if json_weight(body) > MAX_ANSWER_BYTES:
             raise AnswerTooLarge
@@ -349,10 +348,7 @@ class Connections:
         InvalidRequest. Leaving early closes the connection, which stops the work at the
         server. A redirection is a refusal, because the key would be sent along.
         """
-        body = None
-        if payload is not None:
-            # A lone surrogate, as of a broken copy, must not stop the request.
-            body = json.dumps(payload, ensure_ascii=False).encode(errors="replace")
+        body = None if payload is None else await _encode(payload)
         async with self._sent(endpoint, path, body, deadlines) as response:
             answer = _HttpResponse(response, deadlines)
             if response.status >= 300 or (body is None and response.status != 200):
@@ -404,6 +400,24 @@ class Connections:
     async def close(self) -> None:
         """Close the session of the running loop, after the work of `do_later`."""
         await self._pool().close()
+
+
+_ITEMS_AT_ONCE = 1000
+
+
+async def _encode(payload: Mapping[str, Any]) -> bytes:
+    """Return a request as JSON; others run between the pieces of a long input."""
+    items, texts = payload.get("input"), list[str]()
+    if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:
+        payload = {**payload, "input": []}
+        for place in range(0, len(items), _ITEMS_AT_ONCE):
+            part = items[place : place + _ITEMS_AT_ONCE]
+            texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
+            await asyncio.sleep(0)
+    whole = json.dumps(payload, ensure_ascii=False)
+    before, found, after = whole.partition('"input": [')
+    # A lone surrogate, as of a broken copy, must not stop the request.
+    return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
 
 
 async def _receive(

@@ -24,7 +24,7 @@ def fallback(error: ApiError, **fields: Any) -> Any:
     """The fallback that there must be."""
     found = find_fallback(request(**fields), error)
     assert found is not None
-    assert found.sentence
+    assert found.status.sentence
     return found
 
 
@@ -54,7 +54,7 @@ def fallback(error: ApiError, **fields: Any) -> Any:
 def test_reasoning_that_is_not_accepted_is_left_out(error: ApiError) -> None:
     """All of it, and the ids: one item does not tell which is meant."""
     found = fallback(error)
-    assert found.cause == "reasoning"
+    assert found.status.cause == "reasoning"
     assert found.request.input == [USER, _no_id(CALL)]
     assert found.request.reasoning == request().reasoning
 
@@ -72,7 +72,7 @@ def test_nothing_to_leave_out_is_no_remedy() -> None:
 def test_a_summary_that_is_not_allowed() -> None:
     """The effort stays."""
     found = fallback(ApiError("unsupported_value", param="reasoning.summary"))
-    assert found.cause == "summary"
+    assert found.status.cause == "summary"
     assert found.request.reasoning == {"effort": "none"}
 
 
@@ -106,7 +106,7 @@ def test_an_effort_that_the_model_lacks(asked: str, named: str, nearest: str) ->
     )
     error = ApiError("unsupported_value", param="reasoning.effort", message=message)
     found = fallback(error, reasoning={"effort": asked, "summary": "auto"})
-    assert found.cause == "effort"
+    assert found.status.cause == "effort"
     assert found.request.reasoning == {"effort": nearest, "summary": "auto"}
 
 
@@ -133,7 +133,7 @@ def test_a_server_that_cannot_be_reached(choice: Any) -> None:
     """No remote server is asked; a tool that has to be called may have been theirs."""
     tools = [SERVER, FUNCTION, {**SERVER, "server_label": "atlas"}]
     found = fallback(UNREACHED, tools=tools, tool_choice=choice)
-    assert found.cause == "servers"
+    assert found.status.cause == "servers"
     assert found.request.tools == [FUNCTION]
     assert found.request.tool_choice is None
     alone = fallback(UNREACHED, tools=[SERVER], tool_choice="none").request
@@ -167,3 +167,23 @@ def test_the_request_itself_is_untouched() -> None:
     copy = before.model_copy(deep=True)
     find_fallback(before, ApiError("invalid_encrypted_content"))
     assert before == copy
+
+
+@pytest.mark.parametrize(
+    ("error", "cause", "is_lasting"),
+    [
+        (ApiError(param="reasoning.summary"), "summary", True),
+        (ApiError(param="stream"), "stream", True),
+        (ApiError(message="Not for 'x reasoning.summary'."), "summary", False),
+        (ApiError(message="'must be verified to stream' is gone"), "stream", False),
+        (ApiError("invalid_encrypted_content"), "reasoning", False),
+        (ApiError(message="Use 'low'.", param="reasoning.effort"), "effort", False),
+    ],
+)
+def test_a_refusal_lasts_if_the_server_names_the_parameter(
+    error: ApiError, cause: str, is_lasting: bool
+) -> None:
+    """The words of a message may be the user's own."""
+    status = fallback(error).status
+
+    assert (status.cause, status.is_lasting) == (cause, is_lasting)

@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
+from mutations import within
 from toolbox.openapi.document import OpenApiDocument, OpenApiOperation
+from work_count import count_work
 
 Json = dict[str, Any]
 URL = "https://api.example.com/docs/openapi.json"
@@ -279,3 +281,81 @@ def test_too_many_references_are_left() -> None:
     body = sent_as_json({"$ref": "#/components/schemas/S0"})
 
     assert operations({"/a": {"post": body}}, components={"schemas": schemas}) == []
+
+
+# ---------------------------------------------------------------- much of anything
+
+
+def shared(count: int) -> Json:
+    """Return operations that all refer to the same large schema."""
+    parts = {f"p{n}": TEXT for n in range(900)}
+    schemas = {"Large": {"type": "object", "properties": parts}}
+    body = sent_as_json({"$ref": "#/components/schemas/Large"})
+    paths = {f"/{n}": {"post": body} for n in range(count)}
+    return {"paths": paths, "components": {"schemas": schemas}}
+
+
+def inherited(count: int) -> Json:
+    """Return paths that all have the parameters of one."""
+    rows = [parameter(f"p{n}", "query") for n in range(2_000)]
+    paths = {f"/{n}": {"$ref": "#/x"} for n in range(count)}
+    return {"paths": paths, "x": {"parameters": rows, "get": {}}}
+
+
+def keys(count: int) -> Json:
+    """Return as many keys as operations."""
+    one = {"type": "apiKey", "in": "query"}
+    schemes = {f"k{n}": one | {"name": f"k{n}"} for n in range(count)}
+    paths: Json = {f"/{n}": {"get": {}} for n in range(count)}
+    return {"paths": paths, "components": {"securitySchemes": schemes}}
+
+
+def pointers(count: int) -> Json:
+    """Return operations that all go one long way."""
+    paths = {f"/{n}": {"$ref": "#/x"} for n in range(count)}
+    return {"paths": paths, "x": {"$ref": "#/" + "y/" * 50_000}}
+
+
+@pytest.mark.parametrize("shape", [shared, inherited, keys, pointers])
+def test_work_for_a_document_has_a_limit(shape: Any) -> None:
+    """What is shared by all operations is paid for by each."""
+
+    def read(count: int) -> int:
+        return count_work(lambda: operations(**shape(count)), 20_000_000)
+
+    once, twice = read(200), read(400)
+
+    assert twice < 4_000_000
+    assert twice <= 2.2 * once
+
+
+def test_path_of_many_slashes() -> None:
+    """It is looked at once."""
+    with within(10.0):
+        assert operations({"/" * 100 + "#": {"get": {}}}) == []
+
+
+def test_variables_that_hold_each_other() -> None:
+    """The address would become longer with each, to no end."""
+    variables = {f"v{n}": {"default": f"{{v{n + 1}}}" * 2} for n in range(30)}
+    servers = [{"url": "/{v0}", "variables": variables}]
+
+    assert operations({"/a": {"get": {}}}, servers=servers) == []
+
+
+def test_operations_that_are_too_large_are_named() -> None:
+    """To administrators; the others are offered."""
+    large = sent_as_json({"description": "x" * 60_000})
+    content = {
+        "openapi": "3.1.0",
+        "paths": {"/large": {"post": large}, "/a": {"get": {}}, "/b": {"get": {}}},
+    }
+    left_out: list[str] = []
+
+    found = OpenApiDocument(content, URL, "", ("*_a",)).operations(left_out.append)
+    everything = OpenApiDocument(content, URL).operations(left_out.append)
+
+    assert [one.spec.own_name for one in found] == ["get_a"]
+    assert left_out == []
+    assert [one.spec.own_name for one in everything] == ["get_a", "get_b"]
+    assert left_out == ["post /large"]

@@ -1,0 +1,311 @@
+"""A schema is data of strangers: reading it costs in proportion to its length."""
+
+import contextlib
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.json_input import json_size
+from openai_responses.loop.arguments import argument_error, drop_optional_nulls
+from openai_responses.requests.json_schema import open_schema, strict_schema
+from openai_responses.requests.tools import (
+    ToolNames,
+    merge_tools,
+    responses_tool_choice,
+    responses_tools,
+)
+from schema_strategies import Schema, garbage
+from work_count import Word, count_work
+
+LOOP: Schema = {
+    "$defs": {"A": {"allOf": [{"$ref": "#/$defs/A"} for _ in range(3)]}},
+    "$ref": "#/$defs/A",
+}
+"""119 bytes."""
+
+
+def names(count: int) -> list[str]:
+    """Return names that nothing else is called."""
+    return [Word(f"name{number}") for number in range(count)]
+
+
+def references(count: int) -> Schema:
+    """Return many definitions, each of which is referred to."""
+    parts = {name: {"$ref": f"#/$defs/{name}"} for name in names(count)}
+    defined = {name: {"type": "string"} for name in names(count)}
+    return {"type": "object", "properties": parts, "$defs": defined}
+
+
+def options(count: int, key: str = "anyOf") -> Schema:
+    """Return many options at the root, each with a property of its own."""
+    parts = [{"properties": {name: {"type": "string"}}} for name in names(count)]
+    return {"type": "object", key: parts}
+
+
+def required(count: int) -> Schema:
+    """Return many properties, all required."""
+    parts = {name: {"type": "string"} for name in names(count)}
+    return {"type": "object", "properties": parts, "required": names(count)}
+
+
+def joined(count: int) -> Schema:
+    """Return many parts of one object."""
+    return {"type": "object", "properties": {"x": options(count, "allOf")}}
+
+
+def loops(count: int) -> Schema:
+    """Return parts that all lead to all others."""
+    every = [{"$ref": f"#/$defs/name{number}"} for number in range(9)]
+    defined = {f"name{number}": {"allOf": every} for number in range(9)}
+    padding = {name: {"type": "string"} for name in names(count)}
+    return {"$defs": defined, "anyOf": every, "properties": padding}
+
+
+def inlined(count: int) -> Schema:
+    """Return properties that each bring in all others again."""
+    again = {"allOf": [{"$ref": "#/$defs/A"}]}
+    whole = {"type": "object", "properties": dict.fromkeys(names(count), again)}
+    return {**whole, "$defs": {"A": whole}}
+
+
+SHAPES = (references, options, required, joined, loops, inlined)
+
+
+def check_arguments(schema: Schema) -> None:
+    """Check what a model could give."""
+    given_ = dict.fromkeys(names(200), None) | {"x": "y"}
+    argument_error(given_, schema)
+    drop_optional_nulls(given_, schema)
+
+
+@pytest.mark.parametrize("walk", [open_schema, strict_schema, check_arguments])
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
+def test_twice_the_schema_is_twice_the_work(
+    shape: Callable[[int], Schema], walk: Callable[[Schema], object]
+) -> None:
+    """Not four times."""
+    small, large = shape(400), shape(800)
+    once, twice = (count_work(lambda s=s: walk(s)) for s in (small, large))  # type: ignore[misc]
+
+    assert twice <= 2.2 * once + 200
+    assert twice <= 4 * json_size(large, 10**9)
+
+
+def test_a_schema_that_refers_to_itself_three_times() -> None:
+    """It is read once: with each reference followed it would take for ever."""
+    assert len(json.dumps(LOOP)) < 120
+    assert count_work(lambda: open_schema(LOOP)) < 500
+    assert count_work(lambda: strict_schema(LOOP)) < 500
+    assert count_work(lambda: check_arguments(LOOP)) < 10_000
+    assert open_schema(LOOP) == {
+        "$defs": LOOP["$defs"],
+        "type": "object",
+        "properties": {},
+    }
+
+
+def deep(levels: int) -> Schema:
+    """Return objects in objects."""
+    schema: Schema = {"type": "object"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return schema
+
+
+TOO_LARGE: dict[str, Schema] = {
+    "deep": deep(10_000),
+    "wide": required(100_000),
+    "enum": {"type": "object", "properties": {"a": {"enum": names(100_000)}}},
+    "5 MB of text": {"type": "object", "description": "x" * 5_000_000},
+    "5 MB": {"type": "object", "x": [list(range(100)) for _ in range(12_000)]},
+}
+
+
+@pytest.mark.parametrize("case", TOO_LARGE)
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_tool_that_is_too_large_is_left_out(case: str, strict: bool) -> None:
+    """The log names it, the others are offered, and next to no work is done."""
+    lines: list[str] = []
+    specs: list[Any] = [
+        {"name": "before"},
+        {
+            "type": "function",
+            "function": {"name": "evil", "parameters": TOO_LARGE[case]},
+        },
+        {
+            "type": "function",
+            "name": "flat",
+            "parameters": TOO_LARGE[case],
+            "strict": 1,
+        },
+        {"name": "after", "parameters": {"type": "object", "properties": {}}},
+    ]
+    tools = []
+
+    def offer() -> None:
+        tools.extend(responses_tools(specs, strict=strict, log=lines.append))
+
+    assert count_work(offer) < 200_000
+    assert [tool["name"] for tool in tools] == ["before", "after"]
+    [line] = lines
+    assert "'evil', 'flat' (2 in all)" in line
+    assert "\n" not in line
+
+
+@pytest.mark.parametrize("case", TOO_LARGE)
+def test_arguments_of_a_tool_that_is_too_large(case: str) -> None:
+    """They are given to the tool as they are: it was left out, but may be called."""
+    work = count_work(lambda: check_arguments(TOO_LARGE[case]))
+
+    assert work < 400_000
+    assert argument_error({"a": None}, TOO_LARGE[case]) is None
+    assert drop_optional_nulls({"a": None}, TOO_LARGE[case]) == {"a": None}
+
+
+def test_all_tools_of_a_request_have_a_limit() -> None:
+    """The first ones are offered, one line names some of the others and counts all."""
+
+    def tools(count: int) -> list[Any]:
+        return [{"name": f"t{n}", "parameters": required(60)} for n in range(count)]
+
+    lines: list[str] = []
+    offered = responses_tools(tools(400), log=lines.append)
+
+    assert 100 < len(offered) < 400
+    assert [tool["name"] for tool in offered] == [f"t{n}" for n in range(len(offered))]
+    assert f"({400 - len(offered)} in all)" in lines[0]
+    assert len(lines[0]) < 500
+    once, twice = (
+        count_work(lambda n=n: responses_tools(tools(n), strict=True))  # type: ignore[misc]
+        for n in (400, 800)
+    )
+    assert twice <= 2.2 * once
+    assert once < 2_000_000
+
+
+def test_strict_mode_has_a_limit_for_all_tools() -> None:
+    """Beyond it the tools are offered without."""
+    specs = [{"name": f"t{n}", "parameters": inlined(30)} for n in range(100)]
+    tools: list[Any] = []
+
+    work = count_work(lambda: tools.extend(responses_tools(specs, strict=True)))
+
+    assert len(tools) == 100
+    assert work < 1_000_000
+
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@settings(max_examples=80)
+@given(garbage() | ANY_JSON, ANY_JSON)
+def test_any_json_ends_within_the_limit(schema: Any, value: Any) -> None:
+    """As a schema, as a tool, as arguments."""
+
+    def read() -> None:
+        responses_tools([{"name": "f", "parameters": schema}], strict=True)
+        with contextlib.suppress(InvalidRequest):
+            responses_tools([schema])
+        if isinstance(schema, dict):
+            argument_error(value, schema)
+
+    assert count_work(read) < 100_000
+
+
+# ---------------------------------------------------------------- arguments
+
+
+@pytest.mark.parametrize(
+    ("value", "schema"),
+    [
+        ([{} for _ in range(5_000)], required(1_000)),
+        (["x"] * 5_000, {"enum": names(3_000)}),
+        ([[[0] * 99 + [n]] for n in range(500)], {"const": [[0] * 100]}),
+        ([{"k": None} for _ in range(5_000)], options(300)),
+        ([1] * 20_000, {"type": ["string"] * 3_000}),
+    ],
+    ids=["properties", "enum", "equal values", "options", "types"],
+)
+def test_many_arguments_against_a_large_schema(
+    value: list[Any], schema: Schema
+) -> None:
+    """Values times parts is too much: the tool gets them unchecked."""
+    whole = {"type": "object", "properties": {"rows": {"items": schema}}}
+    arguments = {"rows": value}
+
+    assert count_work(lambda: argument_error(arguments, whole)) < 300_000
+    assert count_work(lambda: drop_optional_nulls(arguments, whole)) < 300_000
+    assert argument_error({"rows": value[:1]}, {**whole, "type": "array"}) is not None
+
+
+def test_a_thousand_rows_are_checked() -> None:
+    """That is no attack: each null goes, and each error is found."""
+    row = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"type": "integer"}},
+        "required": ["a"],
+    }
+    schema = {"type": "object", "properties": {"rows": {"items": row}}}
+    rows: list[Any] = [{"a": "x", "b": None} for _ in range(1_000)]
+
+    assert drop_optional_nulls({"rows": rows}, schema) == {"rows": [{"a": "x"}] * 1_000}
+    assert argument_error({"rows": rows}, schema) is None
+    rows[-1] = {"a": 1}
+    told = argument_error({"rows": rows}, schema)
+    assert told == "The argument rows[999].a must be string."
+
+
+# ---------------------------------------------------------------- names
+
+
+def first_own_name(known: tuple[str, ...], sent: str) -> str:
+    """Return what `own_name` has to return, found by looking at each tool."""
+    names = ToolNames(known)
+    return next((name for name in known if names.sent_name(name) == sent), sent)
+
+
+def test_names_of_many_tools() -> None:
+    """Twice the tools are twice the work, there and back."""
+
+    def translate(count: int) -> None:
+        known = tuple(f"tool:{number}" for number in range(count))
+        names = ToolNames(known)
+        tools = names.rename_tools([{"type": "function", "name": n} for n in known])
+        assert [names.own_name(tool["name"]) for tool in tools] == list(known)
+
+    once, twice = (count_work(lambda n=n: translate(n)) for n in (500, 1_000))  # type: ignore[misc]
+
+    assert twice <= 2.2 * once
+    assert once < 10_000
+
+
+@given(st.lists(st.sampled_from(["a.b", "a b", "a_b", "x", "ä" * 80]), max_size=6))
+def test_names_are_those_of_a_search(known: list[str]) -> None:
+    """Also with names that occur twice, or that are what another one becomes."""
+    taken = ToolNames(("a.b",)).sent_name("a.b")
+    for every in (tuple(known), (*known, taken), (taken, *known)):
+        names = ToolNames(every)
+        for sent in (*map(names.sent_name, every), taken, "unknown"):
+            assert names.own_name(sent) == first_own_name(every, sent)
+
+
+def test_choice_among_many_tools() -> None:
+    """Twice the tools, of which all are allowed, are twice the work."""
+
+    def choose(count: int) -> None:
+        tools = [{"type": "function", "name": name} for name in names(count)]
+        choice = {"type": "allowed_tools", "mode": "auto", "tools": tools}
+        assert responses_tool_choice(choice, merge_tools(tools), ToolNames()) == choice
+
+    once, twice = (count_work(lambda n=n: choose(n)) for n in (500, 1_000))  # type: ignore[misc]
+
+    assert twice <= 2.2 * once
+    assert once < 40_000
