@@ -5,29 +5,7 @@ version: 0.1.0
 license: MIT
 description: Agents over the Responses API, with policies, limits and approvals.
 
-Built by scripts/bundle.py from pipes/ and pipelines/; do not edit. In reading order
-
-    openai_responses  json_input, items, errors, endings, models.catalog,
-                      models.resolve, models.usage, transport.stream, loop.events,
-                      redaction, endpoint, clock, requests.parameters, requests.build,
-                      loop.recovery, loop.response, transport.connections,
-                      loop.attempts, requests.json_schema, loop.arguments, loop.tools,
-                      requests.tools, requests.replay, loop.run
-    owui_chat  storage.signature, host_tools, storage.markers, storage.records,
-               storage.details_carrier, code, messages, input.history, events, files,
-               citations, render.chunks, storage.output_carrier, render.completions,
-               render.items, render.commentary, render.hosted, render.native,
-               input.tasks
-    toolbox  sandbox.backend, sandbox.bubblewrap, sandbox.containers, sandbox.program,
-             sandbox.runs, sandbox.workspaces, sandbox.tools, server_entries,
-             remote_tools, mcp.transports, mcp.client, openapi.document, openapi.client,
-             tool_servers
-    gpt5_agent  events, ports, request, agent.accounting, agent.memory, tools.guard,
-                tools.confirmations, agent.earlier_rounds, agent.policy,
-                tools.execution, agent.preparation, agent.transcript, agent.calls,
-                agent.thoughts, agent.provider, agent.loop, shell.bridge, shell.log,
-                shell.sealing, shell.valves, shell.own_tools, shell.settings,
-                shell.views, shell.answers, shell.request_keys, pipeline
+Built by scripts/bundle.py from pipes/ and pipelines/; do not edit.
 """
 
 import asyncio
@@ -154,17 +132,21 @@ def load_json(text: str | bytes | bytearray) -> Any:
 
 def is_too_deep(value: object) -> bool:
     """Say whether a value has more levels than MAX_JSON_DEPTH."""
+    for depth, _ in enumerate(_levels(value)):
+        if depth > MAX_JSON_DEPTH:
+            return True
+    return False
+
+
+def _levels(value: object) -> Iterator[list[Any]]:
     level = [value]
-    for _ in range(MAX_JSON_DEPTH + 1):
-        found = [one for one in level if isinstance(one, dict | list)]
-        if not found:
-            return False
-        level = [
-            inner
-            for one in found
-            for inner in (one.values() if isinstance(one, dict) else one)
-        ]
-    return True
+    while level:
+        yield level
+        objects = [one for one in level if isinstance(one, dict)]
+        names = [name for one in objects for name in one]
+        inner = [row for one in objects for row in one.values()]
+        lists = [row for one in level if isinstance(one, list) for row in one]
+        level = [*names, *inner, *lists]
 
 
 def json_weight(text: bytes | bytearray) -> int:
@@ -224,12 +206,10 @@ class JsonBudget:
 def json_size(value: object, most: int) -> int:
     """Return the size of a JSON value: its characters, and ten for each value.
 
-    Raises JsonTooLarge for a size over `most`, having read no more than that, and for too
-    many levels.
+    Raises JsonTooLarge for more than `most`, and for too many levels.
     """
-    size, level = _VALUE_SIZE, [value]
-    for _ in range(_DEEPEST_VALUE):
-        inner: list[object] = []
+    size = _VALUE_SIZE
+    for depth, level in enumerate(_levels(value)):
         for one in level:
             if isinstance(one, str):
                 size += len(one)
@@ -237,14 +217,9 @@ def json_size(value: object, most: int) -> int:
                 size += _VALUE_SIZE * len(one)
             if size > most:
                 raise JsonTooLarge
-            if isinstance(one, dict):
-                inner += [*one, *one.values()]
-            elif isinstance(one, list):
-                inner += one
-        if not inner:
-            return size
-        level = inner
-    raise JsonTooLarge
+        if depth >= _DEEPEST_VALUE:
+            raise JsonTooLarge
+    return size
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:

@@ -6,9 +6,7 @@ required_open_webui_version: 0.11.4
 license: MIT
 description: A switch in the composer for a chat with the OpenAI Responses Manifold.
 
-Built by scripts/bundle.py from pipes/; do not edit. In reading order
-
-    owui_controls  controls
+Built by scripts/bundle.py from pipes/; do not edit.
 """
 
 from typing import Any, Literal

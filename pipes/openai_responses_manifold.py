@@ -6,24 +6,7 @@ required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
 
-Built by scripts/bundle.py from pipes/; do not edit. In reading order
-
-    openai_responses  clock, json_input, errors, endings, items, models.catalog,
-                      models.resolve, models.usage, transport.stream, loop.events,
-                      redaction, endpoint, transport.connections, requests.parameters,
-                      requests.build, requests.json_schema, requests.tools,
-                      requests.replay, loop.recovery, loop.response, loop.attempts,
-                      loop.arguments, loop.tools, loop.run, models.choice,
-                      requests.mcp_servers, audit
-    owui_chat  events, code, messages, storage.markers, storage.signature,
-               storage.records, input.history, input.tasks, render.chunks, files,
-               citations, storage.output_carrier, render.completions, render.items,
-               render.commentary, render.hosted, render.native, storage.details_carrier,
-               storage.images, storage.recorder, host_tools, input.attachments,
-               input.directive_words, input.directives, input.prefix
-    owui_manifold  log, valves, config, threads, context, host, files, host_tools,
-                   hosted_tools, rounds, store, chat, artifacts, report, answer,
-                   callers, models, checkup, pipe
+Built by scripts/bundle.py from pipes/; do not edit.
 """
 
 import asyncio
@@ -184,17 +167,21 @@ def load_json(text: str | bytes | bytearray) -> Any:
 
 def is_too_deep(value: object) -> bool:
     """Say whether a value has more levels than MAX_JSON_DEPTH."""
+    for depth, _ in enumerate(_levels(value)):
+        if depth > MAX_JSON_DEPTH:
+            return True
+    return False
+
+
+def _levels(value: object) -> Iterator[list[Any]]:
     level = [value]
-    for _ in range(MAX_JSON_DEPTH + 1):
-        found = [one for one in level if isinstance(one, dict | list)]
-        if not found:
-            return False
-        level = [
-            inner
-            for one in found
-            for inner in (one.values() if isinstance(one, dict) else one)
-        ]
-    return True
+    while level:
+        yield level
+        objects = [one for one in level if isinstance(one, dict)]
+        names = [name for one in objects for name in one]
+        inner = [row for one in objects for row in one.values()]
+        lists = [row for one in level if isinstance(one, list) for row in one]
+        level = [*names, *inner, *lists]
 
 
 def json_weight(text: bytes | bytearray) -> int:
@@ -263,12 +250,10 @@ class JsonBudget:
 def json_size(value: object, most: int) -> int:
     """Return the size of a JSON value: its characters, and ten for each value.
 
-    Raises JsonTooLarge for a size over `most`, having read no more than that, and for too
-    many levels.
+    Raises JsonTooLarge for more than `most`, and for too many levels.
     """
-    size, level = _VALUE_SIZE, [value]
-    for _ in range(_DEEPEST_VALUE):
-        inner: list[object] = []
+    size = _VALUE_SIZE
+    for depth, level in enumerate(_levels(value)):
         for one in level:
             if isinstance(one, str):
                 size += len(one)
@@ -276,14 +261,9 @@ def json_size(value: object, most: int) -> int:
                 size += _VALUE_SIZE * len(one)
             if size > most:
                 raise JsonTooLarge
-            if isinstance(one, dict):
-                inner += [*one, *one.values()]
-            elif isinstance(one, list):
-                inner += one
-        if not inner:
-            return size
-        level = inner
-    raise JsonTooLarge
+        if depth >= _DEEPEST_VALUE:
+            raise JsonTooLarge
+    return size
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:
@@ -9321,9 +9301,9 @@ def read_config(
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    allowed = _for_own_key(valves) if own_key else valves
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
     problems = (rules_error, _permission_error(valves), filter_error)
+    allowed = _for_own_key(valves) if own_key else valves
     switches = as_mapping(host.get("features"))
     replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     level = _inherit(own.LOG_LEVEL, valves.LOG_LEVEL)

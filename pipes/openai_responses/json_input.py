@@ -1,7 +1,7 @@
 """JSON that others wrote, which may be invalid."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -24,17 +24,22 @@ def load_json(text: str | bytes | bytearray) -> Any:
 
 def is_too_deep(value: object) -> bool:
     """Say whether a value has more levels than MAX_JSON_DEPTH."""
+    for depth, _ in enumerate(_levels(value)):
+        if depth > MAX_JSON_DEPTH:
+            return True
+    return False
+
+
+def _levels(value: object) -> Iterator[list[Any]]:
+    """Yield the values of each level, names of objects among them."""
     level = [value]
-    for _ in range(MAX_JSON_DEPTH + 1):
-        found = [one for one in level if isinstance(one, dict | list)]
-        if not found:
-            return False
-        level = [
-            inner
-            for one in found
-            for inner in (one.values() if isinstance(one, dict) else one)
-        ]
-    return True
+    while level:
+        yield level
+        objects = [one for one in level if isinstance(one, dict)]
+        names = [name for one in objects for name in one]
+        inner = [row for one in objects for row in one.values()]
+        lists = [row for one in level if isinstance(one, list) for row in one]
+        level = [*names, *inner, *lists]
 
 
 def json_weight(text: bytes | bytearray) -> int:
@@ -103,12 +108,10 @@ class JsonBudget:
 def json_size(value: object, most: int) -> int:
     """Return the size of a JSON value: its characters, and ten for each value.
 
-    Raises JsonTooLarge for a size over `most`, having read no more than that, and for too
-    many levels.
+    Raises JsonTooLarge for more than `most`, and for too many levels.
     """
-    size, level = _VALUE_SIZE, [value]
-    for _ in range(_DEEPEST_VALUE):
-        inner: list[object] = []
+    size = _VALUE_SIZE
+    for depth, level in enumerate(_levels(value)):
         for one in level:
             if isinstance(one, str):
                 size += len(one)
@@ -116,14 +119,9 @@ def json_size(value: object, most: int) -> int:
                 size += _VALUE_SIZE * len(one)
             if size > most:
                 raise JsonTooLarge
-            if isinstance(one, dict):
-                inner += [*one, *one.values()]
-            elif isinstance(one, list):
-                inner += one
-        if not inner:
-            return size
-        level = inner
-    raise JsonTooLarge
+        if depth >= _DEEPEST_VALUE:
+            raise JsonTooLarge
+    return size
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:

@@ -5,10 +5,12 @@ from typing import Any
 from openai_responses.requests.replay import Origin
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, message_key, write_records
-from signing import SIGN
+from owui_manifold.store import ChatKeys
 
 MODEL = "openai_responses.gpt-6.2-sol"
 ORIGIN = Origin("gpt-6.2-sol", "127.0.0.1")
+SECRET, USER_ID = "the secret of the server", "user"
+_SIGN = ChatKeys(SECRET, USER_ID).sign
 SEALED = "gAAAA" + "x" * 1_200
 """As long as the encrypted content of a short thought."""
 Json = dict[str, Any]
@@ -49,7 +51,7 @@ def _answer(row: Json, number: int) -> list[Json]:
         ulid: Record(ulid, MODEL, 0, payload, f"a{number}", ORIGIN)
         for ulid, payload in zip(ulids, payloads, strict=True)
     }
-    row[message_key(f"a{number}")] = write_records(records, SIGN)
+    row[message_key(f"a{number}")] = write_records(records, _SIGN)
     called, ended = (format_marker("items", ulid) for ulid in ulids)
     function = {"name": call["name"], "arguments": call["arguments"]}
     wire = {"id": call["call_id"], "type": "function", "function": function}

@@ -21,7 +21,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pipes"))
 
-from bench.chats import MODEL, long_chat
+from bench.chats import MODEL, SECRET, USER_ID, long_chat
 from owui_manifold.chat import build_chat_request
 from owui_manifold.config import AccountCapabilities, read_config
 from owui_manifold.context import Caller, HostContext, PipeCall
@@ -88,7 +88,7 @@ def _call(turns: int, said: list[dict[str, Any]]) -> PipeCall:
     body = {"model": MODEL, "messages": said, "stream": True}
     return PipeCall(
         body,
-        Caller(MODEL, "user", "chat", ids["message_id"], streams=True),
+        Caller(MODEL, USER_ID, "chat", ids["message_id"], streams=True),
         read_config(Valves(BASE_URL="http://127.0.0.1:9/v1", API_KEY="sk-bench")),
         SimpleNamespace(),
         AccountCapabilities(),
@@ -101,7 +101,7 @@ def _call(turns: int, said: list[dict[str, Any]]) -> PipeCall:
 def _provide_open_webui(rows: Rows) -> None:
     """Let the pipe find the host's version, and its chats."""
     env, chats = ModuleType("open_webui.env"), ModuleType("open_webui.models.chats")
-    vars(env)["VERSION"] = "0.12.4"
+    vars(env).update(VERSION="0.12.4", WEBUI_SECRET_KEY=SECRET)
     vars(chats)["Chats"] = rows
     for module in (
         ModuleType("open_webui"),

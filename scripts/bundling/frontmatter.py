@@ -1,9 +1,7 @@
 """The lines by which a host knows a bundle."""
 
 import re
-import textwrap
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 
 from bundling.modules import Module
 from bundling.refusals import Refusal
@@ -39,18 +37,8 @@ def check_frontmatter(entry: Module, target: Target, version: str) -> Iterator[R
 
 
 def opening(modules: Sequence[Module], target: Target) -> str:
-    """The bundle's docstring: key lines, where it comes from, its contents."""
+    """The bundle's docstring: key lines, and where it comes from."""
     keys, _ = split_docstring(modules[-1].docstring)
     folders = " and ".join(f"{folder}/" for folder in target.folders)
-    origin = f"Built by scripts/bundle.py from {folders}; do not edit. In reading order"
-    return "\n".join(('"""', keys, "", origin, "", *_contents(modules), '"""'))
-
-
-def _contents(modules: Sequence[Module]) -> Iterator[str]:
-    """One paragraph a package; no line may look like a key line."""
-    for package, members in groupby(modules, key=lambda module: module.package):
-        names = ", ".join(module.name.partition(".")[2] for module in members)
-        lead = f"    {package}  "
-        yield textwrap.fill(
-            names, 88, initial_indent=lead, subsequent_indent=" " * len(lead)
-        )
+    origin = f"Built by scripts/bundle.py from {folders}; do not edit."
+    return "\n".join(('"""', keys, "", origin, '"""'))
