@@ -14,12 +14,17 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, SkipValidation, ValidationError
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, item_type, message_text, tool_kind
 from openai_responses.models.resolve import ResolvedModel
-from openai_responses.requests.parameters import parameter_error, read_parameters
+from openai_responses.requests.parameters import (
+    ADMINISTRATORS_KEYS,
+    CALLERS_KEYS,
+    parameter_error,
+    read_parameters,
+)
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
@@ -34,7 +39,7 @@ class ResponsesRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     model: str
-    input: list[Item]
+    input: SkipValidation[list[Item]]  # it may be very large
     instructions: str | None = None
     stream: bool = True
     store: bool = False
@@ -67,10 +72,7 @@ class ResponsesRequest(BaseModel):
         return {name: value for name, value in self if value is not None}
 
 
-_PASSED_ON = ResponsesRequest.model_fields.keys() - {
-    *("model", "input", "instructions", "stream", "store", "background"),
-    *("include", "reasoning", "text", "tools"),
-}
+_PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
 """Keys of a caller that are sent unchanged; no others may store something, or name
 something stored, at the server. `user` is deprecated."""
 
