@@ -331,12 +331,8 @@ class AnswerTooLarge(ResponsesError):
     """The answer is larger than what is accepted."""
 
     def __init__(self) -> None:
-        """Use one sentence."""
-        super().__init__(
-            "The model's server sent more than this pipe accepts for one answer, so the "
-            "answer ends here. What arrived is kept; regenerate the answer, or ask to "
-            "continue."
-        )
+        """Use one sentence for all parts."""
+        super().__init__("The model's server sent more than is accepted.")
 
 
 class MalformedEvent(ResponsesError):
@@ -519,6 +515,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     "malformed": {
         "": "The model's server sent something that cannot be read, so the answer "
         "ends here. Regenerate it, or ask to continue.",
+        "too_large": "The model's server sent more than this pipe accepts for one "
+        "answer, which ends here. What arrived is kept; regenerate it, or ask to "
+        "continue.",
     },
     "first_event_timeout": {
         "": "The model's server accepted the request and then said nothing for too "
@@ -598,7 +597,7 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         case MalformedEvent():
             return _usual_ending("malformed")
         case AnswerTooLarge():
-            return Ending("malformed", sentence=str(error))
+            return Ending("malformed", sentence=SENTENCES["malformed"]["too_large"])
         case ApiRefused():
             return Ending("refused", _code(error.error), str(error))
         case ResponseLost():
@@ -1393,7 +1392,7 @@ def read_usage(wire: object) -> Usage | None:
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    return value if isinstance(value, int) and 0 < value < 10**12 else 0
 
 
 _MILLION = 1_000_000
@@ -2233,8 +2232,7 @@ class Deadlines:
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
-"""Of all that arrives of one response, as `json_weight` counts it: four times as much as
-128,000 tokens, each in an event of its own."""
+"""Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
@@ -4019,7 +4017,7 @@ class Limits(NamedTuple):
     `join_seconds` is the shortest time between two events that show more of an answer.
     `resuming` limits the requests in a row for the rest of a background response,
     `poll_seconds` is the wait while the server is still working on one.
-    `most_bytes` is what may arrive of one response, counted by `json_weight`.
+    `most_bytes` limits one response, counted by `json_weight`.
     """
 
     join_seconds: float = 0.05

@@ -94,7 +94,7 @@ def shown_cause(kind: str, code: str) -> str:
         return f"{kind.replace('_', ' ')}{', all others' if others else ''}"
     if not code.isdecimal():
         return f"{kind} `{code}`"
-    return "HTTP 5xx" if code == "5" else f"HTTP {code}"
+    return f"HTTP {code}{'xx' if len(code) == 1 else ''}"
 
 
 def shown_sentence(sentence: str) -> str:

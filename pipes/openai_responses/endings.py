@@ -135,6 +135,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     "malformed": {
         "": "The model's server sent something that cannot be read, so the answer "
         "ends here. Regenerate it, or ask to continue.",
+        "too_large": "The model's server sent more than this pipe accepts for one "
+        "answer, which ends here. What arrived is kept; regenerate it, or ask to "
+        "continue.",
     },
     "first_event_timeout": {
         "": "The model's server accepted the request and then said nothing for too "
@@ -214,7 +217,7 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
         case MalformedEvent():
             return _usual_ending("malformed")
         case AnswerTooLarge():
-            return Ending("malformed", sentence=str(error))
+            return Ending("malformed", sentence=SENTENCES["malformed"]["too_large"])
         case ApiRefused():
             return Ending("refused", _code(error.error), str(error))
         case ResponseLost():

@@ -73,12 +73,8 @@ class AnswerTooLarge(ResponsesError):
     """The answer is larger than what is accepted."""
 
     def __init__(self) -> None:
-        """Use one sentence."""
-        super().__init__(
-            "The model's server sent more than this pipe accepts for one answer, so the "
-            "answer ends here. What arrived is kept; regenerate the answer, or ask to "
-            "continue."
-        )
+        """Use one sentence for all parts."""
+        super().__init__("The model's server sent more than is accepted.")
 
 
 class MalformedEvent(ResponsesError):

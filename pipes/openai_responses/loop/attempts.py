@@ -67,7 +67,7 @@ class Limits(NamedTuple):
     `join_seconds` is the shortest time between two events that show more of an answer.
     `resuming` limits the requests in a row for the rest of a background response,
     `poll_seconds` is the wait while the server is still working on one.
-    `most_bytes` is what may arrive of one response, counted by `json_weight`.
+    `most_bytes` limits one response, counted by `json_weight`.
     """
 
     join_seconds: float = 0.05
@@ -329,9 +329,8 @@ async def _stream_response(
     """Send a request, feed the answer to its response, and yield its run events.
 
     Without a `payload` it requests a response, or the rest of its stream. A response
-    that is still in progress yields nothing. Raises the errors of `Connections.request`,
-    AnswerTooLarge and MalformedEvent. Cancelling it, or closing the generator, closes
-    the connection.
+    that is still in progress yields nothing. Raises what `Connections.request` raises,
+    AnswerTooLarge, MalformedEvent. Cancelling or closing it closes the connection.
     """
     state, deadlines = attempts.response, attempts.deadlines
     deadlines.start_attempt()

@@ -55,7 +55,7 @@ def read_usage(wire: object) -> Usage | None:
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    return value if isinstance(value, int) and 0 < value < 10**12 else 0
 
 
 _MILLION = 1_000_000

@@ -175,8 +175,7 @@ class Deadlines:
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
-"""Of all that arrives of one response, as `json_weight` counts it: four times as much as
-128,000 tokens, each in an event of its own."""
+"""Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
@@ -223,7 +222,7 @@ class _HttpResponse:
         return body
 
     async def read_json(self, most_bytes: int = MAX_JSON_BYTES) -> Any:
-        """Return the body; raises AnswerTooLarge, UnreadableAnswer."""
+        """Return the body as JSON."""
         body = await self.read_all(most_bytes)
         if json_weight(body) > MAX_ANSWER_BYTES:
             raise AnswerTooLarge

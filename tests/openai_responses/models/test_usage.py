@@ -25,6 +25,7 @@ def test_usage_of_the_api() -> None:
         ({"input_tokens": "3", "output_tokens": -4, "total_tokens": None}, Usage()),
         ({"input_tokens": 3, "input_tokens_details": None}, Usage(3, 0, 3)),
         ({"output_tokens_details": {"reasoning_tokens": 2.5}}, Usage()),
+        ({"input_tokens": 10**4_000, "output_tokens": 4}, Usage(0, 4, 4)),
     ],
 )
 def test_usage_of_other_servers(given_usage: object, expected: Usage | None) -> None:
