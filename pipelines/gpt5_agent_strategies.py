@@ -3538,19 +3538,12 @@ _DEEPEST_STRICT = 10
 
 LARGEST_SCHEMA = 300_000
 """The size of the largest schema that is read; one in strict mode has to be smaller."""
-_MOST_STRICT_WORK = 300_000
+MOST_STRICT_WORK = 300_000
+"""Of one request; what `allOf` brings in counts each time."""
 
 
 class _NotStrict(Exception):
     """The schema has no strict form."""
-
-
-def strict_budget() -> JsonBudget:
-    """Return how much the schemas of one request may hold to be made strict.
-
-    What `allOf` brings in counts each time.
-    """
-    return JsonBudget(_MOST_STRICT_WORK)
 
 
 def strict_schema(
@@ -3562,7 +3555,7 @@ def strict_schema(
     what violates keywords that strict mode does not have (`minLength`).
     """
     try:
-        return _StrictRewrite(schema, budget or strict_budget()).result()
+        return _StrictRewrite(schema, budget or JsonBudget(MOST_STRICT_WORK)).result()
     except (_NotStrict, RecursionError, TypeError, AttributeError, ValueError):
         return None  # what a server sends need not be a schema
 
@@ -4408,7 +4401,7 @@ def responses_tools(
     strict whose schema allows it. Tools that are too large, alone or with those before
     them, are left out, and `log` gets a line.
     """
-    left, strict_left = JsonBudget(_MOST_OF_TOOLS), strict_budget()
+    left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MOST_STRICT_WORK)
     tools: list[Item] = []
     left_out: list[object] = []
     for spec in specs:

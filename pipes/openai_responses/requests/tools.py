@@ -18,8 +18,8 @@ from openai_responses.json_input import (
 )
 from openai_responses.requests.json_schema import (
     LARGEST_SCHEMA,
+    MOST_STRICT_WORK,
     open_schema,
-    strict_budget,
     strict_schema,
 )
 
@@ -106,7 +106,7 @@ def responses_tools(
     strict whose schema allows it. Tools that are too large, alone or with those before
     them, are left out, and `log` gets a line.
     """
-    left, strict_left = JsonBudget(_MOST_OF_TOOLS), strict_budget()
+    left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MOST_STRICT_WORK)
     tools: list[Item] = []
     left_out: list[object] = []
     for spec in specs:
