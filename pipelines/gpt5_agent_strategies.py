@@ -123,6 +123,7 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    SkipValidation,
     ValidationError,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
@@ -2165,7 +2166,7 @@ class ResponsesRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     model: str
-    input: list[Item]
+    input: SkipValidation[list[Item]]  # it may be very large
     instructions: str | None = None
     stream: bool = True
     store: bool = False
@@ -2950,10 +2951,7 @@ class Connections:
         InvalidRequest. Leaving early closes the connection, which stops the work at the
         server. A redirection is a refusal, because the key would be sent along.
         """
-        body = None
-        if payload is not None:
-            # A lone surrogate, as of a broken copy, must not stop the request.
-            body = json.dumps(payload, ensure_ascii=False).encode(errors="replace")
+        body = None if payload is None else await _encode(payload)
         async with self._sent(endpoint, path, body, deadlines) as response:
             answer = _HttpResponse(response, deadlines)
             if response.status >= 300 or (body is None and response.status != 200):
@@ -3004,6 +3002,23 @@ class Connections:
     async def close(self) -> None:
         """Close the session of the running loop, after the work of `do_later`."""
         await self._pool().close()
+
+
+_ITEMS_AT_ONCE = 1000
+
+
+async def _encode(payload: Mapping[str, Any]) -> bytes:
+    items, texts = payload.get("input"), list[str]()
+    if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:
+        payload = {**payload, "input": []}
+        for place in range(0, len(items), _ITEMS_AT_ONCE):
+            part = items[place : place + _ITEMS_AT_ONCE]
+            texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
+            await asyncio.sleep(0)
+    whole = json.dumps(payload, ensure_ascii=False)
+    before, found, after = whole.partition('"input": [')
+    # A lone surrogate, as of a broken copy, must not stop the request.
+    return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
 
 
 async def _receive(

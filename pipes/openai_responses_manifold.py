@@ -93,7 +93,14 @@ from urllib.parse import (
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SkipValidation,
+    ValidationError,
+    field_validator,
+)
 
 # ==== openai_responses.clock: The time, random numbers, ids made of both, and what happened lately.
 
@@ -191,6 +198,15 @@ def clamp_number(value: object, least: int, most: int, default: int) -> int:
         return int(min(max(number, least), most))
     except ValueError:
         return default
+
+
+def count_entries(value: object, depth: int) -> int:
+    """Return about how large a JSON value is: entries and kilobytes, to a depth."""
+    if isinstance(value, str):
+        return len(value) >> 10
+    rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
+    inner = sum(count_entries(row, depth - 1) for row in rows) if depth else 0
+    return len(rows) + inner
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:
@@ -2327,10 +2343,7 @@ class Connections:
         InvalidRequest. Leaving early closes the connection, which stops the work at the
         server. A redirection is a refusal, because the key would be sent along.
         """
-        body = None
-        if payload is not None:
-            # A lone surrogate, as of a broken copy, must not stop the request.
-            body = json.dumps(payload, ensure_ascii=False).encode(errors="replace")
+        body = None if payload is None else await _encode(payload)
         async with self._sent(endpoint, path, body, deadlines) as response:
             answer = _HttpResponse(response, deadlines)
             if response.status >= 300 or (body is None and response.status != 200):
@@ -2381,6 +2394,23 @@ class Connections:
     async def close(self) -> None:
         """Close the session of the running loop, after the work of `do_later`."""
         await self._pool().close()
+
+
+_ITEMS_AT_ONCE = 1000
+
+
+async def _encode(payload: Mapping[str, Any]) -> bytes:
+    items, texts = payload.get("input"), list[str]()
+    if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:
+        payload = {**payload, "input": []}
+        for place in range(0, len(items), _ITEMS_AT_ONCE):
+            part = items[place : place + _ITEMS_AT_ONCE]
+            texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
+            await asyncio.sleep(0)
+    whole = json.dumps(payload, ensure_ascii=False)
+    before, found, after = whole.partition('"input": [')
+    # A lone surrogate, as of a broken copy, must not stop the request.
+    return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
 
 
 async def _receive(
@@ -2584,7 +2614,7 @@ class ResponsesRequest(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     model: str
-    input: list[Item]
+    input: SkipValidation[list[Item]]  # it may be very large
     instructions: str | None = None
     stream: bool = True
     store: bool = False
@@ -10134,6 +10164,18 @@ def _cipher(key: bytes) -> Any:
         return None
 
 
+_LARGE = 10_000
+_Result = TypeVar("_Result")
+
+
+async def run_work(size: int, work: Callable[[], _Result]) -> _Result:
+    """Return the result of `work` on a chat with so many entries.
+
+    A large chat takes a thread, so that the server answers others meanwhile.
+    """
+    return await asyncio.to_thread(work) if size > _LARGE else work()
+
+
 _HISTORY = "history"
 _LAST_TRIES = 3  # in each the host waits five seconds for SQLite
 
@@ -10148,19 +10190,22 @@ class ChatStore:
     """
 
     carrier: Carrier = "markers"
+    size = 0
+    """About how many entries the chat has."""
 
     def __init__(self, caller: Caller, chat: Mapping[str, Any], keys: ChatKeys) -> None:
         """Begin with what `chat` holds."""
-        self.records = read_records(chat, keys.sign)
         self.messages = _messages_of(chat)
+        in_answers = output_values(self.messages)  # the host takes those along
+        rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
+        chat = {**chat, **in_answers}
+        self.records = read_records(chat, keys.sign)
         self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
         self._unshown: list[StoredRecord] = []
         self._caller = caller
         self._keys = keys
         self._key = message_key(caller.message_id)
-        in_answers = output_values(self.messages)  # the host takes those along
-        rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
         self._untidy = {key: chat[key] for key in rows}
         self._dead = set(invalid_ids(chat.get(self._key)))
         self._own = {
@@ -10273,9 +10318,11 @@ async def open_store(
     if chat is None:
         return None
     kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
-    kept |= output_values(_messages_of(chat))
+    size = count_entries([kept, _messages_of(chat)], 3)
     store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
-    return store(caller, kept, keys)
+    opened = await run_work(size, lambda: store(caller, kept, keys))
+    opened.size = size
+    return opened
 
 
 def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -10338,18 +10385,17 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     require_floor()
     endpoint = call.endpoint
     keys = chat_keys(call.valves, call.caller.user_id)
-    messages, records = restore_from_details(call.messages, keys.sign)
-    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
     store = await open_store(call.caller, call.valves, keys)
-    model, reason = _choose_model(call, parts, store)
+    size = count_entries(call.messages, 2) + (store.size if store else 0)
     before = load_round(call.state, call.caller.message_id)
-    chat = _Chat(call, model, store, before, instructions, parts, records)
-    for change in _PASSES:
-        chat = change(chat)
+    chat, reason = await run_work(
+        size, lambda: _read_messages(call, keys.sign, store, before)
+    )
+    model = chat.model
     origin = origin_at(model.family, endpoint)
     items = continue_input(before, chat.parts) if before else None
     if items is None:
-        items = await _history(chat, origin)
+        items = await _history(chat, origin, size)
     tools = _offered_tools(call, model)
     settings = _settings(call, endpoint, tools, model)
     request = build_request(
@@ -10367,6 +10413,21 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         notices=() if before or not reason else (reason,),
         sign=keys.sign,
     )
+
+
+def _read_messages(
+    call: PipeCall,
+    sign: Sign | None,
+    store: ChatStore | None,
+    before: DelegatedRound | None,
+) -> tuple[_Chat, str]:
+    messages, records = restore_from_details(call.messages, sign)
+    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
+    model, reason = _choose_model(call, parts, store)
+    chat = _Chat(call, model, store, before, instructions, parts, records)
+    for change in _PASSES:
+        chat = change(chat)
+    return chat, reason
 
 
 def _choose_model(
@@ -10429,7 +10490,7 @@ _PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
 """What is done to a parsed chat, in this order; directives are no part of a prefix."""
 
 
-async def _history(chat: _Chat, origin: Origin) -> list[Item]:
+async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
     rows = chat.store.messages if chat.store else {}
     parts = resolve_images(attach_files(chat.parts, rows, call.host.metadata))
@@ -10438,7 +10499,10 @@ async def _history(chat: _Chat, origin: Origin) -> list[Item]:
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None
-    items = build_input(parts, records, reader, with_tools=valves.PERSIST_TOOL_RESULTS)
+    with_tools = valves.PERSIST_TOOL_RESULTS
+    items = await run_work(
+        size, lambda: build_input(parts, records, reader, with_tools=with_tools)
+    )
     check_input_size(items)
     return items
 

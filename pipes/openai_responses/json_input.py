@@ -68,6 +68,15 @@ def clamp_number(value: object, least: int, most: int, default: int) -> int:
         return default
 
 
+def count_entries(value: object, depth: int) -> int:
+    """Return about how large a JSON value is: entries and kilobytes, to a depth."""
+    if isinstance(value, str):
+        return len(value) >> 10
+    rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
+    inner = sum(count_entries(row, depth - 1) for row in rows) if depth else 0
+    return len(rows) + inner
+
+
 def as_mapping(value: object) -> Mapping[str, Any]:
     """Return a JSON object, an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}

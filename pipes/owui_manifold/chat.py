@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
 from openai_responses.items import Item
-from openai_responses.json_input import as_mapping
+from openai_responses.json_input import as_mapping, count_entries
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.tools import CallLimits, Toolset
 from openai_responses.models.choice import choose_auto_model
@@ -53,7 +53,7 @@ from owui_manifold.host import require_floor, user_model
 from owui_manifold.host_tools import HostTools, build_approver, withheld_tools
 from owui_manifold.hosted_tools import OfferedTools, hosted_tools, offer_tools
 from owui_manifold.rounds import DelegatedRound, continue_input, load_round
-from owui_manifold.store import ChatStore, chat_keys, open_store
+from owui_manifold.store import ChatStore, chat_keys, open_store, run_work
 from owui_manifold.valves import Valves
 
 _LEAST_THRESHOLD = 1000
@@ -112,18 +112,17 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     require_floor()
     endpoint = call.endpoint
     keys = chat_keys(call.valves, call.caller.user_id)
-    messages, records = restore_from_details(call.messages, keys.sign)
-    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
     store = await open_store(call.caller, call.valves, keys)
-    model, reason = _choose_model(call, parts, store)
+    size = count_entries(call.messages, 2) + (store.size if store else 0)
     before = load_round(call.state, call.caller.message_id)
-    chat = _Chat(call, model, store, before, instructions, parts, records)
-    for change in _PASSES:
-        chat = change(chat)
+    chat, reason = await run_work(
+        size, lambda: _read_messages(call, keys.sign, store, before)
+    )
+    model = chat.model
     origin = origin_at(model.family, endpoint)
     items = continue_input(before, chat.parts) if before else None
     if items is None:
-        items = await _history(chat, origin)
+        items = await _history(chat, origin, size)
     tools = _offered_tools(call, model)
     settings = _settings(call, endpoint, tools, model)
     request = build_request(
@@ -141,6 +140,22 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         notices=() if before or not reason else (reason,),
         sign=keys.sign,
     )
+
+
+def _read_messages(
+    call: PipeCall,
+    sign: Sign | None,
+    store: ChatStore | None,
+    before: DelegatedRound | None,
+) -> tuple[_Chat, str]:
+    """Return the chat as it is to be sent, and why its model was chosen, if known."""
+    messages, records = restore_from_details(call.messages, sign)
+    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
+    model, reason = _choose_model(call, parts, store)
+    chat = _Chat(call, model, store, before, instructions, parts, records)
+    for change in _PASSES:
+        chat = change(chat)
+    return chat, reason
 
 
 def _choose_model(
@@ -211,7 +226,7 @@ _PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
 """What is done to a parsed chat, in this order; directives are no part of a prefix."""
 
 
-async def _history(chat: _Chat, origin: Origin) -> list[Item]:
+async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     """Return the input of a chat's history, with its files."""
     call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
     rows = chat.store.messages if chat.store else {}
@@ -221,7 +236,10 @@ async def _history(chat: _Chat, origin: Origin) -> list[Item]:
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None
-    items = build_input(parts, records, reader, with_tools=valves.PERSIST_TOOL_RESULTS)
+    with_tools = valves.PERSIST_TOOL_RESULTS
+    items = await run_work(
+        size, lambda: build_input(parts, records, reader, with_tools=with_tools)
+    )
     check_input_size(items)
     return items
 

@@ -7,16 +7,17 @@ Open WebUI has. It is imported when it is used, so a server without it still loa
 pipe, and stores less.
 """
 
+import asyncio
 import base64
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 from openai_responses.clock import new_ulid
 from openai_responses.items import is_encrypted
-from openai_responses.json_input import as_mapping
+from openai_responses.json_input import as_mapping, count_entries
 from owui_chat.events import StoredRecord
 from owui_chat.input.prefix import SentContext, add_sent_context, read_sent_context
 from owui_chat.messages import ChatPart
@@ -89,6 +90,18 @@ def _cipher(key: bytes) -> Any:
         return None
 
 
+_LARGE = 10_000
+_Result = TypeVar("_Result")
+
+
+async def run_work(size: int, work: Callable[[], _Result]) -> _Result:
+    """Return the result of `work` on a chat with so many entries.
+
+    A large chat takes a thread, so that the server answers others meanwhile.
+    """
+    return await asyncio.to_thread(work) if size > _LARGE else work()
+
+
 _HISTORY = "history"
 _LAST_TRIES = 3  # in each the host waits five seconds for SQLite
 
@@ -103,19 +116,22 @@ class ChatStore:
     """
 
     carrier: Carrier = "markers"
+    size = 0
+    """About how many entries the chat has."""
 
     def __init__(self, caller: Caller, chat: Mapping[str, Any], keys: ChatKeys) -> None:
         """Begin with what `chat` holds."""
-        self.records = read_records(chat, keys.sign)
         self.messages = _messages_of(chat)
+        in_answers = output_values(self.messages)  # the host takes those along
+        rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
+        chat = {**chat, **in_answers}
+        self.records = read_records(chat, keys.sign)
         self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
         self._unshown: list[StoredRecord] = []
         self._caller = caller
         self._keys = keys
         self._key = message_key(caller.message_id)
-        in_answers = output_values(self.messages)  # the host takes those along
-        rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
         self._untidy = {key: chat[key] for key in rows}
         self._dead = set(invalid_ids(chat.get(self._key)))
         self._own = {
@@ -230,9 +246,11 @@ async def open_store(
     if chat is None:
         return None
     kept = {k: v for k, v in chat.items() if is_pipe_key(k) or k == _HISTORY}
-    kept |= output_values(_messages_of(chat))
+    size = count_entries([kept, _messages_of(chat)], 3)
     store = _OutputStore if valves.HISTORY_CARRIER == "output" else ChatStore
-    return store(caller, kept, keys)
+    opened = await run_work(size, lambda: store(caller, kept, keys))
+    opened.size = size
+    return opened
 
 
 def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -132,7 +132,8 @@ def _places(
 ) -> dict[str, _Place] | None:
     """Return the position of each message of a run; None if the answer is another one.
 
-    `outputs` are the places of the answer's outputs. Commentary, which the host does not return, is placed behind the item before it.
+    `outputs` are the places of the answer's outputs. Commentary, which the host does
+    not return, is placed behind the item before it.
     """
     found: dict[str, _Place] = {}
     place, has_text = (0, 0), False

@@ -59,9 +59,11 @@ async def ask(connections: Connections, endpoint: Endpoint) -> dict[str, Any]:
         return await answer.response_object()
 
 
-async def test_what_is_sent(connections: Connections) -> None:
-    """One POST with the key, the type and the payload as it is."""
-    payload = {"model": "m", "input": [{"role": "user", "content": "Zürich 東京 🚀"}]}
+@pytest.mark.parametrize("count", [1, 2500])
+async def test_what_is_sent(connections: Connections, count: int) -> None:
+    """One POST with the key, the type and the payload as it is, however large it is."""
+    item = {"role": "user", "content": 'Zürich 東京 🚀 "input": ['}
+    payload = {"model": "m", "input": [item] * count, "instructions": '"input": ['}
     async with Upstream(ANSWER) as upstream:
         endpoint = Endpoint(upstream.base_url, f" {KEY}\n")
         async with connections.request(

@@ -1,0 +1,118 @@
+"""Very large bodies and chats are answered, and the server answers others meanwhile."""
+
+import asyncio
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from bench.large_chats import output_chat
+from hosts.sent import chat_bodies, kinds
+from hosts.tabs import Tab
+from hosts.users import User
+from owui_chat.host_tools import TOOL_IMAGES_PREFIX
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
+
+MODEL = "openai_responses.gpt-6.1-sol"
+CALLS = 5_000
+TURNS, ITEMS = 20, 100
+PICTURES = 40
+PIXEL = (
+    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42m"
+    "NkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
+)
+
+
+@asynccontextmanager
+async def health_watched(user: User, what: str) -> AsyncIterator[None]:
+    """Print the longest time without an answer of the server to others."""
+    gaps = [0.0]
+
+    async def watch() -> None:
+        while True:
+            began = time.perf_counter()
+            await user.call("GET", "/health")
+            gaps.append(time.perf_counter() - began)
+            await asyncio.sleep(0.02)
+
+    began, watcher = time.perf_counter(), asyncio.create_task(watch())
+    try:
+        yield
+    finally:
+        watcher.cancel()
+        took = time.perf_counter() - began
+        gap = f"longest gap {max(gaps) * 1000:.0f} ms"
+        sys.stdout.write(f"{what}: {took:.1f} s, {gap}\n")
+
+
+@pytest.mark.asyncio
+async def test_many_calls_of_one_run(member: User, simulator: Simulator) -> None:
+    """Each call has its output in the request."""
+    ids = [f"call_{number}" for number in range(CALLS)]
+    function = {"name": "get_weather", "arguments": '{"city": "Bern"}'}
+    calls = [{"id": one, "type": "function", "function": function} for one in ids]
+    messages = [
+        {"role": "user", "content": "sim:short hello"},
+        {"role": "assistant", "content": "", "tool_calls": calls},
+        *({"role": "tool", "tool_call_id": one, "content": "Rain."} for one in ids),
+        {"role": "user", "content": "sim:short and now?"},
+    ]
+    async with health_watched(member, f"{CALLS:,} calls in a body"):
+        await member.completion(MODEL, messages)
+
+    [body] = chat_bodies(simulator)
+    assert kinds(body["input"]).count("function_call_output") == CALLS
+
+
+@pytest.mark.asyncio
+async def test_pictures_of_tools_again_and_again(
+    member: User, simulator: Simulator
+) -> None:
+    """The messages that the host makes of pictures, as a caller can write them."""
+    text = {"type": "text", "text": f"{TOOL_IMAGES_PREFIX} Please analyze them."}
+    image = {"type": "image_url", "image_url": {"url": PIXEL}}
+    call = {
+        "id": "call_1",
+        "type": "function",
+        "function": {"name": "draw", "arguments": "{}"},
+    }
+    messages = [
+        {"role": "user", "content": "sim:short hello"},
+        {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "Drawn."},
+        *({"role": "user", "content": [text, image]} for _ in range(PICTURES)),
+        {"role": "user", "content": "sim:short and now?"},
+    ]
+    async with health_watched(member, f"{PICTURES} messages of pictures"):
+        await member.completion(MODEL, messages)
+
+    [body] = chat_bodies(simulator)
+    [output] = [i for i in body["input"] if i["type"] == "function_call_output"]
+    assert [part["type"] for part in output["output"]] == ["input_text", "input_image"]
+
+
+@pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning")
+@pytest.mark.asyncio
+async def test_chat_with_many_kept_items(tab: Tab, simulator: Simulator) -> None:
+    """Each call of the stored chat is sent with its output."""
+    chat, _ = output_chat(TURNS, ITEMS)
+    messages = chat["history"]["messages"]
+    for name in ("q", "a"):
+        del messages[name]
+    for name, row in messages.items():
+        children = [n for n, one in messages.items() if one["parentId"] == name]
+        row |= {"id": name, "childrenIds": children, "timestamp": 1, "done": True}
+    last = f"a{TURNS - 1}"
+    chat["history"]["currentId"] = last
+    whole = {**chat, "title": "Large", "models": [MODEL]}
+    [row] = await tab.user.import_chats([{"chat": whole}])
+    async with health_watched(tab.user, f"{TURNS} turns with {ITEMS} kept items"):
+        await tab.send(MODEL, "sim:short and now?", chat_id=row["id"], parent_id=last)
+
+    sent = kinds(chat_bodies(simulator)[0]["input"])
+    assert sent.count("function_call") == TURNS * ITEMS
+    assert sent.count("function_call_output") == TURNS * ITEMS
