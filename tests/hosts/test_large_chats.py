@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from bench.large_chats import output_chat
+from hosts.client import Json
 from hosts.sent import chat_bodies, kinds
 from hosts.tabs import Tab
 from hosts.users import User
@@ -19,7 +20,7 @@ pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
 MODEL = "openai_responses.gpt-6.1-sol"
 CALLS = 5_000
-TURNS, ITEMS = 20, 100
+TURNS, ITEMS = 5, 100
 PICTURES = 40
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42m"
@@ -55,7 +56,7 @@ async def test_many_calls_of_one_run(member: User, simulator: Simulator) -> None
     ids = [f"call_{number}" for number in range(CALLS)]
     function = {"name": "get_weather", "arguments": '{"city": "Bern"}'}
     calls = [{"id": one, "type": "function", "function": function} for one in ids]
-    messages = [
+    messages: list[Json] = [
         {"role": "user", "content": "sim:short hello"},
         {"role": "assistant", "content": "", "tool_calls": calls},
         *({"role": "tool", "tool_call_id": one, "content": "Rain."} for one in ids),
@@ -80,7 +81,7 @@ async def test_pictures_of_tools_again_and_again(
         "type": "function",
         "function": {"name": "draw", "arguments": "{}"},
     }
-    messages = [
+    messages: list[Json] = [
         {"role": "user", "content": "sim:short hello"},
         {"role": "assistant", "content": "", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "call_1", "content": "Drawn."},
