@@ -1527,7 +1527,12 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         wire, end = None, -1
     if end != len(text) or not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
-    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and is_too_deep(wire):
+    # A level takes two characters at least, so a delta needs no look.
+    may_be_deep = (
+        len(text) > 2 * MAX_JSON_DEPTH
+        and text.count("[") + text.count("{") > MAX_JSON_DEPTH
+    )
+    if may_be_deep and is_too_deep(wire):
         raise MalformedEvent("The server sent an event of too many levels.")
     kind = wire.get("type") or event.event
     read = _READERS.get(kind) if isinstance(kind, str) else None
@@ -2018,6 +2023,27 @@ def new_ulid() -> str:
 
 # ==== openai_responses.requests.parameters: The caller's parameters, in the names and forms of the API.
 
+CALLERS_KEYS = (
+    *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
+    *("tool_choice", "parallel_tool_calls", "truncation"),
+)
+"""What shapes the caller's own answer and nothing else; the length has a limit."""
+
+ADMINISTRATORS_KEYS: Mapping[str, str] = {
+    "access_programs": "a right of the organization",
+    "context_management": "billed",
+    "image": "changes the cost",
+    "max_tool_calls": "limits the cost",
+    "metadata": "stored at OpenAI",
+    "moderation": "a rule",
+    "prompt_cache_key": "shared with others",
+    "prompt_cache_options": "billed",
+    "prompt_cache_retention": "stored at OpenAI",
+    "safety_identifier": "names who is to blame",
+    "service_tier": "changes the price",
+}
+"""What a caller does not set, and why (docs/parameters.md)."""
+
 _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
     "max_completion_tokens": "max_output_tokens",
@@ -2174,10 +2200,7 @@ class ResponsesRequest(BaseModel):
         return {name: value for name, value in self if value is not None}
 
 
-_PASSED_ON = ResponsesRequest.model_fields.keys() - {
-    *("model", "input", "instructions", "stream", "store", "background"),
-    *("include", "reasoning", "text", "tools"),
-}
+_PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
 """Keys of a caller that are sent unchanged; no others may store something, or name
 something stored, at the server. `user` is deprecated."""
 
@@ -4211,7 +4234,9 @@ class ToolNames(NamedTuple):
 
 
 _MODES = ("auto", "none", "required")
-_CALLED_BY_NAME = ("function", "custom")
+CALLED_BY_NAME = ("function", "custom")
+"""Types of tools that the caller runs, and not the API."""
+
 _OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
 
 
@@ -4229,7 +4254,7 @@ def responses_tools(
 
 def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
     """Say whether the API runs a tool, itself or on another server."""
-    return tool.get("type") not in _CALLED_BY_NAME
+    return tool.get("type") not in CALLED_BY_NAME
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
@@ -4272,7 +4297,7 @@ def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
     if not isinstance(spec, Mapping):
         raise InvalidRequest("A tool is not described by a JSON object.")
     kind = spec.get("type", "function")
-    if kind not in _CALLED_BY_NAME:
+    if kind not in CALLED_BY_NAME:
         return dict(spec)
     nested = spec.get(kind)
     flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
@@ -4283,7 +4308,9 @@ def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
     if kind == "function":
         is_complete = {"type", "parameters", "strict"} <= spec.keys() and flat is spec
         return dict(spec) if is_complete else _function(flat, strict)
-    return dict(spec) if flat is spec else {"type": kind, **flat, **_flat_format(flat)}
+    if flat is spec:
+        return dict(spec)
+    return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
@@ -4308,7 +4335,7 @@ def _flat_format(custom: Mapping[str, Any]) -> Item:
 
 def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
     kind = tool.get("type")
-    if kind in _CALLED_BY_NAME:
+    if kind in CALLED_BY_NAME:
         return "name", tool.get("name")
     if kind == "mcp":
         return "server", tool.get("server_label")
@@ -4331,7 +4358,7 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
     wanted: Item = {**flat, "type": kind}
-    if kind in _CALLED_BY_NAME:
+    if kind in CALLED_BY_NAME:
         if not isinstance(wanted.get("name"), str):
             raise InvalidRequest("The tool choice names no tool.")
         wanted["name"] = names.sent_name(wanted["name"])
@@ -5337,7 +5364,7 @@ def _input_part(part: object, detail: str) -> Item:
         case "file":
             return {"type": "input_file", **_given(wire.get("file"))}
         case "input_file":
-            return dict(wire)
+            return _given(wire)
     raise InvalidRequest(
         "A message of this chat holds something other than text, a picture or a file. "
         "The model cannot read it: remove it from the message and send it again."
@@ -5348,12 +5375,16 @@ def _image_part(wire: Mapping[str, Any], default: str) -> Item:
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
-    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
-    return {"type": "input_image", "detail": detail, **_given(source)}
+    source = _given({"image_url": chat_form.get("url")})
+    return {"type": "input_image", "detail": detail, **source}
+
+
+_NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
 
 
 def _given(wire: object) -> Item:
-    return {str(k): v for k, v in as_mapping(wire).items() if v is not None}
+    given = {str(k): v for k, v in as_mapping(wire).items() if v is not None}
+    return {k: v for k, v in given.items() if k not in _NOT_THE_CALLERS}
 
 
 def _plain_text(content: object) -> str:

@@ -21,8 +21,9 @@ Built by scripts/bundle.py from pipes/; do not edit. In reading order
                render.commentary, render.hosted, render.native, storage.details_carrier,
                storage.images, storage.recorder, host_tools, input.attachments,
                input.directive_words, input.directives, input.prefix
-    owui_manifold  valves, config, log, context, host, files, host_tools, hosted_tools,
-                   rounds, store, chat, artifacts, report, answer, models, checkup, pipe
+    owui_manifold  log, valves, config, context, host, files, host_tools, hosted_tools,
+                   rounds, store, chat, artifacts, report, answer, callers, models,
+                   checkup, pipe
 """
 
 import asyncio
@@ -1610,7 +1611,12 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         wire, end = None, -1
     if end != len(text) or not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
-    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and is_too_deep(wire):
+    # A level takes two characters at least, so a delta needs no look.
+    may_be_deep = (
+        len(text) > 2 * MAX_JSON_DEPTH
+        and text.count("[") + text.count("{") > MAX_JSON_DEPTH
+    )
+    if may_be_deep and is_too_deep(wire):
         raise MalformedEvent("The server sent an event of too many levels.")
     kind = wire.get("type") or event.event
     read = _READERS.get(kind) if isinstance(kind, str) else None
@@ -2466,6 +2472,27 @@ async def container_file(
 
 # ==== openai_responses.requests.parameters: The caller's parameters, in the names and forms of the API.
 
+CALLERS_KEYS = (
+    *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
+    *("tool_choice", "parallel_tool_calls", "truncation"),
+)
+"""What shapes the caller's own answer and nothing else; the length has a limit."""
+
+ADMINISTRATORS_KEYS: Mapping[str, str] = {
+    "access_programs": "a right of the organization",
+    "context_management": "billed",
+    "image": "changes the cost",
+    "max_tool_calls": "limits the cost",
+    "metadata": "stored at OpenAI",
+    "moderation": "a rule",
+    "prompt_cache_key": "shared with others",
+    "prompt_cache_options": "billed",
+    "prompt_cache_retention": "stored at OpenAI",
+    "safety_identifier": "names who is to blame",
+    "service_tier": "changes the price",
+}
+"""What a caller does not set, and why (docs/parameters.md)."""
+
 _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
     "max_completion_tokens": "max_output_tokens",
@@ -2622,10 +2649,7 @@ class ResponsesRequest(BaseModel):
         return {name: value for name, value in self if value is not None}
 
 
-_PASSED_ON = ResponsesRequest.model_fields.keys() - {
-    *("model", "input", "instructions", "stream", "store", "background"),
-    *("include", "reasoning", "text", "tools"),
-}
+_PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
 """Keys of a caller that are sent unchanged; no others may store something, or name
 something stored, at the server. `user` is deprecated."""
 
@@ -3140,7 +3164,9 @@ class ToolNames(NamedTuple):
 
 
 _MODES = ("auto", "none", "required")
-_CALLED_BY_NAME = ("function", "custom")
+CALLED_BY_NAME = ("function", "custom")
+"""Types of tools that the caller runs, and not the API."""
+
 _OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
 
 
@@ -3158,7 +3184,7 @@ def responses_tools(
 
 def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
     """Say whether the API runs a tool, itself or on another server."""
-    return tool.get("type") not in _CALLED_BY_NAME
+    return tool.get("type") not in CALLED_BY_NAME
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
@@ -3201,7 +3227,7 @@ def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
     if not isinstance(spec, Mapping):
         raise InvalidRequest("A tool is not described by a JSON object.")
     kind = spec.get("type", "function")
-    if kind not in _CALLED_BY_NAME:
+    if kind not in CALLED_BY_NAME:
         return dict(spec)
     nested = spec.get(kind)
     flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
@@ -3212,7 +3238,9 @@ def _responses_tool(spec: Mapping[str, Any], strict: bool) -> Item:
     if kind == "function":
         is_complete = {"type", "parameters", "strict"} <= spec.keys() and flat is spec
         return dict(spec) if is_complete else _function(flat, strict)
-    return dict(spec) if flat is spec else {"type": kind, **flat, **_flat_format(flat)}
+    if flat is spec:
+        return dict(spec)
+    return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
 
 
 def _function(function: Mapping[str, Any], strict: bool) -> Item:
@@ -3237,7 +3265,7 @@ def _flat_format(custom: Mapping[str, Any]) -> Item:
 
 def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
     kind = tool.get("type")
-    if kind in _CALLED_BY_NAME:
+    if kind in CALLED_BY_NAME:
         return "name", tool.get("name")
     if kind == "mcp":
         return "server", tool.get("server_label")
@@ -3260,7 +3288,7 @@ def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
     wanted: Item = {**flat, "type": kind}
-    if kind in _CALLED_BY_NAME:
+    if kind in CALLED_BY_NAME:
         if not isinstance(wanted.get("name"), str):
             raise InvalidRequest("The tool choice names no tool.")
         wanted["name"] = names.sent_name(wanted["name"])
@@ -5402,7 +5430,7 @@ def _input_part(part: object, detail: str) -> Item:
         case "file":
             return {"type": "input_file", **_given(wire.get("file"))}
         case "input_file":
-            return dict(wire)
+            return _given(wire)
     raise InvalidRequest(
         "A message of this chat holds something other than text, a picture or a file. "
         "The model cannot read it: remove it from the message and send it again."
@@ -5413,12 +5441,16 @@ def _image_part(wire: Mapping[str, Any], default: str) -> Item:
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
-    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
-    return {"type": "input_image", "detail": detail, **_given(source)}
+    source = _given({"image_url": chat_form.get("url")})
+    return {"type": "input_image", "detail": detail, **source}
+
+
+_NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
 
 
 def _given(wire: object) -> Item:
-    return {str(k): v for k, v in as_mapping(wire).items() if v is not None}
+    given = {str(k): v for k, v in as_mapping(wire).items() if v is not None}
+    return {k: v for k, v in given.items() if k not in _NOT_THE_CALLERS}
 
 
 def _plain_text(content: object) -> str:
@@ -8534,6 +8566,58 @@ def _read_lines(rows: object) -> tuple[str, ...]:
     return tuple(map(str, as_list(rows)))
 
 
+# ==== owui_manifold.log: Lines in the server's log, without secrets; the newest of each run are kept in memory.
+
+_LOGGER = logging.getLogger("openai_responses_manifold")
+
+LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+"""The numbers that `logging` has for them."""
+
+_KEPT_LINES = 2000
+
+
+class RunLog:
+    """The log of one run; can be used from other threads."""
+
+    def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
+        """Start empty; lines from `threshold` on are written to the server's log."""
+        self.run_id = run_id
+        self._threshold = LOG_LEVELS.get(threshold, logging.INFO)
+        self._secrets = tuple(secrets)
+        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
+        self._lock = Lock()
+
+    def line(self, level: str, text: str) -> None:
+        """Keep `text` as one line, with its time in UTC; also write it, with the run's
+        id, if its level is enough.
+
+        An unknown level counts as INFO.
+        """
+        known = level if level in LOG_LEVELS else "INFO"
+        one_line = redact_line(text, self._secrets)
+        time = datetime.fromtimestamp(unix_seconds(), UTC)
+        with self._lock:
+            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {known:<8} {one_line}")
+        if LOG_LEVELS[known] >= self._threshold:
+            _write(known, f"{self.run_id} {one_line}")
+
+    def audit(self, line: str) -> None:
+        """Write a line of the audit log, which has its own valve."""
+        _write("INFO", redact(line, self._secrets))
+
+    def text(self) -> str:
+        """Return the newest lines, oldest first."""
+        with self._lock:
+            return "\n".join(self._lines)
+
+
+def _write(level: str, line: str) -> None:
+    number = max(LOG_LEVELS[level], logging.INFO)
+    text = line if LOG_LEVELS[level] == number else f"{level} {line}"
+    record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
+    _LOGGER.handle(record)
+
+
 # ==== owui_manifold.valves: The valves of the pipe: what an administrator can set, and what a user can.
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
@@ -8771,6 +8855,12 @@ class Valves(BaseModel):
         "Settings that users may change, separated by commas; also `image_generation` "
         "and `service_tier` (expensive), `all`, `nothing`. Administrators change all.",
     )
+    CALLER_MAY_SET: str = _valve(
+        "",
+        "What requests may set although it is the administrator's: parameters and "
+        "types of OpenAI's tools, separated by commas; `admin:service_tier` for "
+        "administrators alone.",
+    )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
         "Whether users can, or must, set a key of their own, also for their tasks. "
@@ -8907,7 +8997,9 @@ class UserValves(BaseModel):
     )
     SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
     LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
-        "inherit", "What the pipe writes to the server's log about your chats."
+        "inherit",
+        "What the pipe writes to the server's log about your chats: more than the "
+        "administrator chose, never less.",
     )
     API_KEY: str = _valve(
         "",
@@ -8951,6 +9043,8 @@ class Config(NamedTuple):
     shows_cost: bool
     shows_log: bool
     log_level: str
+    refused: tuple[str, ...]
+    """Settings that the user chose and may not change."""
 
 
 def read_config(
@@ -8969,6 +9063,7 @@ def read_config(
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     switches = as_mapping(host.get("features"))
     replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
+    level = _inherit(own.LOG_LEVEL, valves.LOG_LEVEL)
     searches = valves.ENABLE_WEB_SEARCH or replaces_search
     return Config(
         valves=valves,
@@ -8987,7 +9082,9 @@ def read_config(
         image_generation=_is_on(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
         shows_cost=_is_on(own.SHOW_COST, valves.SHOW_COST),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
-        log_level=_inherit(own.LOG_LEVEL, valves.LOG_LEVEL),
+        # A user's lines cannot be hidden from the administrator.
+        log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
+        refused=_refused_choices(wanted, own, valves),
     )
 
 
@@ -9058,6 +9155,18 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
     return user.model_copy(update=reset)
 
 
+def _refused_choices(
+    wanted: UserValves, own: UserValves, valves: Valves
+) -> tuple[str, ...]:
+    lost = [
+        name
+        for name in _CHOICES.values()
+        if getattr(wanted, name) != getattr(own, name)
+    ]
+    has_key = valves.USER_API_KEYS == "off" and wanted.API_KEY.strip()
+    return (*lost, *(["API_KEY"] if has_key else ()))
+
+
 def _permission_error(valves: Valves) -> str:
     unknown = sorted(_permitted_words(valves) - {*_CHOICES, "all", "nothing"})
     if not unknown:
@@ -9126,13 +9235,17 @@ _LASTING_REFUSALS = ("summary", "stream")
 """Causes of refusals that hold for every request; others concern only one."""
 
 
+_MOST_MENTIONED = 5000
+"""Texts that are remembered; after that, the oldest is said again."""
+
+
 class AccountCapabilities:
     """What each key was refused at each address, while the pipe is loaded."""
 
     def __init__(self) -> None:
         """Start without any known refusal."""
         self._refused: dict[str, set[str]] = {}
-        self._mentioned: set[str] = set()
+        self._mentioned: dict[str, None] = {}
 
     def refused(self, endpoint: Endpoint) -> Collection[str]:
         """Return the causes that every request of this key to this address avoids."""
@@ -9141,7 +9254,9 @@ class AccountCapabilities:
     def first_time(self, text: str) -> bool:
         """Say whether `text` is asked about for the first time."""
         is_new = text not in self._mentioned
-        self._mentioned.add(text)
+        self._mentioned[text] = None
+        if len(self._mentioned) > _MOST_MENTIONED:
+            del self._mentioned[next(iter(self._mentioned))]
         return is_new
 
     def note(self, endpoint: Endpoint, cause: str) -> None:
@@ -9163,58 +9278,6 @@ def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
             0 if tools_ran else valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS
         ),
     )
-
-
-# ==== owui_manifold.log: Lines in the server's log, without secrets; the newest of each run are kept in memory.
-
-_LOGGER = logging.getLogger("openai_responses_manifold")
-
-_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
-"""The numbers that `logging` has for them."""
-
-_KEPT_LINES = 2000
-
-
-class RunLog:
-    """The log of one run; can be used from other threads."""
-
-    def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
-        """Start empty; lines from `threshold` on are written to the server's log."""
-        self.run_id = run_id
-        self._threshold = _LEVELS.get(threshold, logging.INFO)
-        self._secrets = tuple(secrets)
-        self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
-        self._lock = Lock()
-
-    def line(self, level: str, text: str) -> None:
-        """Keep `text` as one line, with its time in UTC; also write it, with the run's
-        id, if its level is enough.
-
-        An unknown level counts as INFO.
-        """
-        known = level if level in _LEVELS else "INFO"
-        one_line = redact_line(text, self._secrets)
-        time = datetime.fromtimestamp(unix_seconds(), UTC)
-        with self._lock:
-            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {known:<8} {one_line}")
-        if _LEVELS[known] >= self._threshold:
-            _write(known, f"{self.run_id} {one_line}")
-
-    def audit(self, line: str) -> None:
-        """Write a line of the audit log, which has its own valve."""
-        _write("INFO", redact(line, self._secrets))
-
-    def text(self) -> str:
-        """Return the newest lines, oldest first."""
-        with self._lock:
-            return "\n".join(self._lines)
-
-
-def _write(level: str, line: str) -> None:
-    number = max(_LEVELS[level], logging.INFO)
-    text = line if _LEVELS[level] == number else f"{level} {line}"
-    record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
-    _LOGGER.handle(record)
 
 
 # ==== owui_manifold.context: One call of the pipe: who asks, and what the host passes.
@@ -9314,6 +9377,11 @@ class PipeCall(NamedTuple):
         return self.config.valves
 
     @property
+    def model_id(self) -> str:
+        """The host's id of the model that was chosen, maybe one of its workspace."""
+        return str(self.host.metadata.get("model_id") or self.caller.host_model)
+
+    @property
     def messages(self) -> list[dict[str, Any]]:
         """The messages of the body; none if it has no list of them."""
         return as_list(self.body.get("messages"))
@@ -9396,6 +9464,55 @@ async def legacy_model(model_id: str) -> Any:
     row = await _host_name("models.models", "Models").get_model_by_id(model_id)
     params = row.params.model_dump() if row is not None else {}
     return row if params.get("function_calling") == "legacy" else None
+
+
+async def administrator_params(model_id: str) -> dict[str, Any]:
+    """Return the parameters that administrators stored for all models and for one.
+
+    If no administrator owns the model, its own are left out.
+    """
+    config = _host_name("models.config", "Config")
+    stored = [await config.get("models.default_params", {}) or {}]
+    row = await _host_name("models.models", "Models").get_model_by_id(model_id)
+    owner = await user_model(row.user_id) if row is not None else None
+    if owner is not None and owner.role == "admin":
+        stored.append(row.params.model_dump())
+    flat = [{**params, **(params.get("custom_params") or {})} for params in stored]
+    return {key: _parsed(value) for params in flat for key, value in params.items()}
+
+
+def _parsed(value: object) -> object:
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return value
+
+
+async def allowed_features(
+    metadata: Mapping[str, Any], user: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return the metadata, without a search that the host would not let a user do.
+
+    `features` is the client's word (docs/reference/open-webui.md, "Parameters and
+    switches of a call").
+    """
+    asked, about = as_mapping(metadata.get("features")), as_mapping(
+        metadata.get("model")
+    )
+    if not asked.get("web_search") or user.get("role") == "admin":
+        return metadata
+    for key in ("info", "meta", "capabilities"):
+        about = as_mapping(about.get(key))
+    config = _host_name("models.config", "Config")
+    has_permission = _host_name("utils.access_control", "has_permission")
+    rights = await config.get("user.permissions", {})
+    if (
+        about.get("web_search", True)
+        and await config.get("web.search.enable", False)
+        and await has_permission(user.get("id"), "features.web_search", rights)
+    ):
+        return metadata
+    return {**metadata, "features": {**asked, "web_search": False}}
 
 
 async def make_native(row: Any) -> bool:
@@ -10658,6 +10775,9 @@ _WRONG_OWN_KEY = (
     "OpenAI does not accept your own API key. Check API_KEY in your settings of this "
     "pipe: the slider icon beside the chat input, or Controls > Valves."
 )
+_REFUSED_CHOICES = (
+    "Only administrators may change these of your settings, so they have no effect: "
+)
 _INTERNAL_ERROR = (
     "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
     "the error id."
@@ -10779,10 +10899,10 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def _legacy_notices(call: PipeCall) -> list[str]:
-    metadata = call.host.metadata
-    if as_mapping(metadata.get("params")).get("function_calling") != "legacy":
+    params = as_mapping(call.host.metadata.get("params"))
+    if params.get("function_calling") != "legacy":
         return []
-    model_id = str(metadata.get("model_id") or call.caller.host_model)
+    model_id = call.model_id
     row = await legacy_model(model_id)
     if row is None:
         return []
@@ -10806,6 +10926,18 @@ def _tell_once(call: PipeCall, notice: str) -> bool:
     return call.caller.is_admin and is_new(f"chat: {notice}")
 
 
+def _refusal_notices(call: PipeCall) -> list[str]:
+    if not call.caller.host_reads:  # nobody would see it
+        return []
+    user, is_new = call.caller.user_id, call.capabilities.first_time
+    names = [name for name in call.config.refused if is_new(f"{user}: {name}")]
+    if not names:
+        return []
+    listed = ", ".join(names)
+    call.log.line("INFO", f"user {user} may not change {listed}")
+    return [_REFUSED_CHOICES + listed]
+
+
 async def notices_of(prepared: PreparedRequest) -> list[str]:
     """Return the sentences to show; tasks and later rounds of tools have none."""
     call = prepared.call
@@ -10814,6 +10946,7 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     retirement = retirement_notice(call.model, utc_today())
     return [
         *prepared.notices,
+        *_refusal_notices(call),
         *([retirement] if retirement else []),
         *_remote_notices(call),
         *await _legacy_notices(call),
@@ -10939,6 +11072,60 @@ def _hand_over(
         prepared.request.instructions or "",
     )
     save_round(call.state, call.caller.message_id, ended_round)
+
+
+# ==== owui_manifold.callers: What a caller may set; the rest is the administrator's (docs/parameters.md).
+
+_LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
+_TOOLS = ("tools", "extra_tools")
+
+
+async def permitted_call(call: PipeCall) -> PipeCall:
+    """Return the call without what its caller may not set; the log says it once."""
+    caller, valves = call.caller, call.valves
+    words = comma_list(valves.CALLER_MAY_SET.lower())
+    words = [word for word in words if caller.is_admin or ":" not in word]
+    opened = {word.removeprefix("admin:").strip() for word in words}
+    most = 0 if "max_output_tokens" in opened else valves.MAX_OUTPUT_TOKENS
+    if _permitted_body(call.body, opened, most, {}) == call.body:
+        return call
+    stored = await administrator_params(call.model_id)
+    body = _permitted_body(call.body, opened, most, stored)
+    lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
+    is_new = call.capabilities.first_time
+    if new := [name for name in lost if is_new(f"{caller.user_id}: {name}")]:
+        names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
+        told = f"left out for user {caller.user_id}, see CALLER_MAY_SET: {names}"
+        call.log.line("WARNING", told)
+    return call._replace(body=body)
+
+
+def _permitted_body(
+    body: Mapping[str, Any], opened: Collection[str], most: int, own: Mapping[str, Any]
+) -> dict[str, Any]:
+    closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in opened]
+    kept = {k: v for k, v in body.items() if k not in closed}
+    kept |= {k: own[k] for k in closed if k in own}
+    if isinstance(given := body.get("reasoning"), Mapping):
+        stored = as_mapping(own.get("reasoning")).items()
+        free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in opened)}
+        kept["reasoning"] = dict(
+            i for i in given.items() if i[0] in free or i in stored
+        )
+    tools = [tool for name in _TOOLS for tool in as_list(own.get(name))]
+    for name in _TOOLS:
+        if isinstance(given := body.get(name), list):
+            kept[name] = [t for t in given if _is_open(t, opened) or t in tools]
+    for name in _LENGTHS if most else ():
+        value = body.get(name)
+        if clamp_number(value, 0, most + 1, 0) > most and value != own.get(name):
+            kept[name] = most
+    return kept
+
+
+def _is_open(tool: object, opened: Collection[str]) -> bool:
+    kind = as_mapping(tool).get("type", "function")
+    return kind in CALLED_BY_NAME or str(kind) in opened
 
 
 # ==== owui_manifold.models: The models that the pipe lists.
@@ -11148,7 +11335,9 @@ class Pipe:
     ) -> AsyncGenerator[Chunk, None] | Chunk:
         """Answer a chat: chunks if the caller streams, else one complete result."""
         # The host replaces `self.valves` at every call.
-        config = read_config(self.valves, __user__, __metadata__)
+        valves = self.valves
+        host = await allowed_features(__metadata__ or {}, __user__ or {})
+        config = read_config(valves, __user__, host)
         call = PipeCall(
             body,
             read_caller(body, __user__, __metadata__, __task__),
@@ -11206,7 +11395,8 @@ class Pipe:
     async def _do_task(self, call: PipeCall) -> Chunk:
         view, text = NativeRenderer(monotonic_seconds), ""
         try:
-            events = answer_events(build_task_request(call), self._connections)
+            request = build_task_request(await permitted_call(call))
+            events = answer_events(request, self._connections)
             ended = await self._watch(call, events, view)
             text = "" if ended.ending.is_failure else completion_text(ended)
         except Exception as error:  # a failed title must not make the chat fail
@@ -11216,7 +11406,8 @@ class Pipe:
     async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         if is_check_command(call):
             return run_diagnostics(call, self._connections)
-        return answer_events(await build_chat_request(call), self._connections)
+        request = await build_chat_request(await permitted_call(call))
+        return answer_events(request, self._connections)
 
     async def _watch(
         self,

@@ -75,6 +75,42 @@ class Users:
         return SimpleNamespace(id=id, role="admin" if id == "admin" else "user")
 
 
+@dataclass
+class Models:
+    """The table of models."""
+
+    rows: dict[str, SimpleNamespace] = field(default_factory=dict)
+    reads: list[str] = field(default_factory=list)
+
+    def add(self, id: str, owner: str, **params: Any) -> None:
+        """Store what somebody chose for a model."""
+        stored = SimpleNamespace(model_dump=lambda: dict(params))
+        self.rows[id] = SimpleNamespace(id=id, user_id=owner, params=stored)
+
+    async def get_model_by_id(self, id: str) -> SimpleNamespace | None:
+        """Return the row of a model (models/models.py)."""
+        self.reads.append(id)
+        return self.rows.get(id)
+
+
+@dataclass
+class Settings:
+    """What administrators set for the whole server; `permitted` names users."""
+
+    values: Json = field(default_factory=lambda: {"web.search.enable": True})
+    permitted: set[tuple[str, str]] = field(default_factory=set)
+
+    async def get(self, key: str, default: Any = None) -> Any:
+        """Return a value (models/config.py)."""
+        return self.values.get(key, default)
+
+    async def has_permission(
+        self, user_id: str, permission_key: str, default_permissions: Json
+    ) -> bool:
+        """Say whether a user may do something (utils/access_control)."""
+        return (user_id, permission_key) in self.permitted
+
+
 class Refused(Exception):
     """What the host raises for a file that it does not take."""
 
@@ -237,6 +273,12 @@ class StandInHost:
         self.provide("models.chats", Chats=self.chats)
         self.provide("models.users", Users=Users())
         self.provide("utils.tools", get_updated_tool_function=updated_tool_function)
+        self.models, self.settings = Models(), Settings()
+        self.settings.permitted.add(("user-1", "features.web_search"))
+        self.provide("models.models", Models=self.models)
+        self.provide("models.config", Config=self.settings)
+        has_permission = self.settings.has_permission
+        self.provide("utils.access_control", has_permission=has_permission)
         self.files = Files(folder)
         self.provide("models.files", Files=self.files)
         self.provide("storage.provider", Storage=self.files)

@@ -8,7 +8,11 @@ import pytest
 
 from call_sample import call_of, chat
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.parameters import read_parameters
+from openai_responses.requests.parameters import (
+    ADMINISTRATORS_KEYS,
+    CALLERS_KEYS,
+    read_parameters,
+)
 from owui_manifold.chat import build_chat_request
 from owui_manifold.valves import UserValves, Valves
 from stand_in_host import StandInHost
@@ -60,6 +64,17 @@ def test_every_parameter_has_a_row() -> None:
     assert rows().keys() == flat | inner
 
 
+def test_the_table_says_who_sets_what() -> None:
+    """And for what is the administrator's, why."""
+    who = {name: cells[4] for name, cells in rows().items()}
+    ours = {name for name, cell in who.items() if cell.startswith("administrator: ")}
+    theirs = {name for name, cell in who.items() if cell.startswith("caller")}
+
+    assert ours == ADMINISTRATORS_KEYS.keys()
+    inner = {name for name in who if "." in name}
+    assert theirs == {"stream", *CALLERS_KEYS, *inner}
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -85,4 +100,4 @@ def test_every_valve_that_is_named_exists() -> None:
     """A renamed one would be looked for in vain."""
     named = set(re.findall(r"`([A-Z_]{4,})`", DOCUMENT.read_text("utf-8")))
     known = Valves.model_fields.keys() | UserValves.model_fields.keys()
-    assert named - {"DEBUG"} <= known
+    assert named - {"DEBUG", "WARNING"} <= known

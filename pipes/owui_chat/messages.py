@@ -155,7 +155,7 @@ def _input_part(part: object, detail: str) -> Item:
         case "file":
             return {"type": "input_file", **_given(wire.get("file"))}
         case "input_file":
-            return dict(wire)
+            return _given(wire)
     raise InvalidRequest(
         "A message of this chat holds something other than text, a picture or a file. "
         "The model cannot read it: remove it from the message and send it again."
@@ -167,12 +167,17 @@ def _image_part(wire: Mapping[str, Any], default: str) -> Item:
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
-    source = {"image_url": chat_form.get("url"), "file_id": wire.get("file_id")}
-    return {"type": "input_image", "detail": detail, **_given(source)}
+    source = _given({"image_url": chat_form.get("url")})
+    return {"type": "input_image", "detail": detail, **source}
+
+
+_NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
 
 
 def _given(wire: object) -> Item:
-    return {str(k): v for k, v in as_mapping(wire).items() if v is not None}
+    """Return the fields but for those that cost, or name a file at OpenAI."""
+    given = {str(k): v for k, v in as_mapping(wire).items() if v is not None}
+    return {k: v for k, v in given.items() if k not in _NOT_THE_CALLERS}
 
 
 def _plain_text(content: object) -> str:

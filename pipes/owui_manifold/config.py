@@ -20,6 +20,7 @@ from openai_responses.models.resolve import (
 )
 from openai_responses.requests.mcp_servers import RemoteServers, read_servers
 from openai_responses.transport.connections import Timeouts
+from owui_manifold.log import LOG_LEVELS
 from owui_manifold.valves import UserValves, Valves
 
 
@@ -50,6 +51,8 @@ class Config(NamedTuple):
     shows_cost: bool
     shows_log: bool
     log_level: str
+    refused: tuple[str, ...]
+    """Settings that the user chose and may not change."""
 
 
 def read_config(
@@ -68,6 +71,7 @@ def read_config(
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     switches = as_mapping(host.get("features"))
     replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
+    level = _inherit(own.LOG_LEVEL, valves.LOG_LEVEL)
     searches = valves.ENABLE_WEB_SEARCH or replaces_search
     return Config(
         valves=valves,
@@ -86,7 +90,9 @@ def read_config(
         image_generation=_is_on(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
         shows_cost=_is_on(own.SHOW_COST, valves.SHOW_COST),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
-        log_level=_inherit(own.LOG_LEVEL, valves.LOG_LEVEL),
+        # A user's lines cannot be hidden from the administrator.
+        log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
+        refused=_refused_choices(wanted, own, valves),
     )
 
 
@@ -159,6 +165,18 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
     return user.model_copy(update=reset)
 
 
+def _refused_choices(
+    wanted: UserValves, own: UserValves, valves: Valves
+) -> tuple[str, ...]:
+    lost = [
+        name
+        for name in _CHOICES.values()
+        if getattr(wanted, name) != getattr(own, name)
+    ]
+    has_key = valves.USER_API_KEYS == "off" and wanted.API_KEY.strip()
+    return (*lost, *(["API_KEY"] if has_key else ()))
+
+
 def _permission_error(valves: Valves) -> str:
     unknown = sorted(_permitted_words(valves) - {*_CHOICES, "all", "nothing"})
     if not unknown:
@@ -227,13 +245,17 @@ _LASTING_REFUSALS = ("summary", "stream")
 """Causes of refusals that hold for every request; others concern only one."""
 
 
+_MOST_MENTIONED = 5000
+"""Texts that are remembered; after that, the oldest is said again."""
+
+
 class AccountCapabilities:
     """What each key was refused at each address, while the pipe is loaded."""
 
     def __init__(self) -> None:
         """Start without any known refusal."""
         self._refused: dict[str, set[str]] = {}
-        self._mentioned: set[str] = set()
+        self._mentioned: dict[str, None] = {}
 
     def refused(self, endpoint: Endpoint) -> Collection[str]:
         """Return the causes that every request of this key to this address avoids."""
@@ -242,7 +264,9 @@ class AccountCapabilities:
     def first_time(self, text: str) -> bool:
         """Say whether `text` is asked about for the first time."""
         is_new = text not in self._mentioned
-        self._mentioned.add(text)
+        self._mentioned[text] = None
+        if len(self._mentioned) > _MOST_MENTIONED:
+            del self._mentioned[next(iter(self._mentioned))]
         return is_new
 
     def note(self, endpoint: Endpoint, cause: str) -> None:

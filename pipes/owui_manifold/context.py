@@ -107,6 +107,11 @@ class PipeCall(NamedTuple):
         return self.config.valves
 
     @property
+    def model_id(self) -> str:
+        """The host's id of the model that was chosen, maybe one of its workspace."""
+        return str(self.host.metadata.get("model_id") or self.caller.host_model)
+
+    @property
     def messages(self) -> list[dict[str, Any]]:
         """The messages of the body; none if it has no list of them."""
         return as_list(self.body.get("messages"))

@@ -4,6 +4,7 @@ Names are looked up when they are used. If an older host lacks one, the chat sho
 sentence, and the pipe still loads.
 """
 
+import json
 import re
 from collections.abc import Mapping
 from importlib import import_module
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from openai_responses.errors import InvalidRequest
+from openai_responses.json_input import as_mapping
 from owui_manifold.context import HostContext
 
 _FLOOR = (0, 11, 4)
@@ -72,6 +74,56 @@ async def legacy_model(model_id: str) -> Any:
     row = await _host_name("models.models", "Models").get_model_by_id(model_id)
     params = row.params.model_dump() if row is not None else {}
     return row if params.get("function_calling") == "legacy" else None
+
+
+async def administrator_params(model_id: str) -> dict[str, Any]:
+    """Return the parameters that administrators stored for all models and for one.
+
+    If no administrator owns the model, its own are left out.
+    """
+    config = _host_name("models.config", "Config")
+    stored = [await config.get("models.default_params", {}) or {}]
+    row = await _host_name("models.models", "Models").get_model_by_id(model_id)
+    owner = await user_model(row.user_id) if row is not None else None
+    if owner is not None and owner.role == "admin":
+        stored.append(row.params.model_dump())
+    flat = [{**params, **(params.get("custom_params") or {})} for params in stored]
+    return {key: _parsed(value) for params in flat for key, value in params.items()}
+
+
+def _parsed(value: object) -> object:
+    """Return a custom parameter as the host sends it: JSON is read."""
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return value
+
+
+async def allowed_features(
+    metadata: Mapping[str, Any], user: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """Return the metadata, without a search that the host would not let a user do.
+
+    `features` is the client's word (docs/reference/open-webui.md, "Parameters and
+    switches of a call").
+    """
+    asked, about = as_mapping(metadata.get("features")), as_mapping(
+        metadata.get("model")
+    )
+    if not asked.get("web_search") or user.get("role") == "admin":
+        return metadata
+    for key in ("info", "meta", "capabilities"):
+        about = as_mapping(about.get(key))
+    config = _host_name("models.config", "Config")
+    has_permission = _host_name("utils.access_control", "has_permission")
+    rights = await config.get("user.permissions", {})
+    if (
+        about.get("web_search", True)
+        and await config.get("web.search.enable", False)
+        and await has_permission(user.get("id"), "features.web_search", rights)
+    ):
+        return metadata
+    return {**metadata, "features": {**asked, "web_search": False}}
 
 
 async def make_native(row: Any) -> bool:

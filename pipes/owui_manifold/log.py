@@ -13,7 +13,7 @@ from openai_responses.redaction import redact, redact_line
 
 _LOGGER = logging.getLogger("openai_responses_manifold")
 
-_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
+LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
 """The numbers that `logging` has for them."""
 
 _KEPT_LINES = 2000
@@ -25,7 +25,7 @@ class RunLog:
     def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
         """Start empty; lines from `threshold` on are written to the server's log."""
         self.run_id = run_id
-        self._threshold = _LEVELS.get(threshold, logging.INFO)
+        self._threshold = LOG_LEVELS.get(threshold, logging.INFO)
         self._secrets = tuple(secrets)
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._lock = Lock()
@@ -36,12 +36,12 @@ class RunLog:
 
         An unknown level counts as INFO.
         """
-        known = level if level in _LEVELS else "INFO"
+        known = level if level in LOG_LEVELS else "INFO"
         one_line = redact_line(text, self._secrets)
         time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
             self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {known:<8} {one_line}")
-        if _LEVELS[known] >= self._threshold:
+        if LOG_LEVELS[known] >= self._threshold:
             _write(known, f"{self.run_id} {one_line}")
 
     def audit(self, line: str) -> None:
@@ -61,7 +61,7 @@ def _write(level: str, line: str) -> None:
     not changed: the record goes to the handlers directly. Those of Open WebUI drop
     levels below INFO, so a DEBUG line is sent as INFO and says that it is DEBUG.
     """
-    number = max(_LEVELS[level], logging.INFO)
-    text = line if _LEVELS[level] == number else f"{level} {line}"
+    number = max(LOG_LEVELS[level], logging.INFO)
+    text = line if LOG_LEVELS[level] == number else f"{level} {line}"
     record = _LOGGER.makeRecord(_LOGGER.name, number, "pipe", 0, text, (), None)
     _LOGGER.handle(record)

@@ -23,10 +23,12 @@ from owui_chat.render.chunks import Chunk, error_chunk, source_chunk
 from owui_chat.render.completions import ChunkRenderer, completion, completion_text
 from owui_chat.render.native import NativeRenderer
 from owui_manifold.answer import answer_events
+from owui_manifold.callers import permitted_call
 from owui_manifold.chat import build_chat_request, build_task_request
 from owui_manifold.checkup import is_check_command, run_diagnostics
 from owui_manifold.config import AccountCapabilities, read_config
 from owui_manifold.context import HostContext, PipeCall, read_caller
+from owui_manifold.host import allowed_features
 from owui_manifold.log import RunLog
 from owui_manifold.models import Listing, list_models
 from owui_manifold.report import report_exception
@@ -68,7 +70,9 @@ class Pipe:
     ) -> AsyncGenerator[Chunk, None] | Chunk:
         """Answer a chat: chunks if the caller streams, else one complete result."""
         # The host replaces `self.valves` at every call.
-        config = read_config(self.valves, __user__, __metadata__)
+        valves = self.valves
+        host = await allowed_features(__metadata__ or {}, __user__ or {})
+        config = read_config(valves, __user__, host)
         call = PipeCall(
             body,
             read_caller(body, __user__, __metadata__, __task__),
@@ -133,7 +137,8 @@ class Pipe:
         """Return a title, tags or the like; an empty text when it failed."""
         view, text = NativeRenderer(monotonic_seconds), ""
         try:
-            events = answer_events(build_task_request(call), self._connections)
+            request = build_task_request(await permitted_call(call))
+            events = answer_events(request, self._connections)
             ended = await self._watch(call, events, view)
             text = "" if ended.ending.is_failure else completion_text(ended)
         except Exception as error:  # a failed title must not make the chat fail
@@ -144,7 +149,8 @@ class Pipe:
         """Return the events of a chat's answer, or of a check of the set-up."""
         if is_check_command(call):
             return run_diagnostics(call, self._connections)
-        return answer_events(await build_chat_request(call), self._connections)
+        request = await build_chat_request(await permitted_call(call))
+        return answer_events(request, self._connections)
 
     async def _watch(
         self,

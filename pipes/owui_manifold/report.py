@@ -25,6 +25,9 @@ _WRONG_OWN_KEY = (
     "OpenAI does not accept your own API key. Check API_KEY in your settings of this "
     "pipe: the slider icon beside the chat input, or Controls > Valves."
 )
+_REFUSED_CHOICES = (
+    "Only administrators may change these of your settings, so they have no effect: "
+)
 _INTERNAL_ERROR = (
     "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
     "the error id."
@@ -150,10 +153,10 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 async def _legacy_notices(call: PipeCall) -> list[str]:
     """Tell an administrator once about a model with legacy function calling."""
-    metadata = call.host.metadata
-    if as_mapping(metadata.get("params")).get("function_calling") != "legacy":
+    params = as_mapping(call.host.metadata.get("params"))
+    if params.get("function_calling") != "legacy":
         return []
-    model_id = str(metadata.get("model_id") or call.caller.host_model)
+    model_id = call.model_id
     row = await legacy_model(model_id)
     if row is None:
         return []
@@ -183,6 +186,19 @@ def _tell_once(call: PipeCall, notice: str) -> bool:
     return call.caller.is_admin and is_new(f"chat: {notice}")
 
 
+def _refusal_notices(call: PipeCall) -> list[str]:
+    """Tell a user once about own settings that have no effect."""
+    if not call.caller.host_reads:  # nobody would see it
+        return []
+    user, is_new = call.caller.user_id, call.capabilities.first_time
+    names = [name for name in call.config.refused if is_new(f"{user}: {name}")]
+    if not names:
+        return []
+    listed = ", ".join(names)
+    call.log.line("INFO", f"user {user} may not change {listed}")
+    return [_REFUSED_CHOICES + listed]
+
+
 async def notices_of(prepared: PreparedRequest) -> list[str]:
     """Return the sentences to show; tasks and later rounds of tools have none."""
     call = prepared.call
@@ -191,6 +207,7 @@ async def notices_of(prepared: PreparedRequest) -> list[str]:
     retirement = retirement_notice(call.model, utc_today())
     return [
         *prepared.notices,
+        *_refusal_notices(call),
         *([retirement] if retirement else []),
         *_remote_notices(call),
         *await _legacy_notices(call),

@@ -245,6 +245,12 @@ class Valves(BaseModel):
         "Settings that users may change, separated by commas; also `image_generation` "
         "and `service_tier` (expensive), `all`, `nothing`. Administrators change all.",
     )
+    CALLER_MAY_SET: str = _valve(
+        "",
+        "What requests may set although it is the administrator's: parameters and "
+        "types of OpenAI's tools, separated by commas; `admin:service_tier` for "
+        "administrators alone.",
+    )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
         "Whether users can, or must, set a key of their own, also for their tasks. "
@@ -382,7 +388,9 @@ class UserValves(BaseModel):
     )
     SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
     LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
-        "inherit", "What the pipe writes to the server's log about your chats."
+        "inherit",
+        "What the pipe writes to the server's log about your chats: more than the "
+        "administrator chose, never less.",
     )
     API_KEY: str = _valve(
         "",

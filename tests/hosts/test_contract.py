@@ -23,12 +23,16 @@ PROBE = HERE / "contract_probe.py"
 PROMISED = {
     "env:VERSION": "str",
     "env:WEBUI_SECRET_KEY": "str",
+    "models.config:Config.get": "async (key, default)",
     "models.files:Files.get_file_by_id": "async (id)",
     "models.models:ModelForm": "ModelMetaclass",
     "models.models:Models.get_model_by_id": "async (id)",
     "models.models:Models.update_model_by_id": "async (id, model)",
     "models.users:Users.get_user_by_id": "async (id)",
     "storage.provider:Storage.get_file": "(file_path)",
+    "utils.access_control:has_permission": (
+        "async (user_id, permission_key, default_permissions)"
+    ),
     "utils.access_control.files:has_access_to_file": (
         "async (file_id, access_type, user)"
     ),

@@ -12,7 +12,8 @@ from hosts.page import ChatPage
 from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies, kinds, outputs, stripped
 from hosts.tabs import Tab, Turn
-from hosts.users import User
+from hosts.users import User, permissions
+from hosts.website import Website
 from owui_chat.storage.output_carrier import COMMENTARY_TYPE
 from simulator import Simulator
 
@@ -159,24 +160,34 @@ async def test_an_edited_answer_goes_back_as_edited(
 async def test_who_turns_the_search_on(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
-    """The page's switch does, unless the user chose otherwise, or it is not mapped."""
-    await tab.send(MODEL, "sim:web-search When?", body=SWITCHED)
-    assert offered(simulator)[0] == "web_search"
-    names = {tool.get("name") for tool in chat_bodies(simulator)[-1]["tools"]}
-    assert not {"search_web", "fetch_url"} & names
+    """The page's switch does where the host allows the user to search.
 
-    await tab.user.set_user_valves(PIPE, {"WEB_SEARCH": "off"})
+    Unless the user chose otherwise, or it is not mapped.
+    """
     await tab.send(MODEL, "sim:web-search When?", body=SWITCHED)
     assert "web_search" not in offered(simulator)
-
-    await tab.user.set_user_valves(PIPE, {"WEB_SEARCH": "on"})
-    await tab.send(MODEL, "sim:web-search When?")
-    assert "web_search" in offered(simulator)
-
-    await tab.user.set_user_valves(PIPE, {"WEB_SEARCH": "inherit"})
-    async with valves_changed(admin, PIPE, MAP_WEB_SEARCH=False):
+    async with Website() as site, site.reachable(admin):
         await tab.send(MODEL, "sim:web-search When?", body=SWITCHED)
-    assert "web_search" not in offered(simulator)
+        assert offered(simulator)[0] == "web_search"
+        names = {tool.get("name") for tool in chat_bodies(simulator)[-1]["tools"]}
+        assert not {"search_web", "fetch_url"} & names
+
+        async with permissions(admin, "features", web_search=False):
+            await tab.send(MODEL, "sim:web-search When?", body=SWITCHED)
+        assert "web_search" not in offered(simulator)
+
+        await tab.user.set_user_valves(PIPE, {"WEB_SEARCH": "off"})
+        await tab.send(MODEL, "sim:web-search When?", body=SWITCHED)
+        assert "web_search" not in offered(simulator)
+
+        await tab.user.set_user_valves(PIPE, {"WEB_SEARCH": "on"})
+        await tab.send(MODEL, "sim:web-search When?")
+        assert "web_search" in offered(simulator)
+
+        await tab.user.set_user_valves(PIPE, {"WEB_SEARCH": "inherit"})
+        async with valves_changed(admin, PIPE, MAP_WEB_SEARCH=False):
+            await tab.send(MODEL, "sim:web-search When?", body=SWITCHED)
+        assert "web_search" not in offered(simulator)
 
 
 @pytest.mark.asyncio

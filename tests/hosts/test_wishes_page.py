@@ -58,7 +58,7 @@ async def test_a_user_sets_the_effort_beside_the_chat_input(
     finally:
         await page.user.set_user_valves(PIPE, {})
 
-    assert "How long a reasoning model thinks" in shown
+    assert "How long a model thinks" in shown
     assert "Your own key for OpenAI" in shown
     sent = chat_bodies(simulator)[-1]
     assert sent["reasoning"]["effort"] == "high"

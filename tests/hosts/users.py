@@ -1,11 +1,14 @@
 """A signed-in person who uses Open WebUI's REST interface."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from copy import deepcopy
 from typing import Any
 
 from hosts.client import Client, Json
 
 COMPLETIONS = "/api/chat/completions"
+PERMISSIONS = "/api/v1/users/default/permissions"
 EVERYBODY_READS = {
     "principal_type": "user",
     "principal_id": "*",
@@ -188,3 +191,16 @@ class User(Client):
 
 def _said(text: str) -> Json:
     return {"role": "user", "content": text}
+
+
+@asynccontextmanager
+async def permissions(admin: User, kind: str, **changes: bool) -> AsyncIterator[None]:
+    """Other permissions of all users for a while."""
+    before = await admin.call("GET", PERMISSIONS)
+    changed = deepcopy(before)
+    changed[kind] |= changes
+    await admin.call("POST", PERMISSIONS, changed)
+    try:
+        yield
+    finally:
+        await admin.call("POST", PERMISSIONS, before)

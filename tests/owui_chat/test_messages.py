@@ -104,16 +104,16 @@ def test_empty_chat_has_nothing() -> None:
             {"type": "input_image", "image_url": PICTURE, "detail": "low"},
         ),
         (
-            {"type": "input_image", "file_id": "file_1"},
-            {"type": "input_image", "file_id": "file_1", "detail": "auto"},
+            {"type": "input_image", "image_url": PICTURE, "file_id": "another's"},
+            {"type": "input_image", "image_url": PICTURE, "detail": "auto"},
         ),
         (
             {"type": "file", "file": {"file_data": "QQ==", "filename": "a.pdf"}},
             {"type": "input_file", "file_data": "QQ==", "filename": "a.pdf"},
         ),
         (
-            {"type": "file", "file": {"file_id": "file_1", "filename": None}},
-            {"type": "input_file", "file_id": "file_1"},
+            {"type": "file", "file": {"file_id": "another's", "filename": "a.pdf"}},
+            {"type": "input_file", "filename": "a.pdf"},
         ),
         (
             {"type": "input_file", "file_url": "http://127.0.0.1/a.pdf"},

@@ -334,13 +334,15 @@ async def test_reasoning_is_carried_between_rounds_unless_disabled(
     [
         ("WARNING", "inherit", "WARNING"),
         ("WARNING", "DEBUG", "DEBUG"),
-        ("DEBUG", "CRITICAL", "CRITICAL"),
+        ("WARNING", "CRITICAL", "WARNING"),
+        ("INFO", "ERROR", "INFO"),
+        ("DEBUG", "INFO", "DEBUG"),
     ],
 )
-def test_level_of_the_log_is_the_users_for_its_own_chats(
+def test_level_of_the_log_is_the_more_detailed_one(
     administrator: str, user: str, level: str
 ) -> None:
-    """Or the administrator's."""
+    """Nobody hides from the administrator."""
     own = UserValves.model_validate({"LOG_LEVEL": user})
 
     config = read_config(valves(LOG_LEVEL=administrator), {"valves": own})

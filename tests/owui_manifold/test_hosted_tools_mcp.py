@@ -97,12 +97,16 @@ async def test_servers_are_offered_behind_the_searches(
 async def test_a_filters_server_takes_the_place_of_ours(
     pipe: Pipe, sim: Simulator
 ) -> None:
-    """By its label."""
+    """By its label, where an administrator lets bodies name servers."""
     theirs = {"type": "mcp", **CLOCKS, "authorization": "theirs"}
     body = chat("Hi", extra_tools=[theirs])
-    await chunks_of(with_servers(pipe, valve(CLOCKS)), body, **NATIVE)
+    with_servers(pipe, valve(CLOCKS))
+    await chunks_of(pipe, body, **NATIVE)
+    pipe.valves = pipe.valves.model_copy(update={"CALLER_MAY_SET": "mcp"})
+    await chunks_of(pipe, body, **NATIVE)
 
-    assert sim.requests[0].body["tools"] == [theirs]
+    bodies = [request.body["tools"] for request in sim.requests]
+    assert bodies == [[{"type": "mcp", **CLOCKS}], [theirs]]
 
 
 async def test_a_model_without_hosted_tools_gets_none(

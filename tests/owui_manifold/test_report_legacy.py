@@ -158,5 +158,6 @@ async def test_a_model_without_a_record(host: StandInHost) -> None:
 
 async def test_host_without_the_table_says_so(host: StandInHost) -> None:
     """As for every name of the host."""
+    host.provide("models.models")
     with pytest.raises(InvalidRequest, match=r"models\.models"):
         await notices_for(asking(AUTO_NATIVE_TOOLS=True))

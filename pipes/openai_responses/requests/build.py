@@ -19,7 +19,12 @@ from pydantic import BaseModel, ConfigDict, SkipValidation, ValidationError
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, item_type, message_text, tool_kind
 from openai_responses.models.resolve import ResolvedModel
-from openai_responses.requests.parameters import parameter_error, read_parameters
+from openai_responses.requests.parameters import (
+    ADMINISTRATORS_KEYS,
+    CALLERS_KEYS,
+    parameter_error,
+    read_parameters,
+)
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
@@ -67,10 +72,7 @@ class ResponsesRequest(BaseModel):
         return {name: value for name, value in self if value is not None}
 
 
-_PASSED_ON = ResponsesRequest.model_fields.keys() - {
-    *("model", "input", "instructions", "stream", "store", "background"),
-    *("include", "reasoning", "text", "tools"),
-}
+_PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
 """Keys of a caller that are sent unchanged; no others may store something, or name
 something stored, at the server. `user` is deprecated."""
 

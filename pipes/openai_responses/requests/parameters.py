@@ -11,6 +11,27 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import parse_json_object
 from openai_responses.models.resolve import REASONING_EFFORTS
 
+CALLERS_KEYS = (
+    *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
+    *("tool_choice", "parallel_tool_calls", "truncation"),
+)
+"""What shapes the caller's own answer and nothing else; the length has a limit."""
+
+ADMINISTRATORS_KEYS: Mapping[str, str] = {
+    "access_programs": "a right of the organization",
+    "context_management": "billed",
+    "image": "changes the cost",
+    "max_tool_calls": "limits the cost",
+    "metadata": "stored at OpenAI",
+    "moderation": "a rule",
+    "prompt_cache_key": "shared with others",
+    "prompt_cache_options": "billed",
+    "prompt_cache_retention": "stored at OpenAI",
+    "safety_identifier": "names who is to blame",
+    "service_tier": "changes the price",
+}
+"""What a caller does not set, and why (docs/parameters.md)."""
+
 _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
     "max_completion_tokens": "max_output_tokens",

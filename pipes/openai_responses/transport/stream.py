@@ -228,7 +228,12 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         wire, end = None, -1
     if end != len(text) or not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
-    if text.count("[") + text.count("{") > MAX_JSON_DEPTH and is_too_deep(wire):
+    # A level takes two characters at least, so a delta needs no look.
+    may_be_deep = (
+        len(text) > 2 * MAX_JSON_DEPTH
+        and text.count("[") + text.count("{") > MAX_JSON_DEPTH
+    )
+    if may_be_deep and is_too_deep(wire):
         raise MalformedEvent("The server sent an event of too many levels.")
     kind = wire.get("type") or event.event
     read = _READERS.get(kind) if isinstance(kind, str) else None
