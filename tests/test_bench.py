@@ -219,6 +219,7 @@ def test_the_other_benchmarks_run() -> None:
     assert [heading.split("(")[-1] for heading in headings] == [
         "wire.py)",
         "history.py)",
+        "large.py)",
         "load.py)",
         "parallel.py)",
     ]
@@ -227,6 +228,7 @@ def test_the_other_benchmarks_run() -> None:
     assert [line.split()[0] for line in goals.split("\n") if line] == [
         "wire.py",
         "history.py",
+        "large.py",
         *["load.py"] * 4,
         "parallel.py",
     ]

@@ -41,6 +41,7 @@ BENCHES = (
     Bench("inside.py", "Inside Open WebUI", "--deltas 50 --rounds 1 --firsts 1"),
     Bench("wire.py", "From pipe() to the wire", "--turns 1 3 --rounds 1"),
     Bench("history.py", "Building the input of a long chat", "--turns 3 --rounds 1"),
+    Bench("large.py", "Very large bodies, chats and answers", "--share 0.002"),
     Bench("prefix.py", "What the prompt cache has already", "--turns 2"),
     Bench("memory.py", "Memory per stream", "--streams 5 --deltas 20 --rounds 2"),
     Bench("load.py", "Loading the built files", "--rounds 1"),

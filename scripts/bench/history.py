@@ -20,6 +20,7 @@ from typing import Any
 # Run as a file, Python looks for modules in this file's folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pipes"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from bench.chats import MODEL, SECRET, USER_ID, long_chat
 from owui_manifold.chat import build_chat_request

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
 MODEL = "openai_responses.gpt-6.1-sol"
 CALLS = 5_000
-TURNS, ITEMS = 20, 100
+TURNS, ITEMS = 5, 100
 PICTURES = 40
 PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42m"

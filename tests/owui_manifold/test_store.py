@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import threading
 from math import inf
 from typing import Any
 
@@ -17,7 +18,13 @@ from owui_chat.storage.records import (
     write_records,
 )
 from owui_manifold.context import Caller
-from owui_manifold.store import ChatKeys, ChatStore, chat_keys, open_store
+from owui_manifold.store import (
+    ChatKeys,
+    ChatStore,
+    chat_keys,
+    open_store,
+    run_work,
+)
 from owui_manifold.valves import Valves
 from run_sample import ORIGIN, call, output, reasoning
 from signing import KEYS, SIGN
@@ -464,3 +471,23 @@ async def test_refused_write_is_tidied_up_later(host: StandInHost) -> None:
     await store.write(record("3", "m-2"))
 
     assert list((await opened(LATER)).records) == ["2" * 26, "3" * 26]
+
+
+@pytest.mark.parametrize(("size", "is_apart"), [(10, False), (100_000, True)])
+async def test_large_chat_is_read_in_a_thread(size: int, is_apart: bool) -> None:
+    """The loop answers others meanwhile; other chats are read at once."""
+    thread = await run_work(size, threading.current_thread)
+
+    assert (thread is not threading.current_thread()) == is_apart
+
+
+async def test_store_knows_how_large_its_chat_is(host: StandInHost) -> None:
+    """Outputs of answers and kept records count."""
+    output = [{"type": "message"}] * 500
+    history = {"messages": {"m-1": {"role": "assistant", "output": output}}}
+    key = {message_key("m-0"): {"items": dict.fromkeys(map(str, range(300)))}}
+    host.chats.rows["chat-1"] = Row("user-1", {"history": history, **key})
+
+    store = await opened()
+
+    assert store.size > 800

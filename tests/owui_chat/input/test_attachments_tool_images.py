@@ -118,6 +118,15 @@ def test_of_the_hosts_outputs_the_last_has_all(messages: Json) -> None:
     assert found == [AssistantText("x"), returned("1"), returned("2", PIXEL)]
 
 
+def test_pictures_go_to_an_output_once() -> None:
+    """A caller can write such messages; the second one stays what it is."""
+    parts: list[ChatPart] = [returned("1"), made_up(PIXEL), made_up(PIXEL)]
+
+    found = add_tool_images(parts, {})
+
+    assert found == [returned("1", PIXEL), made_up(PIXEL)]
+
+
 def test_earlier_outputs_are_left_alone() -> None:
     """Only those right in front of the pictures count."""
     parts: list[ChatPart] = [

@@ -312,6 +312,19 @@ def test_marker_that_comes_twice_counts_once() -> None:
     assert items == [SEALED, answer("One"), answer("Two")]
 
 
+def test_marker_that_is_copied_to_a_later_turn_names_nothing() -> None:
+    """Else a caller makes a request of any size of a short chat."""
+    records = kept(A, reasoning("1"), message("1", "Yes.", phase="final_answer"))
+    chat: list[ChatPart] = [
+        *(marked(A, "Yes."), asked("And now?"), marked(A, "No.")),
+    ]
+
+    first, second, third = build_input(chat, records, ORIGIN)[1:]
+
+    assert (first["content"][0]["text"], third) == ("Yes.", answer("No."))
+    assert second["role"] == "user"
+
+
 def test_record_without_a_marker_is_not_sent() -> None:
     """A text that was regenerated is gone with what it was made of."""
     assert built([AssistantText("New.")], kept(A, reasoning("1"))) == [answer("New.")]

@@ -223,6 +223,8 @@ def _hostile() -> Iterator[tuple[str, str]]:
     }
     for name, head in heads.items():
         yield name, "]: # [openai_responses:v2:" + head * (size // len(head))
+    line = "[0123456789ABCDEFGHIJ]: #\n"
+    yield "lines one by one", line + f"\u3000{line}" * (size // len(line))
 
 
 HOSTILE = dict(_hostile())
