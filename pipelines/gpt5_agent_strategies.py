@@ -118,7 +118,6 @@ MAX_JSON_BYTES = 64 * 1024 * 1024
 MAX_JSON_DEPTH = 128
 """Recursive code, ours and the host's, fails at some hundreds."""
 _VALUE_BYTES = 32
-"""About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
 
 
 def load_json(text: str | bytes | bytearray) -> Any:
@@ -178,7 +177,6 @@ def clamp_number(value: object, least: int, most: int, default: int) -> int:
 
 
 _VALUE_SIZE = 10
-"""What each value adds to a size; a walk takes about as long for ten characters."""
 _DEEPEST_VALUE = 64
 
 
@@ -242,29 +240,17 @@ Item = dict[str, Any]
 class _ItemKind(NamedTuple):
 
     parts: tuple[tuple[str, str], ...] = ()
-    """Lists of texts that deltas grow: kind and field."""
     text: tuple[str, str] | None = None
-    """The one text that deltas grow: kind and field."""
     is_encrypted: bool = False
-    """Only the account and model family that made it can read it."""
     tool: str = ""
-    """The hosted tool that makes it, if any."""
     returned: Literal["always", "same_run", "never"] = "always"
-    """The later requests that a hosted item goes into."""
     required: tuple[str, ...] = ()
-    """Fields without which the API refuses a hosted item."""
     nullable: tuple[str, ...] = ()
-    """Fields that the API demands even if they are null."""
     is_call: bool = False
-    """It belongs to a call of a hosted tool."""
     include: str = ""
-    """What a request must ask for to get all of it."""
     refused_at_minimal: bool = False
-    """Its tool cannot be used with the effort `minimal`."""
     is_cited: bool = False
-    """Answers cite what it found."""
     fee: float = 0
-    """US dollars for a call, or for each value of `fee_field`."""
     fee_field: str = ""
 
 
@@ -329,7 +315,6 @@ _ITEM_KINDS = {
         is_call=True,
     ),
 }
-"""Known types of items. The fees are from LiteLLM 1.109.1 (2026-11-21)."""
 
 _OTHER_KIND = _ItemKind()
 _TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
@@ -1232,7 +1217,6 @@ _YES_OR_NO_FACTS = frozenset(
 )
 _USUAL_EFFORTS = "low medium high"
 _USUAL_TRAITS = "reasoning summary functions hosted vision"
-"""What `usual` stands for in the table of the catalog."""
 
 
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
@@ -1357,7 +1341,6 @@ class ServerSentEvent(NamedTuple):
 
 
 _LINE_BYTES = 64
-"""What a line of an event takes in memory beside its text."""
 
 
 class EventStreamDecoder:
@@ -1634,8 +1617,6 @@ _TEXT_EVENTS = (
     ("mcp_call_arguments", "arguments", "part", "arguments"),
     ("code_interpreter_call_code", "code", "part", "code"),
 )
-"""Texts that grow: the events' name, the kind, the field of its place, and the field of
-the whole text."""
 
 _READERS: Mapping[str, _Reader] = {
     **{
@@ -2069,7 +2050,6 @@ _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
     "max_completion_tokens": "max_output_tokens",
 }
-"""The API's names, by those of Chat Completions."""
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "reasoning_effort": REASONING_EFFORTS,
@@ -2080,7 +2060,6 @@ _WORD_FIELDS = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
     "text": {"verbosity": "verbosity"},
 }
-"""Fields that Chat Completions has beside the API's objects, and their names there."""
 
 _BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
@@ -2178,7 +2157,6 @@ def parameter_error(name: str, why: str) -> InvalidRequest:
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
-"""A model of the catalog may have a higher limit."""
 
 
 class ResponsesRequest(BaseModel):
@@ -2222,8 +2200,6 @@ class ResponsesRequest(BaseModel):
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
-"""Keys of a caller that are sent unchanged; no others may store something, or name
-something stored, at the server. `user` is deprecated."""
 
 
 class Settings(NamedTuple):
@@ -2341,7 +2317,6 @@ _OPENAI_ONLY = (
 
 
 _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
-"""How the ids begin that other servers ask for."""
 
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
@@ -2374,7 +2349,6 @@ _QUOTA_CODES = frozenset(
         "project_usage_limit_exceeded",
     }
 )
-"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
@@ -2683,13 +2657,9 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
 # ==== openai_responses.transport.connections: Pooled HTTP sessions; the only module that opens a connection.
 
 _IDLE_SECONDS = 60.0
-"""Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
 _MAX_CONNECTIONS = 1000
-"""A chat holds one connection while it streams; with fewer, busy servers would wait."""
 _KEEPALIVE_SECONDS = 50.0
-"""A connection that was idle for longer may be closed by the server at any time."""
 _DNS_SECONDS = 300
-"""OpenAI's addresses change rarely, and each look-up delays the first words."""
 
 
 class _Pool:
@@ -2817,7 +2787,6 @@ MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
-"""Nothing that could be a key or a word, because the log shows the id."""
 
 _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
@@ -3085,7 +3054,6 @@ def _network_sentence(error: Exception, host: str) -> str:
 # ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
 
 _THOUGHT_SHARE = 0.1
-"""Reasoning is joined for a tenth of that time: the answer must not wait for it."""
 
 
 class Limits(NamedTuple):
@@ -3196,7 +3164,6 @@ class Attempts:
 
 
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""Ids that are safe in a path; other servers use base64 in their ids."""
 _LONGEST_WAIT_FOR_ID = 60.0
 _BROKE = "The connection to the model was lost: fetching the rest of the answer."
 
@@ -3393,7 +3360,6 @@ async def _gather_deltas(
 
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""Statuses of a gateway in front of the API that got no answer in time."""
 
 
 def _early_failure(
@@ -3509,7 +3475,6 @@ _KEPT = {
     *("description", "enum", "multipleOf", "minimum", "maximum"),
     *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
 }
-"""Keywords that are kept unchanged."""
 
 _BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
@@ -3523,7 +3488,6 @@ _NARROWING = {
     *("dependencies", "patternProperties", "propertyNames", "prefixItems", "contains"),
     *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
 }
-"""Keywords that restrict values and have no strict form."""
 
 _JSON_TYPES = {
     str: "string",
@@ -3773,7 +3737,6 @@ def _with_items(node: Any) -> Any:
 
 _DEEPEST_ARGUMENT = 40
 _MOST_WORK = 200_000
-"""Of one check; arguments that need more are given to the tool as they are."""
 _STEP = 20
 _READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
 
@@ -3906,7 +3869,6 @@ def _same(one: Any, other: Any) -> bool:
 
 
 _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-"""Errors of a schema that is not valid; servers send such schemas."""
 
 
 def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
@@ -4384,7 +4346,6 @@ _OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
 
 
 _MOST_OF_TOOLS = 500_000
-"""The size of all tools of a request; about 700 usual ones."""
 _NAMED_IN_LOG = 10
 
 
@@ -4607,7 +4568,6 @@ def read_origin(wire: object, host_model: str) -> Origin:
 
 
 _REMOTE_SIGN = "mcp"
-"""How the ids of remote calls begin, and no others."""
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
@@ -5138,7 +5098,6 @@ class _DetailItem(NamedTuple):
 
     item: Item
     shown: str | int = ""
-    """The text that the host has, or its length if the message has none of its own."""
 
 
 class DetailTurn(NamedTuple):
@@ -5369,7 +5328,6 @@ def replay_code(item: Mapping[str, Any], printed: str) -> str:
 
 
 _MOST_DELETED = 20
-"""Deleted cards of one run that are searched for: each time all texts are read."""
 
 
 class CodeTexts:
@@ -7012,15 +6970,12 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "image_prompt_generation": ("prompt", _TEXT),
     "autocomplete_generation": ("text", _TEXT),
 }
-"""By task: the one key of the answer's JSON object that the host reads, and its schema
-(docs/reference/open-webui.md, "Tasks")."""
 
 
 _ANSWER_KEYS = (
     *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
     *("reasoning_effort", "text", "verbosity", "response_format"),
 )
-"""What is chosen for answers, but not for tasks."""
 
 
 def task_request(
@@ -7205,10 +7160,8 @@ class SandboxBackend(Protocol):
 # ==== toolbox.sandbox.bubblewrap: Bubblewrap: empty namespaces around a Python interpreter.
 
 _INODE_BYTES = 1024
-"""What an empty file costs the kernel; bwrap has no option that limits their number."""
 _WRITABLE_FOLDERS = ("work", "tmp", "packages")
 _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
-"""What a process holds of memory; the pages of files could be dropped at any time."""
 
 
 class _BubblewrapProcess:
@@ -7399,12 +7352,9 @@ _REFUSED_CALLS = {
     "pidfd_getfd": (438, 438),
     "memfd_secret": (447, 447),
 }
-"""The numbers of the calls that are refused, one of each machine in `_ARCHITECTURES`;
-`socket` only for what reaches outside."""
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
 _X32_CALL_BIT = 0x40000000
-"""x86_64 has every call a second time from here on."""
 _UNIX_SOCKETS = 1
 
 # linux/bpf_common.h: load a word; jump if equal, if at least; return. seccomp.h.
@@ -7451,7 +7401,6 @@ def _encode_instruction(
 # ==== toolbox.sandbox.containers: Sandboxes made by Docker or Podman.
 
 _CLIENT_VARIABLES = ("PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
-"""What the client needs to find its daemon; none of it goes into the container."""
 _CLIENT_EXIT_SECONDS = 1.0
 _ISOLATED_RUN = (
     "run --rm --interactive --pull never --network none --read-only --cap-drop ALL "
@@ -8002,7 +7951,6 @@ if __name__ == "__main__":
 # ==== toolbox.sandbox.runs: One run in the sandbox, whose memory and time are watched.
 
 _MAX_JSON_CHARACTER_BYTES = 12
-"""The bytes of JSON that one character may take, as a pair of surrogates."""
 
 
 class SandboxReplyMissing(Exception):
@@ -8053,9 +8001,7 @@ def _read_file_slices(changed: object, begin: int, end: int) -> Iterator[FileSli
 
 
 _REPLY_GRACE_SECONDS = 10.0
-"""The sandbox stops the code by itself, then answers; after this we do not wait."""
 _MEMORY_CHECK_SECONDS = 0.05
-"""How often the memory is read: what two cores can fill in that time goes beyond."""
 _READ_BYTES = 256 * 1024
 _STDERR_BYTES = 2_000
 
@@ -9175,10 +9121,8 @@ class RemoteConnection:
 _RpcMessage = dict[str, Any]
 
 _MAX_UNRELATED_MESSAGES = 1_000
-"""How many messages a server may send that answer nothing, before it has failed."""
 _METHOD_NOT_FOUND = -32601
 _MAX_ID_CHARACTERS = 200
-"""A server's request with a longer id is ignored: its answers would fill the memory."""
 
 
 def build_rpc_message(
@@ -9336,10 +9280,8 @@ class McpHttpTransport(_McpTransport):
 
 
 _CHILD_EXIT_SECONDS = 2.0
-"""How long a program may take to end by itself once its stdin is closed."""
 _STDOUT = 1
 _INHERITED_VARIABLES = ("PATH", "HOME", "LANG")
-"""What a program gets of our environment; the rest may hold keys."""
 
 
 class _ChildProcess(asyncio.SubprocessProtocol):
@@ -9494,7 +9436,6 @@ class McpStdioTransport(_McpTransport):
 
 _PROTOCOL_VERSION = "2025-06-18"
 _SUPPORTED_VERSIONS = ("2024-11-05", "2025-03-26", _PROTOCOL_VERSION, "2025-11-25")
-"""Those in which nothing is different that is used here."""
 _INITIALIZE_PARAMS: Mapping[str, Any] = {
     "protocolVersion": _PROTOCOL_VERSION,
     "capabilities": {},
@@ -9504,8 +9445,6 @@ _MAX_PAGES = 20
 _SESSION_CLOSE_SECONDS = 5.0
 _MAX_ERROR_CHARACTERS = 500
 _MCP_CONTENT_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
-"""What MCP knows; other parts mean something to the agent, which a server must not
-say: `file` names one of ours."""
 
 
 class _RpcError(Exception):
@@ -9720,7 +9659,6 @@ _RESERVED_HEADERS = frozenset(
     {"accept", "connection", "content-length", "content-type", "host", "te", "upgrade"}
 )
 _SECRET_HEADER = re.compile("auth|cookie|forward|key|secret|token|transfer")
-"""Headers that the model must not set: ours, and those with credentials."""
 _EXPLODED_STYLES = ("form", "deepObject")
 
 
@@ -10187,7 +10125,6 @@ def _serialize_scalar(value: Any) -> str:
 
 _TOOLS_CACHE_SECONDS = 300.0
 _FAILURE_CACHE_SECONDS = 30.0
-"""A server that is down must not hold up every chat."""
 _LIST_TOOLS_SECONDS = 15.0
 
 _ServerKey = tuple[str, ServerEntry]
@@ -10851,7 +10788,6 @@ def resolve_host_call(call: Item) -> Item:
 
 
 _LONGEST_ID = 200
-"""Characters of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
 
 
 def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
@@ -11006,7 +10942,6 @@ _HARMFUL_WORDS: Mapping[str, str] = {
     "It can spend money.": "pay buy order",
     "It runs code.": "execute exec run shell",
 }
-"""What to warn of, and the words in a tool's name that say so."""
 
 
 def find_security_warning(name: str) -> Mapping[str, str] | None:
@@ -11024,7 +10959,6 @@ MAX_QUESTIONS = 3
 """As many questions a call of `ask_user` may hold (utils/ask_user.py)."""
 
 _MAX_QUESTION_CHARACTERS = 500
-"""Of a longer one the host shows the beginning, as if it were all."""
 
 _ASK_USER = "ask_user"
 _CONFIRMATION_PREFIX = "call_confirm_"
@@ -11156,7 +11090,6 @@ _REFUSAL_PREFIXES = (
     "error: the administrator does not allow",
     "error: the user did not approve",
 )
-"""What was refused to a call has not failed."""
 
 
 class EarlierRounds(NamedTuple):
@@ -11281,7 +11214,6 @@ _POLICY_TAGS: Mapping[str, str] = {
     "uncertainty_policy": "uncertainty_and_ambiguity",
     "tool_preamble_policy": "tool_preamble",
 }
-"""The blocks in their order, each with the tag around it."""
 
 _FULL_POLICIES: Mapping[str, str] = {
     "persistence_policy": """\
@@ -11323,8 +11255,6 @@ _LEAN_POLICIES: Mapping[str, str] = {
 }
 
 _FIRST_LEAN_VERSION = (5, 5)
-"""From this version on short policies work better (docs/reference/responses-api.md,
-"Short policies")."""
 
 _GPT_PATTERN = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")  # Azure spells 3.5 as 35
 
@@ -12581,10 +12511,8 @@ AnswerPiece = dict[str, Any] | str
 _Result = TypeVar("_Result")
 
 _KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
-"""Open WebUI passes over it, as every reader of chat chunks does."""
 
 _BRIDGE_CLOSE_SECONDS = 5.0
-"""A tool that does not let itself be cancelled must not hold the server's end."""
 
 
 class BridgeClosed(Exception):
@@ -12761,7 +12689,6 @@ _MAX_SECRET_CHARACTERS = 65_536
 _PUBLIC_SERVER_KEYS = frozenset(
     {"server_label", "server_url", "base_url", "command", "allowed_tools", "timeout"}
 )
-"""What of a tool server is no secret."""
 
 
 def seal_secret(typed: str) -> str:
@@ -13826,13 +13753,11 @@ _CHAT_KEYS = frozenset(
         *("max_tokens", "max_completion_tokens", "max_output_tokens"),
     }
 )
-"""What every client of chats needs; it costs nothing more and changes no rule."""
 
 _FIELDS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
     "text": {"verbosity": "verbosity", "format": "response_format"},
 }
-"""Fields of the API's objects, with the keys that mean the same."""
 
 _SETTINGS = {
     *("agent_model", "instruction", "prompt_policy_overrides", "maximum_iterations"),
@@ -13840,7 +13765,6 @@ _SETTINGS = {
     *("reasoning_effort", "reasoning_summary", "verbosity"),
     *ResponsesRequest.model_fields,
 }
-"""The keys that mean something here or to the API; others are dropped anyway."""
 
 
 def select_keys(
@@ -13872,7 +13796,6 @@ STRATEGY_NAMES: Mapping[str, str] = {
     "gpt5_react": "GPT-5 ReAct",
 }
 _MIN_THREADS = 400
-"""The server gives 40 threads to all its streams, and each of ours waits in one."""
 
 _STOPPED_TEXT = (
     "The Pipelines server was stopped or has loaded its pipelines anew, which ended "

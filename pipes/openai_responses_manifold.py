@@ -153,7 +153,6 @@ MAX_JSON_BYTES = 64 * 1024 * 1024
 MAX_JSON_DEPTH = 128
 """Recursive code, ours and the host's, fails at some hundreds."""
 _VALUE_BYTES = 32
-"""About what a value takes in memory beside its text: `[],` becomes 64 bytes."""
 
 
 def load_json(text: str | bytes | bytearray) -> Any:
@@ -222,7 +221,6 @@ def count_entries(value: object, depth: int) -> int:
 
 
 _VALUE_SIZE = 10
-"""What each value adds to a size; a walk takes about as long for ten characters."""
 _DEEPEST_VALUE = 64
 
 
@@ -671,29 +669,17 @@ Item = dict[str, Any]
 class _ItemKind(NamedTuple):
 
     parts: tuple[tuple[str, str], ...] = ()
-    """Lists of texts that deltas grow: kind and field."""
     text: tuple[str, str] | None = None
-    """The one text that deltas grow: kind and field."""
     is_encrypted: bool = False
-    """Only the account and model family that made it can read it."""
     tool: str = ""
-    """The hosted tool that makes it, if any."""
     returned: Literal["always", "same_run", "never"] = "always"
-    """The later requests that a hosted item goes into."""
     required: tuple[str, ...] = ()
-    """Fields without which the API refuses a hosted item."""
     nullable: tuple[str, ...] = ()
-    """Fields that the API demands even if they are null."""
     is_call: bool = False
-    """It belongs to a call of a hosted tool."""
     include: str = ""
-    """What a request must ask for to get all of it."""
     refused_at_minimal: bool = False
-    """Its tool cannot be used with the effort `minimal`."""
     is_cited: bool = False
-    """Answers cite what it found."""
     fee: float = 0
-    """US dollars for a call, or for each value of `fee_field`."""
     fee_field: str = ""
 
 
@@ -758,7 +744,6 @@ _ITEM_KINDS = {
         is_call=True,
     ),
 }
-"""Known types of items. The fees are from LiteLLM 1.109.1 (2026-11-21)."""
 
 _OTHER_KIND = _ItemKind()
 _TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}
@@ -1276,7 +1261,6 @@ _YES_OR_NO_FACTS = frozenset(
 )
 _USUAL_EFFORTS = "low medium high"
 _USUAL_TRAITS = "reasoning summary functions hosted vision"
-"""What `usual` stands for in the table of the catalog."""
 
 
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
@@ -1472,7 +1456,6 @@ class ServerSentEvent(NamedTuple):
 
 
 _LINE_BYTES = 64
-"""What a line of an event takes in memory beside its text."""
 
 
 class EventStreamDecoder:
@@ -1749,8 +1732,6 @@ _TEXT_EVENTS = (
     ("mcp_call_arguments", "arguments", "part", "arguments"),
     ("code_interpreter_call_code", "code", "part", "code"),
 )
-"""Texts that grow: the events' name, the kind, the field of its place, and the field of
-the whole text."""
 
 _READERS: Mapping[str, _Reader] = {
     **{
@@ -2106,13 +2087,9 @@ def _environment_proxy(url: str) -> str | None:
 # ==== openai_responses.transport.connections: Pooled HTTP sessions; the only module that opens a connection.
 
 _IDLE_SECONDS = 60.0
-"""Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
 _MAX_CONNECTIONS = 1000
-"""A chat holds one connection while it streams; with fewer, busy servers would wait."""
 _KEEPALIVE_SECONDS = 50.0
-"""A connection that was idle for longer may be closed by the server at any time."""
 _DNS_SECONDS = 300
-"""OpenAI's addresses change rarely, and each look-up delays the first words."""
 
 
 class _Pool:
@@ -2240,7 +2217,6 @@ MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
-"""Nothing that could be a key or a word, because the log shows the id."""
 
 _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
@@ -2550,7 +2526,6 @@ _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
     "max_completion_tokens": "max_output_tokens",
 }
-"""The API's names, by those of Chat Completions."""
 
 _WORDS: Mapping[str, tuple[str, ...]] = {
     "reasoning_effort": REASONING_EFFORTS,
@@ -2561,7 +2536,6 @@ _WORD_FIELDS = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
     "text": {"verbosity": "verbosity"},
 }
-"""Fields that Chat Completions has beside the API's objects, and their names there."""
 
 _BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
@@ -2659,7 +2633,6 @@ def parameter_error(name: str, why: str) -> InvalidRequest:
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
-"""A model of the catalog may have a higher limit."""
 
 
 class ResponsesRequest(BaseModel):
@@ -2703,8 +2676,6 @@ class ResponsesRequest(BaseModel):
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
-"""Keys of a caller that are sent unchanged; no others may store something, or name
-something stored, at the server. `user` is deprecated."""
 
 
 class Settings(NamedTuple):
@@ -2822,7 +2793,6 @@ _READ_OTHERWISE = (
     "tools",
     "extra_tools",
 )
-"""Keys that are not parameters, or that are sent under other names."""
 
 _LONGEST_NAME = 40
 
@@ -2850,7 +2820,6 @@ _OPENAI_ONLY = (
 
 
 _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
-"""How the ids begin that other servers ask for."""
 
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
@@ -2957,7 +2926,6 @@ _KEPT = {
     *("description", "enum", "multipleOf", "minimum", "maximum"),
     *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
 }
-"""Keywords that are kept unchanged."""
 
 _BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
 
@@ -2971,7 +2939,6 @@ _NARROWING = {
     *("dependencies", "patternProperties", "propertyNames", "prefixItems", "contains"),
     *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
 }
-"""Keywords that restrict values and have no strict form."""
 
 _JSON_TYPES = {
     str: "string",
@@ -3285,7 +3252,6 @@ _OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
 
 
 _MOST_OF_TOOLS = 500_000
-"""The size of all tools of a request; about 700 usual ones."""
 _NAMED_IN_LOG = 10
 
 
@@ -3508,7 +3474,6 @@ def read_origin(wire: object, host_model: str) -> Origin:
 
 
 _REMOTE_SIGN = "mcp"
-"""How the ids of remote calls begin, and no others."""
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
@@ -3699,7 +3664,6 @@ _QUOTA_CODES = frozenset(
         "project_usage_limit_exceeded",
     }
 )
-"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
@@ -4008,7 +3972,6 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
 # ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
 
 _THOUGHT_SHARE = 0.1
-"""Reasoning is joined for a tenth of that time: the answer must not wait for it."""
 
 
 class Limits(NamedTuple):
@@ -4119,7 +4082,6 @@ class Attempts:
 
 
 _ID = re.compile(r"[A-Za-z0-9_=-]{1,512}")
-"""Ids that are safe in a path; other servers use base64 in their ids."""
 _LONGEST_WAIT_FOR_ID = 60.0
 _BROKE = "The connection to the model was lost: fetching the rest of the answer."
 
@@ -4316,7 +4278,6 @@ async def _gather_deltas(
 
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
-"""Statuses of a gateway in front of the API that got no answer in time."""
 
 
 def _early_failure(
@@ -4350,7 +4311,6 @@ def _may_run(error: ResponsesError | None) -> bool:
 
 _DEEPEST_ARGUMENT = 40
 _MOST_WORK = 200_000
-"""Of one check; arguments that need more are given to the tool as they are."""
 _STEP = 20
 _READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
 
@@ -4483,7 +4443,6 @@ def _same(one: Any, other: Any) -> bool:
 
 
 _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-"""Errors of a schema that is not valid; servers send such schemas."""
 
 
 def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
@@ -5114,7 +5073,6 @@ def _date(text: str | None) -> date | None:
 
 
 _AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
-"""The small and the large model for each automatic name."""
 
 _LONG_QUESTION = 600
 _ATTACHED = ("input_file", "input_image")
@@ -5221,11 +5179,9 @@ _SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
     "require_approval": (_is_consent, "`always`, `never` or an object of both"),
     "server_description": (_is_text, "a text"),
 }
-"""The keys that are sent, each with its check and the words for valid values."""
 
 
 _NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
-"""Keys whose values are never secret."""
 
 
 class RemoteServers(NamedTuple):
@@ -5468,7 +5424,6 @@ def replay_code(item: Mapping[str, Any], printed: str) -> str:
 
 
 _MOST_DELETED = 20
-"""Deleted cards of one run that are searched for: each time all texts are read."""
 
 
 class CodeTexts:
@@ -6307,15 +6262,12 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
     "image_prompt_generation": ("prompt", _TEXT),
     "autocomplete_generation": ("text", _TEXT),
 }
-"""By task: the one key of the answer's JSON object that the host reads, and its schema
-(docs/reference/open-webui.md, "Tasks")."""
 
 
 _ANSWER_KEYS = (
     *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
     *("reasoning_effort", "text", "verbosity", "response_format"),
 )
-"""What is chosen for answers, but not for tasks."""
 
 
 def task_request(
@@ -6815,7 +6767,6 @@ def restore_from_outputs(
 
 
 _MOST_TRIED = 20
-"""Runs that an answer is compared with: those of changed answers are passed over."""
 
 
 def _merge_output(
@@ -7755,7 +7706,6 @@ class _DetailItem(NamedTuple):
 
     item: Item
     shown: str | int = ""
-    """The text that the host has, or its length if the message has none of its own."""
 
 
 class DetailTurn(NamedTuple):
@@ -8652,7 +8602,6 @@ def _is_input_text(part: Item) -> bool:
 _SENT_KEY = "sent"
 
 _Unseal = Callable[[str, str], object]
-"""Returns the JSON value that was encrypted for a message's id, or None."""
 
 
 class SentContext(NamedTuple):
@@ -9366,7 +9315,6 @@ _CHOICES: Mapping[str, str] = {
     "show_cost": "SHOW_COST",
     "log_level": "LOG_LEVEL",
 }
-"""The words of USER_MAY_CHANGE, with the user valve that each allows."""
 
 
 def _with_switches(user: UserValves, given: object) -> tuple[UserValves, str]:
@@ -9505,7 +9453,6 @@ def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
 # ==== owui_manifold.threads: Threads for tools that are not coroutines: each user has some of their own.
 
 _SHARE = 8
-"""As many as one answer uses at once."""
 
 _USED_UP = (
     f"The tool was not started: {_SHARE} earlier calls still run after their time "
@@ -9557,7 +9504,6 @@ class HostContext(NamedTuple):
 
 
 _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
-"""Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
 
 
 class Caller(NamedTuple):
@@ -9668,8 +9614,6 @@ class PipeCall(NamedTuple):
 # ==== owui_manifold.host: The only module that uses `open_webui`; every name of the host is looked up here.
 
 _FLOOR = (0, 11, 4)
-"""From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
-before, it replaced the whole chat (docs/reference/open-webui.md, "The chat's row")."""
 
 
 class NewFile(NamedTuple):
@@ -9895,14 +9839,12 @@ def _host_name(module: str, name: str) -> Any:
 # ==== owui_manifold.files: Files of Open WebUI, read for the model and stored for the page.
 
 _MOST_BYTES = 50_000_000
-"""The limit for all documents of one request."""
 
 _TOO_LARGE = (
     "With {} the files of this chat come to more than 50 MB, and one request takes no "
     "more. Attach a smaller file, or start a new chat."
 )
 _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
-"""The address of a stored picture in a chat."""
 
 _Made = TypeVar("_Made")
 
@@ -10058,7 +10000,6 @@ def has_ruled_tools(call: PipeCall) -> bool:
 
 
 _OWN_NAME = "function_name"
-"""The host's variable in the function of a server's tool: its name on the server."""
 
 
 def _other_names(host: HostContext, name: str) -> list[str]:
@@ -10073,7 +10014,6 @@ def _other_names(host: HostContext, name: str) -> list[str]:
 
 
 _SHOWN_HALF = 2000
-"""Characters that a question shows of the beginning and of the end of arguments."""
 
 
 def _question(name: str, arguments: Mapping[str, Any]) -> str:
@@ -10109,7 +10049,6 @@ _CITED = frozenset(
         "view_knowledge_file",
     }
 )
-"""Builtin tools whose results name sources, as in the host."""
 
 
 def _cites(name: str, metadata: Mapping[str, Any]) -> bool:
@@ -10130,7 +10069,6 @@ def _is_error_text(text: str) -> bool:
 
 
 _DISPATCHERS = (CALL_TOOL, "search_tools")
-"""Builtin tools that call others; they cannot call each other."""
 
 
 class HostTools:
@@ -10260,7 +10198,6 @@ def _run_at_once(
 # ==== owui_manifold.hosted_tools: The tools that a request offers: OpenAI's own, the host's, and those of filters.
 
 _HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
-"""Open WebUI's own tools for the web, which its Web Search switch adds."""
 
 _PLACE = ("city", "region", "country", "timezone")
 
@@ -10631,10 +10568,8 @@ def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
 # ==== owui_manifold.chat: Builds the request for a chat or a task.
 
 _LEAST_THRESHOLD = 1000
-"""A smaller threshold would compact every answer."""
 
 _BATCH_SHARE = 5
-"""Calls made at once run in parallel, but not all of them."""
 
 
 class PreparedRequest(NamedTuple):
@@ -10786,7 +10721,6 @@ def _restore_prefix(chat: _Chat) -> _Chat:
 
 
 _PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
-"""What is done to a parsed chat, in this order; directives are no part of a prefix."""
 
 
 async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
@@ -10921,7 +10855,6 @@ def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
 
 
 _NOT_FOR_TASKS = ("reasoning_summary", "json_schema")
-"""What a task of the pipe leaves out beside what all tasks do."""
 
 
 def build_task_request(call: PipeCall) -> PreparedRequest:
@@ -11441,7 +11374,6 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
 
 _FRESH_SECONDS = 3600.0
 _PAUSE_SECONDS = 60.0
-"""How long to wait after a failure before the server is asked again."""
 
 _LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 _LONGEST_LIST = 5_000_000

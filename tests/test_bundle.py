@@ -224,12 +224,16 @@ def test_same_bytes_for_any_hash_seed(tmp_path: Path) -> None:
 def test_docstrings_of_what_is_private_stay_in_the_sources(tmp_path: Path) -> None:
     """Those of what is public, and of what has nothing else, are in the bundle."""
     words = WORDS + (
+        '\n\n_LIMIT = 3\n"""Why it is three."""\n'
+        'OPEN_LIMIT = 4\n"""What four means."""\n'
         "\n\ndef _secret() -> str:\n"
         '    """Return what only this module uses."""\n'
         '    return "psst"\n\n\n'
         "class _Empty(Exception):\n"
         '    """Nothing else stands here."""\n\n\n'
         "class _Words:\n"
+        "    size: int = _LIMIT + OPEN_LIMIT\n"
+        '    """How many there are."""\n\n'
         "    def first(self) -> str:\n"
         '        """Return what a private class has."""\n'
         "        return _secret()\n\n\n"
@@ -252,3 +256,6 @@ def test_docstrings_of_what_is_private_stay_in_the_sources(tmp_path: Path) -> No
     assert 'return "psst"' in text
     assert "Return what only this module uses." not in text
     assert "Return what a private class has." not in text
+    assert "What four means." in text
+    assert "Why it is three." not in text
+    assert "How many there are." not in text

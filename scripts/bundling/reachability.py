@@ -89,14 +89,36 @@ def _read_parts(module: Module) -> Iterator[Part]:
 
 def _private_docstrings(node: ast.AST, inside: bool = False) -> Iterator[ast.stmt]:
     """The docstrings of what is private, or inside of it, and does more than have one."""
+    above: ast.AST | None = None
     for inner in ast.iter_child_nodes(node):
-        is_private = inside
-        if isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-            name = inner.name
-            is_private |= name.startswith("_") and not name.endswith("__")
-            if is_private and ast.get_docstring(inner) and len(inner.body) > 1:
-                yield inner.body[0]
+        is_private = inside or _is_private_name(inner)
+        if isinstance(inner, _DEFINING) and is_private:
+            has_more = ast.get_docstring(inner) and len(inner.body) > 1
+            yield from inner.body[:1] if has_more else ()
+        is_text = isinstance(inner, ast.Expr) and _is_text(inner.value)
+        is_below = isinstance(above, _NAMING) and (inside or _is_private_name(above))
+        if isinstance(inner, ast.stmt) and is_text and is_below:
+            yield inner
         yield from _private_docstrings(inner, is_private)
+        above = inner
+
+
+_DEFINING = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_NAMING = ast.Assign | ast.AnnAssign
+
+
+def _is_private_name(node: ast.AST) -> bool:
+    """Whether a node gives something a name that is for its module alone."""
+    names = [node.name] if hasattr(node, "name") else []
+    if isinstance(node, _NAMING):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        named = (each for one in targets for each in ast.walk(one))
+        names = [each.id for each in named if isinstance(each, ast.Name)]
+    return any(str(n).startswith("_") and not str(n).endswith("__") for n in names)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _group_definitions(body: Iterable[ast.stmt]) -> list[list[ast.stmt]]:
