@@ -4896,6 +4896,7 @@ def _next_request(
 Sign = Callable[[object], str]
 """Returns the signature of a JSON value, as 32 hexadecimal digits (128 bits)."""
 
+_FIELD = "signature"
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
 
@@ -4911,14 +4912,28 @@ def signer(secret: str, purpose: str) -> Sign:
     return partial(_signature, derive_key(secret, purpose))
 
 
-def is_signed(value: object, signature: object, sign: Sign | None) -> bool:
-    """Say whether a signature is that of a value; without `sign` nothing is signed."""
+def sign_object(
+    fields: Mapping[str, Any], sign: Sign | None, *scope: object
+) -> dict[str, Any]:
+    """Return an object with its signature, which holds in one `scope` only."""
+    bare = _without_signature(fields)
+    return {**bare, _FIELD: sign([*scope, bare])} if sign else bare
+
+
+def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
+    """Say whether an object has its signature; without `sign` none has."""
+    signature = fields.get(_FIELD)
     if sign is None or not isinstance(signature, str) or not signature.isascii():
         return False
     try:
-        return hmac.compare_digest(sign(value), signature)
+        expected = sign([*scope, _without_signature(fields)])
     except (RecursionError, TypeError, ValueError):  # nothing that this pipe wrote
         return False
+    return hmac.compare_digest(expected, signature)
+
+
+def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if key != _FIELD}
 
 
 def _signature(key: bytes, value: object) -> str:
@@ -5091,7 +5106,6 @@ _FORMAT = "openai-responses-v1"
 _REASONING = "reasoning.encrypted"
 _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
-_SIGNATURE = "signature"
 
 
 class _DetailItem(NamedTuple):
@@ -5126,7 +5140,7 @@ def write_details(
         for back in replay_output([item], with_reasoning=True)
     ]
     return [
-        _sign_entry({**entry, "format": _FORMAT, "turn": name, "index": place}, sign)
+        sign_object({**entry, "format": _FORMAT, "turn": name, "index": place}, sign)
         for place, entry in enumerate([head, *entries])
     ]
 
@@ -5138,15 +5152,6 @@ def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTu
         turns.setdefault(entry["turn"], []).append(entry)
     ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
     return [_turn(turn, sign) for turn in ordered]
-
-
-def _sign_entry(entry: Item, sign: Sign | None) -> Item:
-    return {**entry, _SIGNATURE: sign(entry)} if sign else entry
-
-
-def _is_own_entry(entry: Item, sign: Sign | None) -> bool:
-    bare = {key: value for key, value in entry.items() if key != _SIGNATURE}
-    return is_signed(bare, entry.get(_SIGNATURE), sign)
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -5181,11 +5186,11 @@ def _is_entry(entry: object) -> bool:
 
 def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     head = next((entry for entry in entries if entry["type"] == _TURN), {})
-    notes = as_mapping(head.get("notes")) if _is_own_entry(head, sign) else {}
+    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
     carried = [entry for entry in entries if entry["type"] != _TURN]
     stubs = harmless_items([_detail_item(entry).item for entry in carried])
     items = tuple(
-        _detail_item(entry) if _is_own_entry(entry, sign) else _stub_detail(entry, stub)
+        _detail_item(entry) if is_signed(entry, sign) else _stub_detail(entry, stub)
         for entry, stub in zip(carried, stubs, strict=True)
     )
     origin = read_origin(head.get("origin"), "")

@@ -5763,6 +5763,7 @@ def _named(match: re.Match[str]) -> str:
 Sign = Callable[[object], str]
 """Returns the signature of a JSON value, as 32 hexadecimal digits (128 bits)."""
 
+_FIELD = "signature"
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
 
@@ -5778,14 +5779,28 @@ def signer(secret: str, purpose: str) -> Sign:
     return partial(_signature, derive_key(secret, purpose))
 
 
-def is_signed(value: object, signature: object, sign: Sign | None) -> bool:
-    """Say whether a signature is that of a value; without `sign` nothing is signed."""
+def sign_object(
+    fields: Mapping[str, Any], sign: Sign | None, *scope: object
+) -> dict[str, Any]:
+    """Return an object with its signature, which holds in one `scope` only."""
+    bare = _without_signature(fields)
+    return {**bare, _FIELD: sign([*scope, bare])} if sign else bare
+
+
+def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
+    """Say whether an object has its signature; without `sign` none has."""
+    signature = fields.get(_FIELD)
     if sign is None or not isinstance(signature, str) or not signature.isascii():
         return False
     try:
-        return hmac.compare_digest(sign(value), signature)
+        expected = sign([*scope, _without_signature(fields)])
     except (RecursionError, TypeError, ValueError):  # nothing that this pipe wrote
         return False
+    return hmac.compare_digest(expected, signature)
+
+
+def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if key != _FIELD}
 
 
 def _signature(key: bytes, value: object) -> str:
@@ -5844,7 +5859,10 @@ def write_records(
     records: Mapping[str, Record], sign: Sign | None, dead: Iterable[str] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
-    items = {u: _sign_record(u, _wire(one), sign) for u, one in records.items()}
+    items = {
+        ulid: sign_object(_wire(record), sign, _VERSION, ulid)
+        for ulid, record in records.items()
+    }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
     return {**value, "dead": sorted(dead)} if dead else value
 
@@ -5879,23 +5897,11 @@ def _wires_in(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _records_in(value: object, sign: Sign | None) -> Iterator[Record]:
     for ulid, wire in _wires_in(value):
-        payload, is_ours = _payload(wire.get("payload")), _is_ours(ulid, wire, sign)
+        payload, is_ours = _payload(wire.get("payload")), is_signed(
+            wire, sign, _VERSION, ulid
+        )
         if used := payload if is_ours else _harmless(payload):
             yield _record(ulid, wire if is_ours else {**wire, "shown": ""}, used)
-
-
-def _is_ours(ulid: str, wire: Mapping[str, Any], sign: Sign | None) -> bool:
-    return is_signed(_signed_part(ulid, wire), wire.get("signature"), sign)
-
-
-def _signed_part(ulid: str, wire: Mapping[str, Any]) -> list[Any]:
-    bare = {key: one for key, one in wire.items() if key != "signature"}
-    return [_VERSION, ulid, bare]
-
-
-def _sign_record(ulid: str, wire: Mapping[str, Any], sign: Sign | None) -> Item:
-    signature = {"signature": sign(_signed_part(ulid, wire))} if sign else {}
-    return {**wire, **signature}
 
 
 def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
@@ -6049,9 +6055,9 @@ def _short_record(ulid: str, wire: Any, sign: Sign | None) -> Any:
     short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
     if short == payload:
         return wire
-    bare = {key: one for key, one in wire.items() if key != "signature"}
-    kept_sign = sign if _is_ours(ulid, wire, sign) else None
-    return _sign_record(ulid, {**bare, "payload": short}, kept_sign)
+    scope = (_VERSION, ulid)
+    kept_sign = sign if is_signed(wire, sign, *scope) else None
+    return sign_object({**wire, "payload": short}, kept_sign, *scope)
 
 
 def _short_item(item: Any) -> Any:
@@ -7699,7 +7705,6 @@ _FORMAT = "openai-responses-v1"
 _REASONING = "reasoning.encrypted"
 _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
-_SIGNATURE = "signature"
 
 
 class _DetailItem(NamedTuple):
@@ -7734,7 +7739,7 @@ def write_details(
         for back in replay_output([item], with_reasoning=True)
     ]
     return [
-        _sign_entry({**entry, "format": _FORMAT, "turn": name, "index": place}, sign)
+        sign_object({**entry, "format": _FORMAT, "turn": name, "index": place}, sign)
         for place, entry in enumerate([head, *entries])
     ]
 
@@ -7746,15 +7751,6 @@ def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTu
         turns.setdefault(entry["turn"], []).append(entry)
     ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
     return [_turn(turn, sign) for turn in ordered]
-
-
-def _sign_entry(entry: Item, sign: Sign | None) -> Item:
-    return {**entry, _SIGNATURE: sign(entry)} if sign else entry
-
-
-def _is_own_entry(entry: Item, sign: Sign | None) -> bool:
-    bare = {key: value for key, value in entry.items() if key != _SIGNATURE}
-    return is_signed(bare, entry.get(_SIGNATURE), sign)
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -7789,11 +7785,11 @@ def _is_entry(entry: object) -> bool:
 
 def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     head = next((entry for entry in entries if entry["type"] == _TURN), {})
-    notes = as_mapping(head.get("notes")) if _is_own_entry(head, sign) else {}
+    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
     carried = [entry for entry in entries if entry["type"] != _TURN]
     stubs = harmless_items([_detail_item(entry).item for entry in carried])
     items = tuple(
-        _detail_item(entry) if _is_own_entry(entry, sign) else _stub_detail(entry, stub)
+        _detail_item(entry) if is_signed(entry, sign) else _stub_detail(entry, stub)
         for entry, stub in zip(carried, stubs, strict=True)
     )
     origin = read_origin(head.get("origin"), "")

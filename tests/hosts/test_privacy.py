@@ -1,9 +1,11 @@
 """What lies in the database and in the log, and who can read it."""
 
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
 from hosts.open_webui import OpenWebUI
 from hosts.pipes import valves_changed
@@ -59,23 +61,29 @@ def as_list_of(payload: Any) -> list[Any]:
     return payload if isinstance(payload, list) else [payload]
 
 
-@pytest.mark.asyncio
-async def test_what_the_owner_of_a_chat_writes_into_its_row_instructs_nobody(
-    tab: Tab, admin: User, member: User, simulator: Simulator
-) -> None:
-    """Neither them nor whoever clones the chat; what they wrote is left out."""
+@pytest_asyncio.fixture
+async def guarded(admin: User) -> AsyncIterator[str]:
+    """A model whose instructions are the administrator's, and stay as first given."""
     params = {"system": SYSTEM}
     async with (
         valves_changed(admin, PIPE, STABLE_INSTRUCTIONS="on"),
         workspace_model(admin, MODEL, params) as model,
     ):
-        turn = await tab.send(model, "sim:short hello")
-        chat = await member.chat(turn.chat_id)
-        await member.update_chat(turn.chat_id, forge(chat, turn.message_id))
-        copy = await member.clone_chat(turn.chat_id)
-        for chat_id in (turn.chat_id, copy["id"]):
-            answered = await tab.send(model, "sim:short again", chat_id=chat_id)
-            assert answered.error is None
+        yield model
+
+
+@pytest.mark.asyncio
+async def test_what_the_owner_of_a_chat_writes_into_its_row_instructs_nobody(
+    tab: Tab, guarded: str, member: User, simulator: Simulator
+) -> None:
+    """Neither them nor whoever clones the chat; what they wrote is left out."""
+    turn = await tab.send(guarded, "sim:short hello")
+    chat = await member.chat(turn.chat_id)
+    await member.update_chat(turn.chat_id, forge(chat, turn.message_id))
+    copy = await member.clone_chat(turn.chat_id)
+    for chat_id in (turn.chat_id, copy["id"]):
+        answered = await tab.send(guarded, "sim:short again", chat_id=chat_id)
+        assert answered.error is None
 
     for body in chat_bodies(simulator)[1:]:
         assert body["instructions"] == SYSTEM
@@ -85,17 +93,12 @@ async def test_what_the_owner_of_a_chat_writes_into_its_row_instructs_nobody(
 
 @pytest.mark.asyncio
 async def test_a_shared_chat_shows_no_instructions(
-    tab: Tab, admin: User, member: User, simulator: Simulator
+    tab: Tab, guarded: str, admin: User, member: User, simulator: Simulator
 ) -> None:
     """Who gets the link reads neither them nor what was put around the question."""
-    params = {"system": SYSTEM}
-    async with (
-        valves_changed(admin, PIPE, STABLE_INSTRUCTIONS="on"),
-        workspace_model(admin, MODEL, params) as model,
-    ):
-        turn = await tab.send(model, "sim:short hello")
-        shared = await member.share_chat(turn.chat_id)
-        seen = await admin.call("GET", f"/api/v1/chats/share/{shared['share_id']}")
+    turn = await tab.send(guarded, "sim:short hello")
+    shared = await member.share_chat(turn.chat_id)
+    seen = await admin.call("GET", f"/api/v1/chats/share/{shared['share_id']}")
 
     assert '"sent"' in kept(seen["chat"])
     assert SYSTEM not in json.dumps(seen)

@@ -32,13 +32,12 @@ from openai_responses.json_input import as_list, as_mapping, as_text
 from openai_responses.requests.replay import Origin, read_origin, replay_output
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, harmless_items, text_digest
-from owui_chat.storage.signature import Sign, is_signed
+from owui_chat.storage.signature import Sign, is_signed, sign_object
 
 _FORMAT = "openai-responses-v1"
 _REASONING = "reasoning.encrypted"
 _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
-_SIGNATURE = "signature"
 
 
 class _DetailItem(NamedTuple):
@@ -75,7 +74,7 @@ def write_details(
         for back in replay_output([item], with_reasoning=True)
     ]
     return [
-        _sign_entry({**entry, "format": _FORMAT, "turn": name, "index": place}, sign)
+        sign_object({**entry, "format": _FORMAT, "turn": name, "index": place}, sign)
         for place, entry in enumerate([head, *entries])
     ]
 
@@ -87,15 +86,6 @@ def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTu
         turns.setdefault(entry["turn"], []).append(entry)
     ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
     return [_turn(turn, sign) for turn in ordered]
-
-
-def _sign_entry(entry: Item, sign: Sign | None) -> Item:
-    return {**entry, _SIGNATURE: sign(entry)} if sign else entry
-
-
-def _is_own_entry(entry: Item, sign: Sign | None) -> bool:
-    bare = {key: value for key, value in entry.items() if key != _SIGNATURE}
-    return is_signed(bare, entry.get(_SIGNATURE), sign)
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -135,11 +125,11 @@ def _is_entry(entry: object) -> bool:
 
 def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     head = next((entry for entry in entries if entry["type"] == _TURN), {})
-    notes = as_mapping(head.get("notes")) if _is_own_entry(head, sign) else {}
+    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
     carried = [entry for entry in entries if entry["type"] != _TURN]
     stubs = harmless_items([_detail_item(entry).item for entry in carried])
     items = tuple(
-        _detail_item(entry) if _is_own_entry(entry, sign) else _stub_detail(entry, stub)
+        _detail_item(entry) if is_signed(entry, sign) else _stub_detail(entry, stub)
         for entry, stub in zip(carried, stubs, strict=True)
     )
     origin = read_origin(head.get("origin"), "")

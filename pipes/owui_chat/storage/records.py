@@ -41,7 +41,7 @@ from openai_responses.items import (
 )
 from openai_responses.json_input import as_list, as_mapping
 from openai_responses.requests.replay import Origin, read_origin
-from owui_chat.storage.signature import Sign, is_signed
+from owui_chat.storage.signature import Sign, is_signed, sign_object
 
 _SEED_KEY = "openai_responses_pipe"
 _VERSION = 5
@@ -91,7 +91,10 @@ def write_records(
     records: Mapping[str, Record], sign: Sign | None, dead: Iterable[str] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
-    items = {u: _sign_record(u, _wire(one), sign) for u, one in records.items()}
+    items = {
+        ulid: sign_object(_wire(record), sign, _VERSION, ulid)
+        for ulid, record in records.items()
+    }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
     return {**value, "dead": sorted(dead)} if dead else value
 
@@ -127,23 +130,11 @@ def _wires_in(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _records_in(value: object, sign: Sign | None) -> Iterator[Record]:
     for ulid, wire in _wires_in(value):
-        payload, is_ours = _payload(wire.get("payload")), _is_ours(ulid, wire, sign)
+        payload, is_ours = _payload(wire.get("payload")), is_signed(
+            wire, sign, _VERSION, ulid
+        )
         if used := payload if is_ours else _harmless(payload):
             yield _record(ulid, wire if is_ours else {**wire, "shown": ""}, used)
-
-
-def _is_ours(ulid: str, wire: Mapping[str, Any], sign: Sign | None) -> bool:
-    return is_signed(_signed_part(ulid, wire), wire.get("signature"), sign)
-
-
-def _signed_part(ulid: str, wire: Mapping[str, Any]) -> list[Any]:
-    bare = {key: one for key, one in wire.items() if key != "signature"}
-    return [_VERSION, ulid, bare]
-
-
-def _sign_record(ulid: str, wire: Mapping[str, Any], sign: Sign | None) -> Item:
-    signature = {"signature": sign(_signed_part(ulid, wire))} if sign else {}
-    return {**wire, **signature}
 
 
 def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
@@ -299,9 +290,9 @@ def _short_record(ulid: str, wire: Any, sign: Sign | None) -> Any:
     short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
     if short == payload:
         return wire
-    bare = {key: one for key, one in wire.items() if key != "signature"}
-    kept_sign = sign if _is_ours(ulid, wire, sign) else None
-    return _sign_record(ulid, {**bare, "payload": short}, kept_sign)
+    scope = (_VERSION, ulid)
+    kept_sign = sign if is_signed(wire, sign, *scope) else None
+    return sign_object({**wire, "payload": short}, kept_sign, *scope)
 
 
 def _short_item(item: Any) -> Any:

@@ -7,12 +7,14 @@ that no key can be used for anything else.
 
 import hmac
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 Sign = Callable[[object], str]
 """Returns the signature of a JSON value, as 32 hexadecimal digits (128 bits)."""
 
+_FIELD = "signature"
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
 
@@ -28,14 +30,28 @@ def signer(secret: str, purpose: str) -> Sign:
     return partial(_signature, derive_key(secret, purpose))
 
 
-def is_signed(value: object, signature: object, sign: Sign | None) -> bool:
-    """Say whether a signature is that of a value; without `sign` nothing is signed."""
+def sign_object(
+    fields: Mapping[str, Any], sign: Sign | None, *scope: object
+) -> dict[str, Any]:
+    """Return an object with its signature, which holds in one `scope` only."""
+    bare = _without_signature(fields)
+    return {**bare, _FIELD: sign([*scope, bare])} if sign else bare
+
+
+def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
+    """Say whether an object has its signature; without `sign` none has."""
+    signature = fields.get(_FIELD)
     if sign is None or not isinstance(signature, str) or not signature.isascii():
         return False
     try:
-        return hmac.compare_digest(sign(value), signature)
+        expected = sign([*scope, _without_signature(fields)])
     except (RecursionError, TypeError, ValueError):  # nothing that this pipe wrote
         return False
+    return hmac.compare_digest(expected, signature)
+
+
+def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in fields.items() if key != _FIELD}
 
 
 def _signature(key: bytes, value: object) -> str:
