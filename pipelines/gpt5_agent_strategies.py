@@ -199,10 +199,7 @@ class JsonBudget:
 
 
 def json_size(value: object, most: int) -> int:
-    """Return the size of a JSON value: its characters, and ten for each value.
-
-    Raises JsonTooLarge for more than `most`, and for too many levels.
-    """
+    """Return the size of a JSON value: its characters, and ten for each value."""
     size = _VALUE_SIZE
     for depth, level in enumerate(_levels(value)):
         for one in level:
@@ -428,11 +425,7 @@ _INPUT_ROLES = ("user", "system", "developer")
 
 
 def drop_orphans(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without half pairs, and without the reasoning that produced them.
-
-    The API refuses all three (docs/reference/responses-api.md, "Refusals of input
-    items", 5).
-    """
+    """Return `items` without half pairs, and without the reasoning that produced them."""
     rows = list(items)
     pairs = _paired_places(rows)
     kept: list[Item] = []
@@ -495,10 +488,7 @@ def image_url(item: Mapping[str, Any]) -> str:
 
 
 def image_message(item: Mapping[str, Any]) -> Item:
-    """Return a drawn picture as an input message.
-
-    The API would look the item itself up by an id that it never stored.
-    """
+    """Return a drawn picture as an input message."""
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
 
@@ -530,10 +520,7 @@ def is_kept_hosted(item: Mapping[str, Any]) -> bool:
 
 
 def is_replayed(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns send `item`, which an answer stored.
-
-    Unknown types are never sent, nor are messages that are not the model's.
-    """
+    """Say whether later turns send `item`, which an answer stored."""
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
     is_output = item.get("role", "assistant") == "assistant"
@@ -638,10 +625,7 @@ class MalformedEvent(ResponsesError):
 
 
 class ApiError(NamedTuple):
-    """The error that the API reports (docs/reference/responses-api.md, "Errors").
-
-    `message` is never shown: it can quote a key or a prompt.
-    """
+    """The error that the API reports (docs/reference/responses-api.md, "Errors")."""
 
     code: str | None = None
     type: str | None = None
@@ -650,11 +634,7 @@ class ApiError(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure before the first event.
-
-    `status` is None without an HTTP answer, 200 if the stream began with an error.
-    `retry_after` is in seconds; `should_retry` is what the server says.
-    """
+    """A failure before the first event."""
 
     status: int | None = None
     error: ApiError = ApiError()
@@ -1122,10 +1102,7 @@ class ResolvedModel(NamedTuple):
 def resolve_model(
     name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
 ) -> ResolvedModel:
-    """Resolve any name, an administrator's first; an unknown one is sent as it is.
-
-    An effort at the end of an overridden name counts if the model accepts it.
-    """
+    """Resolve any name, an administrator's first; an unknown one is sent as it is."""
     if name in overrides:
         return overrides[name]
     base, _, effort = name.rpartition("-")
@@ -1250,11 +1227,7 @@ CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 
 
 class Usage(NamedTuple):
-    """Counts of one response, or of several added together.
-
-    `cached` is part of `input`, `reasoning` of `output`
-    (docs/reference/responses-api.md, "Usage").
-    """
+    """Counts of one response, or of several added together."""
 
     input: int = 0
     output: int = 0
@@ -1344,11 +1317,7 @@ _LINE_BYTES = 64
 
 
 class EventStreamDecoder:
-    """Turns chunks of any size into events.
-
-    The bytes of an unfinished line are copied once, when the line ends, so the work is
-    linear in the length of the stream.
-    """
+    """Turns chunks of any size into events."""
 
     def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
         """Start before the first byte; an event can have `most_bytes`."""
@@ -1360,10 +1329,7 @@ class EventStreamDecoder:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that `chunk` completes.
-
-        Raises AnswerTooLarge for the event after those that were returned.
-        """
+        """Return the events that `chunk` completes."""
         if len(self._partial_line) + self._size > self._most_bytes:
             raise AnswerTooLarge
         if self._after_cr and chunk:
@@ -1376,11 +1342,7 @@ class EventStreamDecoder:
         return self._take_lines(chunk)
 
     def close(self) -> list[ServerSentEvent]:
-        """Return the event whose final blank line is missing at the end of the stream.
-
-        The standard drops it, but without its terminal event a finished answer would
-        count as cut.
-        """
+        """Return the event whose final blank line is missing at the end of the stream."""
         return self._take_lines(b"\n\n")
 
     def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
@@ -1414,12 +1376,7 @@ NO_CARD: Mapping[str, Any] = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
-    """An addition to a text that grows.
-
-    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
-    a reasoning item, the "arguments" of a call, or the "code" that the API runs. `part`
-    is the content or summary index, 0 for arguments and code.
-    """
+    """An addition to a text that grows."""
 
     output_index: int
     kind: str
@@ -1445,10 +1402,7 @@ class AnnotationAdded(NamedTuple):
 
 
 class PartialImage(NamedTuple):
-    """`response.image_generation_call.partial_image`: an image as far as it is drawn.
-
-    `image` is base64; `form` is its format, if the server tells it.
-    """
+    """`response.image_generation_call.partial_image`: an image as far as it is drawn."""
 
     output_index: int
     number: int
@@ -1464,10 +1418,7 @@ class ItemAdded(NamedTuple):
 
 
 class ItemDone(NamedTuple):
-    """`response.output_item.done`: the item as it counts, byte for byte.
-
-    `card` holds what a host shows beside it (`files`, `links`, `notes`).
-    """
+    """`response.output_item.done`: the item as it counts, byte for byte."""
 
     output_index: int
     item: Item
@@ -1477,10 +1428,7 @@ class ItemDone(NamedTuple):
 
 
 class FinalResponse(NamedTuple):
-    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
-
-    `status` can also be "cancelled" if the response itself was requested.
-    """
+    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot."""
 
     status: str
     response: Mapping[str, Any]
@@ -1494,9 +1442,6 @@ class StreamError(NamedTuple):
 
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 """What happens to one output item.
-
-`output_index` counts within one response on the wire, over the whole run behind
-`loop.response`.
 """
 
 StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
@@ -1643,10 +1588,7 @@ _READERS: Mapping[str, _Reader] = {
 
 
 class ToolOutput(NamedTuple):
-    """A call got its output; `item` is the input item that gives it to the model.
-
-    `card` is that of the tool's result.
-    """
+    """A call got its output; `item` is the input item that gives it to the model."""
 
     output_index: int
     item: Item
@@ -1663,10 +1605,7 @@ class ResponseDone(NamedTuple):
 
 
 class Status(NamedTuple):
-    """A status line for the person who waits.
-
-    `cause` is that of a fallback, or empty; `is_lasting` if it will be refused again.
-    """
+    """A status line for the person who waits."""
 
     sentence: str
     cause: str = ""
@@ -1674,11 +1613,7 @@ class Status(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What the log needs to know about the last response.
-
-    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
-    and `removed` counts the items that the API took out of the input, by reason.
-    """
+    """What the log needs to know about the last response."""
 
     request_id: str = ""
     model: str = ""
@@ -1688,12 +1623,7 @@ class Trace(NamedTuple):
 
 
 class RunDone(NamedTuple):
-    """The last event of every run, however it ended.
-
-    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds
-    the finished items of the whole run, outputs of calls among them. `cost` is in US
-    dollars, None if unknown.
-    """
+    """The last event of every run, however it ended."""
 
     ending: Ending
     usage: Usage | None = None
@@ -1748,10 +1678,7 @@ _LOOKS_SECRET = re.compile(
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
-
-    Secrets of less than six characters are ignored: usual words contain them.
-    """
+    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one."""
     known = {form for secret in secrets for form in _forms(secret.strip())}
     if known:
         longest_first = sorted(known, key=lambda form: (-len(form), form))
@@ -1815,10 +1742,7 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How a server is reached; the address of a proxy can contain a password.
-
-    An empty `ca_bundle` (a file) or `proxy` means what the system has set.
-    """
+    """How a server is reached; the address of a proxy can contain a password."""
 
     verify_ssl: bool = True
     ca_bundle: str = ""
@@ -1827,10 +1751,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address and the key of a server; an address can contain a password.
-
-    `strict` means that requests have the form that other servers than OpenAI's accept.
-    """
+    """The address and the key of a server; an address can contain a password."""
 
     base_url: str = field(repr=False)
     api_key: str = field(repr=False)
@@ -1863,10 +1784,7 @@ class Endpoint:
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
-        """Return a name of those who can read encrypted reasoning, without the key.
-
-        Keys of one organisation can read each other's.
-        """
+        """Return a name of those who can read encrypted reasoning, without the key."""
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
 
@@ -2066,11 +1984,7 @@ _ANSWER_FORMATS = ("text", "json_object", "json_schema")
 
 
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the caller's keys with the API's names; raises InvalidRequest.
-
-    `reasoning` and `text` hold what Chat Completions has beside them. Keys that the API
-    does not have stay. `stop` implies `truncation: "disabled"` (docs/parameters.md).
-    """
+    """Return the caller's keys with the API's names; raises InvalidRequest."""
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
         if theirs in given:
@@ -2203,10 +2117,7 @@ _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
 
 
 class Settings(NamedTuple):
-    """What the administrator and the user chose; the caller's keys have priority.
-
-    None means that nothing was chosen. `defaults` are further parameters by name.
-    """
+    """What the administrator and the user chose; the caller's keys have priority."""
 
     effort: str | None = None
     summary: str | None = None
@@ -2226,11 +2137,7 @@ def build_request(
     body: Mapping[str, Any],
     settings: Settings,
 ) -> ResponsesRequest:
-    """Return the request for a chat; raises InvalidRequest for what cannot be sent.
-
-    `body` holds the caller's keys, with the names of Chat Completions or of the API.
-    The effort is the caller's, else the user's, else the one in the model's name.
-    """
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
     given, facts = read_parameters(body), model.facts
@@ -2367,10 +2274,7 @@ class RetryPolicy(NamedTuple):
 def retry_wait(
     policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
 ) -> float | None:
-    """Return the seconds before the next attempt; None if there is none.
-
-    `attempt` counts from 0, `jitter` is between 0 and 1.
-    """
+    """Return the seconds before the next attempt; None if there is none."""
     if attempt >= policy.max_retries or not _is_retried(failure):
         return None
     backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
@@ -2723,12 +2627,7 @@ def _new_session() -> aiohttp.ClientSession:
 
 
 class Timeouts(NamedTuple):
-    """Limits in seconds; a `total` of 0 means no limit.
-
-    `first_event` runs from sending to the first event, `idle` from one event to the
-    next; a `keepalive` counts as an event. The time of tools and of people does not
-    count in `total`.
-    """
+    """Limits in seconds; a `total` of 0 means no limit."""
 
     connect: float = 30.0
     first_event: float = 300.0
@@ -2938,12 +2837,7 @@ class Connections:
         payload: dict[str, Any] | None,
         deadlines: Deadlines,
     ) -> AsyncIterator[_HttpResponse]:
-        """Send `payload`, or a GET without one, and lend the answer.
-
-        Raises ApiRefused, ConnectionFailed, TimedOut, UnreadableAnswer or
-        InvalidRequest. Leaving early closes the connection, which stops the work at the
-        server. A redirection is a refusal, because the key would be sent along.
-        """
+        """Send `payload`, or a GET without one, and lend the answer."""
         body = None if payload is None else await _encode(payload)
         async with self._sent(endpoint, path, body, deadlines) as response:
             answer = _HttpResponse(response, deadlines)
@@ -3057,13 +2951,7 @@ _THOUGHT_SHARE = 0.1
 
 
 class Limits(NamedTuple):
-    """How a run behaves towards viewers and towards the server.
-
-    `join_seconds` is the shortest time between two events that show more of an answer.
-    `resuming` limits the requests in a row for the rest of a background response,
-    `poll_seconds` is the wait while the server is still working on one.
-    `most_bytes` limits one response, counted by `json_weight`.
-    """
+    """How a run behaves towards viewers and towards the server."""
 
     join_seconds: float = 0.05
     timeouts: Timeouts = Timeouts()
@@ -3088,10 +2976,7 @@ class Attempts:
     async def events(
         self, request: ResponsesRequest, retries: RetryPolicy, first_index: int = 0
     ) -> AsyncGenerator[RunEvent, None]:
-        """Send `request` and yield its events, until there is nothing more to try.
-
-        The items of the response are numbered from `first_index`.
-        """
+        """Send `request` and yield its events, until there is nothing more to try."""
         self.request = request
         self._policy, self._retries = retries, 0
         self._causes: set[str] = set()
@@ -3421,10 +3306,7 @@ class SchemaReferences:
 def joined_schemas(
     node: Any, parts_of: Callable[[Mapping[str, Any]], list[Any]]
 ) -> list[Mapping[str, Any]]:
-    """Return a schema and all that `parts_of` joins to it, in their order.
-
-    Each comes once, because references may lead to the same part many times.
-    """
+    """Return a schema and all that `parts_of` joins to it, in their order."""
     found: dict[int, Mapping[str, Any]] = {}
     ahead = [node]
     while ahead:
@@ -3513,11 +3395,7 @@ class _NotStrict(Exception):
 def strict_schema(
     schema: Mapping[str, Any], budget: JsonBudget | None = None
 ) -> _Schema | None:
-    """Return a function's parameters for strict mode; None if that is impossible.
-
-    The result allows only what `schema` allows, except nulls of optional properties and
-    what violates keywords that strict mode does not have (`minLength`).
-    """
+    """Return a function's parameters for strict mode; None if that is impossible."""
     try:
         return _StrictRewrite(schema, budget or JsonBudget(MOST_STRICT_WORK)).result()
     except (_NotStrict, RecursionError, TypeError, AttributeError, ValueError):
@@ -3694,10 +3572,7 @@ _NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
 
 
 def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a function's parameters in a form that the API never refuses.
-
-    A choice at the root becomes one object with all properties of its options.
-    """
+    """Return a function's parameters in a form that the API never refuses."""
     root = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
     root |= {"type": "object", "properties": _all_properties(schema)}
     if "required" in schema:
@@ -3887,11 +3762,7 @@ def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
 def drop_optional_nulls(
     arguments: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the arguments without the nulls that mean "not given".
-
-    A null means that if its property is optional and must not be null itself. In a
-    choice, the option that the model chose decides.
-    """
+    """Return the arguments without the nulls that mean "not given"."""
     try:
         return dict(_drop_nulls(arguments, schema, _SchemaWork(schema), 0))
     except _ODD_SCHEMA:
@@ -4011,11 +3882,7 @@ _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 
 
 def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
-    """Return rules, one a line or comma, and what is wrong with them.
-
-    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
-    may be meant to deny any tool: a person is asked about what is not denied.
-    """
+    """Return rules, one a line or comma, and what is wrong with them."""
     rules: list[tuple[str, Approval]] = []
     unread = ""
     for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
@@ -4039,10 +3906,7 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
 
 
 class ToolResult(NamedTuple):
-    """The result of a tool: an `output` for the model, and a `card`.
-
-    A card holds what the host shows beside it (`files`, `embeds`).
-    """
+    """The result of a tool: an `output` for the model, and a `card`."""
 
     output: str | list[Item]
     failed: bool = False
@@ -4058,10 +3922,7 @@ class CallableTools(Protocol):
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call will run, and its arguments.
-
-        A tool that passes calls on names another one. None: there is no such tool.
-        """
+        """Return the own name of the tool that a call will run, and its arguments."""
 
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool waits for a person; no limit counts that time."""
@@ -4080,13 +3941,7 @@ class CallLimits(NamedTuple):
 
 
 class Toolset(NamedTuple):
-    """What a run needs to answer calls and approval requests itself.
-
-    `log` takes lines about failed tools. `rounds` limits the responses with calls,
-    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
-    reasoning again between them. Unless it `runs_calls`, calls are left open for
-    others.
-    """
+    """What a run needs to answer calls and approval requests itself."""
 
     tools: CallableTools
     approver: Approver = Approver()
@@ -4120,11 +3975,7 @@ class _ReadyCall(NamedTuple):
 async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-    """Run `calls` in parallel; yield each with its result, in the order of the calls.
-
-    The order is kept because a host that stores results as they arrive would send them
-    in another order in the next request. Closing the generator cancels running calls.
-    """
+    """Run `calls` in parallel; yield each with its result, in the order of the calls."""
     checked = []
     for call in calls:
         checked.append(_check_call(call, toolset.tools))
@@ -4289,11 +4140,7 @@ _DIGEST = 12
 
 @dataclass(frozen=True)
 class ToolNames:
-    """Translates the names of tools for the API and back; `known` are their own names.
-
-    A translation depends only on the name, to be the same in later requests, unless
-    another known tool has that name.
-    """
+    """Translates the names of tools for the API and back; `known` are their own names."""
 
     known: tuple[str, ...] = ()
 
@@ -4355,13 +4202,7 @@ def responses_tools(
     strict: bool = False,
     log: Callable[[str], object] = str,
 ) -> list[Item]:
-    """Return the tools of a chat body, or of the host, in the API's form.
-
-    Chat Completions nests a function under `function`, the host has no `type`; the API
-    needs it flat, with `parameters` and `strict`. With `strict` every function becomes
-    strict whose schema allows it. Tools that are too large, alone or with those before
-    them, are left out, and `log` gets a line.
-    """
+    """Return the tools of a chat body, or of the host, in the API's form."""
     left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MOST_STRICT_WORK)
     tools: list[Item] = []
     left_out: list[object] = []
@@ -4394,10 +4235,7 @@ def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
-    """Return the tools of all groups; a later one replaces an earlier one of its name.
-
-    MCP servers are compared by label, other hosted tools by type.
-    """
+    """Return the tools of all groups; a later one replaces an earlier one of its name."""
     tools = [tool for group in groups for tool in group]
     return list({_identity(tool): tool for tool in tools}.values())
 
@@ -4405,10 +4243,7 @@ def merge_tools(*groups: Sequence[Item]) -> list[Item]:
 def responses_tool_choice(
     choice: object, tools: Sequence[Item], names: ToolNames
 ) -> object:
-    """Return `tool_choice` in the API's form, where a named function is not nested.
-
-    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`.
-    """
+    """Return `tool_choice` in the API's form, where a named function is not nested."""
     if choice is None or choice in _MODES:
         return choice
     if isinstance(choice, str):
@@ -4530,10 +4365,7 @@ def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
 
 
 class Origin(NamedTuple):
-    """The model family, the server, and the account that produced an item.
-
-    Earlier writers stored neither of the latter two.
-    """
+    """The model family, the server, and the account that produced an item."""
 
     family: str
     endpoint: str = ""
@@ -4557,10 +4389,7 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or the one that the host's model id implies.
-
-    That id is `{function id}.{model}`.
-    """
+    """Return a stored origin, or the one that the host's model id implies."""
     if isinstance(wire, Mapping) and wire.get("family"):
         endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
         return Origin(str(wire["family"]), endpoint, account)
@@ -4688,10 +4517,7 @@ _MADE_HERE = "replayed"
 
 
 def strip_for_replay(item: Item) -> Item:
-    """Return `item` in the form that is sent again: without ids, status and nulls.
-
-    `logprobs` of a message and `action.sources` of a search are removed, too.
-    """
+    """Return `item` in the form that is sent again: without ids, status and nulls."""
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
         kept["content"] = [
@@ -4760,13 +4586,7 @@ async def run(
     limits: Limits,
     toolset: Toolset | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request` and report what happens; ends with exactly one RunDone.
-
-    With a `toolset` that runs them, calls are answered here; otherwise they are left
-    open for the caller, unless their response broke off. A refusal is an ending, not an
-    exception. Cancelling it, or closing the generator, closes the connection and
-    cancels the tools.
-    """
+    """Send `request` and report what happens; ends with exactly one RunDone."""
     attempts = Attempts(endpoint, connections, limits)
     retries = limits.retries
     answers = _Answers()
@@ -5043,13 +4863,7 @@ UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 
 
 class Record(NamedTuple):
-    """The items that one marker names, in the order of the wire.
-
-    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
-    of a message in `payload` has no `text`, the text behind the marker is its text. If
-    it has one, it counts as long as `shown` is the digest of the text behind the
-    marker. Commentary without `shown` has no text in the chat.
-    """
+    """The items that one marker names, in the order of the wire."""
 
     ulid: str
     model: str
@@ -5066,19 +4880,13 @@ class Record(NamedTuple):
 
 
 def text_digest(text: str) -> str:
-    """Return a digest that tells whether a shown text was edited.
-
-    White space around the text does not count, because the host strips it.
-    """
+    """Return a digest that tells whether a shown text was edited."""
     stripped = text.strip().encode("utf-8", "surrogatepass")
     return hashlib.sha256(stripped).hexdigest()[:32]
 
 
 def harmless_items(items: Sequence[Item]) -> list[Item | None]:
-    """Return what is used of items that anybody may have written, None for nothing.
-
-    Reasoning stays only in front of what stays, because it belongs to its product.
-    """
+    """Return what is used of items that anybody may have written, None for nothing."""
     found: list[Item | None] = []
     stays = True  # the text behind the marker
     for item in reversed(items):
@@ -5129,10 +4937,7 @@ def write_details(
     notes: Mapping[str, Any],
     sign: Sign | None,
 ) -> list[Item]:
-    """Return the entries of a response from its items and the text shown for each.
-
-    `name` distinguishes the response from all others.
-    """
+    """Return the entries of a response from its items and the text shown for each."""
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
         _entry(back, shown)
@@ -5213,10 +5018,7 @@ def _stub_detail(entry: Item, stub: Item | None) -> _DetailItem | None:
 def restore_from_details(
     messages: Sequence[Mapping[str, Any]], sign: Sign | None
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    """Return the messages with markers for their entries, and the records by id.
-
-    Markers without a text stand at the end of their run.
-    """
+    """Return the messages with markers for their entries, and the records by id."""
     records: dict[str, Record] = {}
     found, textless = list[Mapping[str, Any]](), ""
     for message in messages:
@@ -5336,10 +5138,7 @@ _MOST_DELETED = 20
 
 
 class CodeTexts:
-    """The texts of a run, out of which the host's texts for stored code are taken.
-
-    They stand in the order of the code.
-    """
+    """The texts of a run, out of which the host's texts for stored code are taken."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         """Begin with the first text."""
@@ -5347,10 +5146,7 @@ class CodeTexts:
         self._place = self._start = self._deleted = 0
 
     def take_out(self, item: Mapping[str, Any]) -> bool:
-        """Take out what the host inserted for `item`.
-
-        Return False if that is not there: somebody has deleted the card.
-        """
+        """Take out what the host inserted for `item`."""
         code = code_host_item(item)["code"]
         if not code or self._deleted >= _MOST_DELETED:
             return not code
@@ -5446,12 +5242,7 @@ ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 def parse_messages(
     messages: Sequence[Mapping[str, Any]], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the parts of a chat.
-
-    The system messages at the head are the instructions; later ones stay at their
-    place. Pictures without a `detail` get this one. Raises InvalidRequest for what the
-    API cannot take.
-    """
+    """Return the instructions and the parts of a chat."""
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     head = 0
@@ -5569,12 +5360,7 @@ def build_input(
     *,
     with_tools: bool = True,
 ) -> list[Item]:
-    """Return the input of a request; without a `reader` no reasoning is sent.
-
-    Without `with_tools` runs that are over do not include what tools did. The result is
-    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
-    content and directly before its product.
-    """
+    """Return the input of a request; without a `reader` no reasoning is sent."""
     items: list[Item] = []
     run: list[ChatPart] = []
     left = dict(records)  # a copied marker names nothing: each record is used once
@@ -5731,11 +5517,7 @@ class SourceCited(NamedTuple):
 
 
 class Marker(NamedTuple):
-    """Text that names a record; it belongs to the event that follows.
-
-    It stands before the text of a delta, behind commentary that ended, or alone at the
-    end of the run.
-    """
+    """Text that names a record; it belongs to the event that follows."""
 
     text: str
 
@@ -6012,10 +5794,7 @@ def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
 
 
 def chat_annotations(item: Item, before: int) -> list[Item]:
-    """Return the pages that a message cites, with their positions in the answer.
-
-    `before` is where the message begins in it, counted without tracking parameters.
-    """
+    """Return the pages that a message cites, with their positions in the answer."""
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
         text = part_text(part)
@@ -6121,10 +5900,7 @@ _RECORD_ID = "kept_"
 
 
 def record_item(stored: StoredRecord, before: str) -> Item:
-    """Return a record as an item of the output.
-
-    `before` is the id of the message item that follows; empty for the end.
-    """
+    """Return a record as an item of the output."""
     head = {"type": _RECORD_TYPE, "id": f"{_RECORD_ID}{stored.ulid}", "before": before}
     return {**head, "kept": dict(stored.value)}
 
@@ -6495,10 +6271,7 @@ class OutputItems:
         yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
 
     def add_record(self, stored: StoredRecord, place: int | None) -> Iterator[Chunk]:
-        """Yield the events of a record, which may replace an earlier one.
-
-        `place` is that of the item whose text follows.
-        """
+        """Yield the events of a record, which may replace an earlier one."""
         before = "" if place is None else self.items[place].get("id") or ""
         record = record_item(stored, before)
         earlier = self._records.setdefault(record["id"], len(self.items))
@@ -6989,11 +6762,7 @@ def task_request(
     body: Mapping[str, Any],
     task: str,
 ) -> ResponsesRequest:
-    """Return the request for a task: short, without tools or stored reasoning.
-
-    If the host reads the answer as JSON, the model is held to that form. Raises
-    InvalidRequest.
-    """
+    """Return the request for a task: short, without tools or stored reasoning."""
     messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
     given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
@@ -7052,15 +6821,7 @@ MEBIBYTE = 1024 * 1024
 
 
 class SandboxLimits(NamedTuple):
-    """The limits of one run; sizes are in bytes.
-
-    `memory` is for all processes of a run together, `processes` counts threads as well.
-    The workspace and the folder for temporary files have `disk` each, a single file at
-    most `file`; a workspace keeps `files` files and folders. `output` limits what is
-    printed, the result, and a file that is read; `packages` the installed dependencies.
-    A workspace is removed `idle_seconds` after its last use, or when `chats` others were
-    used since.
-    """
+    """The limits of one run; sizes are in bytes."""
 
     seconds: float = 30.0
     memory: int = 512 * MEBIBYTE
@@ -8035,10 +7796,7 @@ class Sandbox:
     async def run(
         self, request: Mapping[str, Any], archive: WorkspaceArchive | None, spool: Path
     ) -> SandboxReply:
-        """Return the answer, which `spool` stores; the sandbox is gone then.
-
-        Raises RunStopped, SandboxReplyMissing, or SandboxUnavailable.
-        """
+        """Return the answer, which `spool` stores; the sandbox is gone then."""
         line = (
             json.dumps({**request, "limits": self._limits._asdict()}).encode() + b"\n"
         )
@@ -8232,11 +7990,7 @@ class SandboxClosed(Exception):
 
 
 class SandboxFile(NamedTuple):
-    """A file that a run wrote: `path` is where its bytes are.
-
-    It stays there until later runs of the chat have returned more than a workspace
-    holds, or until the workspace is removed. `name` is for display only.
-    """
+    """A file that a run wrote: `path` is where its bytes are."""
 
     name: str
     media_type: str
@@ -8619,10 +8373,7 @@ class SandboxTools:
         self._sandbox: Sandbox | None = None
 
     async def specs(self) -> list[dict[str, Any]]:
-        """Return the tools' descriptions; none without a sandbox.
-
-        The first call looks for a sandbox; the log says once why there is none.
-        """
+        """Return the tools' descriptions; none without a sandbox."""
         has_sandbox = await self._find_sandbox() is not None
         return _build_sandbox_specs(self._with_dependencies) if has_sandbox else []
 
@@ -8773,11 +8524,7 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ServerEntry:
-    """One server; `allowed` are patterns of its tools' own names, None allows all.
-
-    An MCP server has a `url` or a `command`. `base_url` replaces the address in an
-    OpenAPI document. `secrets` must not appear in anything that the server sends.
-    """
+    """One server; `allowed` are patterns of its tools' own names, None allows all."""
 
     label: str
     url: str = ""
@@ -8801,11 +8548,7 @@ _RevealSecret = Callable[[str], str | None]
 
 
 class ToolServerSettings(NamedTuple):
-    """The servers in the valves; `allows_programs` is for MCP over stdio.
-
-    `reveal` gives what a reference (`env:NAME`, `file:PATH`) stands for, and any other
-    text as it is; None for what cannot be read.
-    """
+    """The servers in the valves; `allows_programs` is for MCP over stdio."""
 
     mcp: str = ""
     openapi: str = ""
@@ -9022,10 +8765,7 @@ def truncate_text(text: str, characters: int) -> str:
 
 
 def redact_secrets(text: str, secrets: Iterable[str]) -> str:
-    """Return a text of a server without the secrets that we sent to it.
-
-    Secrets of fewer than six characters would be found in ordinary words.
-    """
+    """Return a text of a server without the secrets that we sent to it."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _MIN_SECRET_CHARACTERS:
             text = text.replace(secret, "[redacted]")
@@ -9197,10 +8937,7 @@ class McpHttpTransport(_McpTransport):
         self.version = self._session_id = ""
 
     async def request(self, request: _RpcMessage) -> _RpcMessage:
-        """Return the answer to a request; raises RemoteError, SessionExpired.
-
-        Requests of the server are answered meanwhile.
-        """
+        """Return the answer to a request; raises RemoteError, SessionExpired."""
         async with self._post(request) as response:
             if request["method"] == "initialize":
                 self._session_id = response.headers.get(_SESSION_HEADER, "")
@@ -9668,10 +9405,7 @@ _EXPLODED_STYLES = ("form", "deepObject")
 
 
 class OpenApiParameter(NamedTuple):
-    """A parameter; `argument` is its name in the tool, `style` its serialization.
-
-    `json` is the style of a parameter with a media type.
-    """
+    """A parameter; `argument` is its name in the tool, `style` its serialization."""
 
     argument: str
     name: str
@@ -9811,10 +9545,7 @@ PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
 class OpenApiOperation(NamedTuple):
-    """A tool that is a request; `url` has its path parameters in braces.
-
-    `body` is the argument that is sent as JSON, or empty.
-    """
+    """A tool that is a request; `url` has its path parameters in braces."""
 
     spec: RemoteToolSpec
     method: str
@@ -9834,11 +9565,7 @@ class OpenApiDocument(NamedTuple):
     def operations(
         self, left_out: Callable[[str], object] = str
     ) -> Iterator[OpenApiOperation]:
-        """Yield the usable operations that are allowed; raises ValueError.
-
-        Operations on other hosts, or with a body that is not JSON, are left out. Those
-        that are too large are too, and `left_out` is told of them.
-        """
+        """Yield the usable operations that are allowed; raises ValueError."""
         said = self.content if isinstance(self.content, Mapping) else {}
         paths = said.get("paths")
         is_known = as_text(said.get("openapi")).startswith("3.")
@@ -10245,11 +9972,7 @@ class StateChanged(NamedTuple):
 
 
 class StepStarted(NamedTuple):
-    """A step of the log began; `parent` is the id of its outer step, or empty.
-
-    `may_call` says whether the model may call tools in this round. `detail` is for
-    debugging only.
-    """
+    """A step of the log began; `parent` is the id of its outer step, or empty."""
 
     id: str
     parent: str
@@ -10270,11 +9993,7 @@ class StepEnded(NamedTuple):
 
 
 class RoundEnded(NamedTuple):
-    """The model's answer in a round is complete.
-
-    `items` are the API's own with their indexes, `notes` what later rounds need to
-    know; `goes_on` says that the agent is called again for the next round.
-    """
+    """The model's answer in a round is complete."""
 
     name: str
     items: tuple[tuple[int, Item], ...]
@@ -10385,10 +10104,7 @@ class Tool(Protocol):
 
 
 class ModelAnswer(NamedTuple):
-    """One answer of a model; the last thing that a provider yields.
-
-    `is_final` says that no tool was called; `run_end` has all items.
-    """
+    """One answer of a model; the last thing that a provider yields."""
 
     is_final: bool
     tool_calls: tuple[Item, ...]
@@ -10406,11 +10122,7 @@ class Provider(Protocol):
 
 
 class Guide(BaseModel):
-    """Who the agent is, and what it remembers before a chat begins.
-
-    `memory_policy` says how much of a chat it remembers: all, or a `sliding-window` of
-    turns. In a file the keys are in camel case or snake case.
-    """
+    """Who the agent is, and what it remembers before a chat begins."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel
@@ -10441,10 +10153,7 @@ class Persona(NamedTuple):
 
 
 class AgentLimits(NamedTuple):
-    """When the agent has to answer; 0 is no limit.
-
-    `seconds` are those of the model and of the tools that run here.
-    """
+    """When the agent has to answer; 0 is no limit."""
 
     iterations: int = 6
     seconds: float = 0.0
@@ -10457,12 +10166,7 @@ class AgentLimits(NamedTuple):
 
 
 class OwnToolSettings(NamedTuple):
-    """The tools that run here.
-
-    With `asks_in_chat` an approval is requested through the host, which shows a card
-    and calls the agent again; without, `approver.ask` is awaited. Tools' files are read
-    below `files_root` only; empty is none.
-    """
+    """The tools that run here."""
 
     tools: Sequence[Tool] = ()
     approver: Approver = Approver()
@@ -10472,12 +10176,7 @@ class OwnToolSettings(NamedTuple):
 
 
 class AgentRequest(NamedTuple):
-    """One question to the agent.
-
-    `body` holds the caller's other keys, `query` the question if it is not in the
-    messages, `context` what the model gets to read, `notice` what an administrator
-    reads above the answer. `on_end` is called once, however the answer ends.
-    """
+    """One question to the agent."""
 
     strategy: str
     model: str
@@ -10499,10 +10198,7 @@ class AgentRequest(NamedTuple):
 
     @property
     def sign(self) -> Sign:
-        """Signs what the messages carry of an answer, with a key made of the API key.
-
-        All copies of the pipeline have that one, and no caller.
-        """
+        """Signs what the messages carry of an answer, with a key made of the API key."""
         return signer(self.endpoint.api_key, "gpt5_agent reasoning_details")
 
 
@@ -10570,11 +10266,7 @@ class RunTotals:
         return number <= self._budget.rounds and not self._exhausted_limit()
 
     def limit_error(self, number: int) -> str:
-        """Return why the calls of a round are refused, or nothing.
-
-        The calls of the last round are refused unless it is the only one. `{tool}`
-        stands for the tool's name.
-        """
+        """Return why the calls of a round are refused, or nothing."""
         most = self._budget.rounds
         if number > most or number == most > 1:
             return _ITERATION_LIMIT_TEXT.replace("{limit}", str(most))
@@ -10591,10 +10283,7 @@ class RunTotals:
 
 
 class StepLog:
-    """Makes the events of the step log; writes a line for each end.
-
-    With `debug` the events contain arguments and outputs.
-    """
+    """Makes the events of the step log; writes a line for each end."""
 
     def __init__(self, log: Callable[[str], object], *, debug: bool) -> None:
         """Start without steps."""
@@ -10701,11 +10390,7 @@ class _MemoryWindow(NamedTuple):
 
 
 def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWindow:
-    """Return what a memory policy leaves of a chat, in whole turns.
-
-    A turn is a message of the user with all that follows it. System messages before the
-    first turn stay. Raises InvalidRequest for an unknown policy.
-    """
+    """Return what a memory policy leaves of a chat, in whole turns."""
     most = _parse_window(policy.strip())
     starts = find_turn_starts(messages)
     if not most or len(starts) <= most:
@@ -10734,10 +10419,7 @@ def build_memory_items(guide: Guide) -> list[Item]:
 
 
 def find_turn_starts(messages: Sequence[Message]) -> list[int]:
-    """Return the places of the messages that the user wrote.
-
-    After tools with images the host adds a user message of its own.
-    """
+    """Return the places of the messages that the user wrote."""
     places = enumerate(messages)
     return [
         place
@@ -10777,10 +10459,7 @@ def _parse_window(policy: str) -> int:
 
 
 def resolve_host_call(call: Item) -> Item:
-    """Return a call as one of the tool that the host would run.
-
-    Any other call, and one that the host would not pass on, is returned unchanged.
-    """
+    """Return a call as one of the tool that the host would run."""
     if call.get("name") != CALL_TOOL:
         return call
     given = parse_json_object(call.get("arguments")) or {}
@@ -10796,12 +10475,7 @@ _LONGEST_ID = 200
 
 
 def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
-    """Return the names that a tool of Open WebUI may have where it comes from.
-
-    Open WebUI puts the id of a toolkit or a server in front of a name that two tools
-    have, again and again until there is only one of it, and of each name of an MCP
-    server.
-    """
+    """Return the names that a tool of Open WebUI may have where it comes from."""
     names: list[str] = []
     for place, sign in enumerate(name[:_LONGEST_ID]):
         if sign == "_" and name[:place] in tool_ids:
@@ -10818,11 +10492,7 @@ _TOOL_REPEATED_TEXT = (
 
 
 class GuardedTools:
-    """Tools whose calls are checked; a failure has one fixed text, and is not repeated.
-
-    `schemas` holds the arguments of each tool by its name. `run_tool` runs one, and
-    `log` gets the cause of each failure.
-    """
+    """Tools whose calls are checked; a failure has one fixed text, and is not repeated."""
 
     def __init__(
         self,
@@ -11004,10 +10674,7 @@ def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
 
 
 def read_confirmations(messages: Iterable[Message]) -> dict[str, bool]:
-    """Return the approvals by confirmation id.
-
-    Anything but a clear yes is a no: another answer, a timeout, a rejection.
-    """
+    """Return the approvals by confirmation id."""
     questions: dict[str, list[str]] = {}
     approvals: dict[str, bool] = {}
     for message in messages:
@@ -11098,12 +10765,7 @@ _REFUSAL_PREFIXES = (
 
 
 class EarlierRounds(NamedTuple):
-    """The rounds before this one.
-
-    `failed` are the calls that failed, `answers` the approvals by confirmation id.
-    `open_turn` is an answer of the model, made by `open_origin`, whose calls waited for
-    these approvals: its round counts, its calls do not yet.
-    """
+    """The rounds before this one."""
 
     rounds: int = 0
     calls: int = 0
@@ -11269,11 +10931,7 @@ def build_system_instruction(
     prompt_policy_overrides: str = "",
     style: ChosenStyle = "full",
 ) -> str:
-    """Return the instruction, the four blocks, then what the overrides add.
-
-    Overrides are a JSON object that replaces blocks by their keys, or another text,
-    which is added unchanged.
-    """
+    """Return the instruction, the four blocks, then what the overrides add."""
     standard = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
     texts = {**standard, **_read_policy_overrides(prompt_policy_overrides)}
     blocks = [_wrap_in_tag(texts[key], tag) for key, tag in _POLICY_TAGS.items()]
@@ -11334,10 +10992,7 @@ _PRESETS: Mapping[str, Guide] = {
 
 
 def find_preset(name: str, folder: str = "") -> Guide:
-    """Return the guide of that name; one in `folder` wins over a built-in one.
-
-    Raises InvalidRequest for an unknown name and for an invalid file.
-    """
+    """Return the guide of that name; one in `folder` wins over a built-in one."""
     name = name.strip()
     if not name:
         return Guide(system_prompt="")
@@ -11532,11 +11187,7 @@ def describe_tool(tool: Tool) -> Item:
 
 
 class PreparedRun(NamedTuple):
-    """What a run of the agent begins with.
-
-    `request` has the history as its input. `own_tools` and `host_schemas` (the
-    arguments of the host's tools) use the tools' own names.
-    """
+    """What a run of the agent begins with."""
 
     model: ResolvedModel
     request: ResponsesRequest
@@ -11669,10 +11320,7 @@ def _merge_body(
 
 
 class AnswerEvents:
-    """Checks and passes on the events of one answer; its indexes start at `first`.
-
-    `items` are the completed ones by index; `next_index` is free.
-    """
+    """Checks and passes on the events of one answer; its indexes start at `first`."""
 
     def __init__(
         self, first: int, shown_name: Callable[[str], str], *, holds_calls: bool
@@ -11777,11 +11425,7 @@ _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 
 class CallDecisions(NamedTuple):
-    """What happens to the calls of a round; they have their tools' own names.
-
-    `refusals` answer calls that are not made; the host makes those of `host_call_ids`.
-    While there are `questions` for a person, no call is made.
-    """
+    """What happens to the calls of a round; they have their tools' own names."""
 
     calls: tuple[Item, ...]
     refusals: Mapping[str, ToolResult]
@@ -11844,10 +11488,7 @@ class RoundCalls:
         return self._tools.failed_calls()
 
     async def decide(self, calls: Sequence[Item], limit: str) -> CallDecisions:
-        """Return what happens to the calls; with a `limit` all are refused.
-
-        No approval is requested for a call that cannot be made.
-        """
+        """Return what happens to the calls; with a `limit` all are refused."""
         refused: dict[str, ToolResult] = {}
         for call in calls:
             why = limit.replace("{tool}", call["name"]) or self._refusal(call)
@@ -12234,11 +11875,7 @@ class ResponsesProvider:
     async def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
     ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Send a history; yield what happens, then the answer.
-
-        Tools stay in the request when none may be called: the prompt cache depends on
-        them.
-        """
+        """Send a history; yield what happens, then the answer."""
         settings, limits = self._settings, self._settings.limits
         sent = [item for item in history if item not in self._invalid_reasoning]
         if self._tools_ran:
@@ -12452,11 +12089,7 @@ MakeProvider = Callable[[AgentRequest, PreparedRun], Provider]
 async def run_agent(
     request: AgentRequest, make_provider: MakeProvider = ResponsesProvider
 ) -> AsyncGenerator[AgentEvent, None]:
-    """Answer a question; yield what happens.
-
-    An invalid request is an ending, not an exception. Exactly one RunDone comes;
-    ReadyForInput is the last event, unless the host has to go on first.
-    """
+    """Answer a question; yield what happens."""
     totals = RunTotals(request.budget)
     agent, kind = None, "cancelled"
     try:
@@ -12697,10 +12330,7 @@ _PUBLIC_SERVER_KEYS = frozenset(
 
 
 def seal_secret(typed: str) -> str:
-    """Return a secret in a form that may be shown; a reference stays as it is.
-
-    If it cannot be encrypted, nothing follows the prefix.
-    """
+    """Return a secret in a form that may be shown; a reference stays as it is."""
     text = typed.strip()
     if not text or text.startswith(_SECRET_PREFIXES):
         return text
@@ -12724,10 +12354,7 @@ def seal_values(typed: str) -> str:
 
 
 def seal_servers(typed: str) -> str:
-    """Return a JSON list of servers, or one, with all texts sealed that may be secret.
-
-    Anything else is sealed as a whole.
-    """
+    """Return a JSON list of servers, or one, with all texts sealed that may be secret."""
     try:
         given = json.loads(typed)
     except (ValueError, RecursionError):
@@ -13188,10 +12815,7 @@ class OwnToolPool:
     async def open_tools(
         self, valves: Valves, chat: str, log: AgentLog
     ) -> AsyncGenerator[tuple[Tool, ...], None]:
-        """Lend the tools of an answer; `log` hides secrets. Raises InvalidRequest.
-
-        Problems of a server are logged, and the answer goes on without it.
-        """
+        """Lend the tools of an answer; `log` hides secrets. Raises InvalidRequest."""
         servers = read_server_settings(
             valves.MCP_SERVERS_JSON,
             valves.OPENAPI_SERVERS_JSON,
@@ -13530,10 +13154,7 @@ class HostRenderer:
                 yield from self._render_run_event(event)
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        """Return the complete answer, with the output that the host stores.
-
-        The page shows no finish_reason: an answer that ended early needs its sentence.
-        """
+        """Return the complete answer, with the output that the host stores."""
         items, ending = self._native.items, self._run_end.ending
         shown = self._run_end._replace(output=tuple(items))
         result = completion(shown, completion_id, created, model)
@@ -13775,10 +13396,7 @@ _SETTINGS = {
 def select_keys(
     body: Mapping[str, Any], may_set: str
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return what a request may set, and the names of the settings left out.
-
-    `may_set` is the valve REQUEST_MAY_SET.
-    """
+    """Return what a request may set, and the names of the settings left out."""
     allowed = _CHAT_KEYS | {word.strip() for word in may_set.lower().split(",")}
     kept: dict[str, Any] = {}
     refused: set[str] = set()

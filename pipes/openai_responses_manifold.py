@@ -243,10 +243,7 @@ class JsonBudget:
 
 
 def json_size(value: object, most: int) -> int:
-    """Return the size of a JSON value: its characters, and ten for each value.
-
-    Raises JsonTooLarge for more than `most`, and for too many levels.
-    """
+    """Return the size of a JSON value: its characters, and ten for each value."""
     size = _VALUE_SIZE
     for depth, level in enumerate(_levels(value)):
         for one in level:
@@ -342,10 +339,7 @@ class MalformedEvent(ResponsesError):
 
 
 class ApiError(NamedTuple):
-    """The error that the API reports (docs/reference/responses-api.md, "Errors").
-
-    `message` is never shown: it can quote a key or a prompt.
-    """
+    """The error that the API reports (docs/reference/responses-api.md, "Errors")."""
 
     code: str | None = None
     type: str | None = None
@@ -354,11 +348,7 @@ class ApiError(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure before the first event.
-
-    `status` is None without an HTTP answer, 200 if the stream began with an error.
-    `retry_after` is in seconds; `should_retry` is what the server says.
-    """
+    """A failure before the first event."""
 
     status: int | None = None
     error: ApiError = ApiError()
@@ -857,11 +847,7 @@ _INPUT_ROLES = ("user", "system", "developer")
 
 
 def drop_orphans(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without half pairs, and without the reasoning that produced them.
-
-    The API refuses all three (docs/reference/responses-api.md, "Refusals of input
-    items", 5).
-    """
+    """Return `items` without half pairs, and without the reasoning that produced them."""
     rows = list(items)
     pairs = _paired_places(rows)
     kept: list[Item] = []
@@ -924,10 +910,7 @@ def image_url(item: Mapping[str, Any]) -> str:
 
 
 def image_message(item: Mapping[str, Any]) -> Item:
-    """Return a drawn picture as an input message.
-
-    The API would look the item itself up by an id that it never stored.
-    """
+    """Return a drawn picture as an input message."""
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
 
@@ -959,10 +942,7 @@ def is_kept_hosted(item: Mapping[str, Any]) -> bool:
 
 
 def is_replayed(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns send `item`, which an answer stored.
-
-    Unknown types are never sent, nor are messages that are not the model's.
-    """
+    """Say whether later turns send `item`, which an answer stored."""
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
     is_output = item.get("role", "assistant") == "assistant"
@@ -1166,10 +1146,7 @@ class ResolvedModel(NamedTuple):
 def resolve_model(
     name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
 ) -> ResolvedModel:
-    """Resolve any name, an administrator's first; an unknown one is sent as it is.
-
-    An effort at the end of an overridden name counts if the model accepts it.
-    """
+    """Resolve any name, an administrator's first; an unknown one is sent as it is."""
     if name in overrides:
         return overrides[name]
     base, _, effort = name.rpartition("-")
@@ -1340,11 +1317,7 @@ def _entry_error(model: str, what: str) -> InvalidRequest:
 
 
 class Usage(NamedTuple):
-    """Counts of one response, or of several added together.
-
-    `cached` is part of `input`, `reasoning` of `output`
-    (docs/reference/responses-api.md, "Usage").
-    """
+    """Counts of one response, or of several added together."""
 
     input: int = 0
     output: int = 0
@@ -1459,11 +1432,7 @@ _LINE_BYTES = 64
 
 
 class EventStreamDecoder:
-    """Turns chunks of any size into events.
-
-    The bytes of an unfinished line are copied once, when the line ends, so the work is
-    linear in the length of the stream.
-    """
+    """Turns chunks of any size into events."""
 
     def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
         """Start before the first byte; an event can have `most_bytes`."""
@@ -1475,10 +1444,7 @@ class EventStreamDecoder:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that `chunk` completes.
-
-        Raises AnswerTooLarge for the event after those that were returned.
-        """
+        """Return the events that `chunk` completes."""
         if len(self._partial_line) + self._size > self._most_bytes:
             raise AnswerTooLarge
         if self._after_cr and chunk:
@@ -1491,11 +1457,7 @@ class EventStreamDecoder:
         return self._take_lines(chunk)
 
     def close(self) -> list[ServerSentEvent]:
-        """Return the event whose final blank line is missing at the end of the stream.
-
-        The standard drops it, but without its terminal event a finished answer would
-        count as cut.
-        """
+        """Return the event whose final blank line is missing at the end of the stream."""
         return self._take_lines(b"\n\n")
 
     def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
@@ -1529,12 +1491,7 @@ NO_CARD: Mapping[str, Any] = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
-    """An addition to a text that grows.
-
-    `kind` is the "text" or "refusal" of a message, the "summary" or raw "reasoning" of
-    a reasoning item, the "arguments" of a call, or the "code" that the API runs. `part`
-    is the content or summary index, 0 for arguments and code.
-    """
+    """An addition to a text that grows."""
 
     output_index: int
     kind: str
@@ -1560,10 +1517,7 @@ class AnnotationAdded(NamedTuple):
 
 
 class PartialImage(NamedTuple):
-    """`response.image_generation_call.partial_image`: an image as far as it is drawn.
-
-    `image` is base64; `form` is its format, if the server tells it.
-    """
+    """`response.image_generation_call.partial_image`: an image as far as it is drawn."""
 
     output_index: int
     number: int
@@ -1579,10 +1533,7 @@ class ItemAdded(NamedTuple):
 
 
 class ItemDone(NamedTuple):
-    """`response.output_item.done`: the item as it counts, byte for byte.
-
-    `card` holds what a host shows beside it (`files`, `links`, `notes`).
-    """
+    """`response.output_item.done`: the item as it counts, byte for byte."""
 
     output_index: int
     item: Item
@@ -1592,10 +1543,7 @@ class ItemDone(NamedTuple):
 
 
 class FinalResponse(NamedTuple):
-    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
-
-    `status` can also be "cancelled" if the response itself was requested.
-    """
+    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot."""
 
     status: str
     response: Mapping[str, Any]
@@ -1609,9 +1557,6 @@ class StreamError(NamedTuple):
 
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 """What happens to one output item.
-
-`output_index` counts within one response on the wire, over the whole run behind
-`loop.response`.
 """
 
 StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
@@ -1758,10 +1703,7 @@ _READERS: Mapping[str, _Reader] = {
 
 
 class ToolOutput(NamedTuple):
-    """A call got its output; `item` is the input item that gives it to the model.
-
-    `card` is that of the tool's result.
-    """
+    """A call got its output; `item` is the input item that gives it to the model."""
 
     output_index: int
     item: Item
@@ -1778,10 +1720,7 @@ class ResponseDone(NamedTuple):
 
 
 class Status(NamedTuple):
-    """A status line for the person who waits.
-
-    `cause` is that of a fallback, or empty; `is_lasting` if it will be refused again.
-    """
+    """A status line for the person who waits."""
 
     sentence: str
     cause: str = ""
@@ -1789,11 +1728,7 @@ class Status(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What the log needs to know about the last response.
-
-    `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
-    and `removed` counts the items that the API took out of the input, by reason.
-    """
+    """What the log needs to know about the last response."""
 
     request_id: str = ""
     model: str = ""
@@ -1803,12 +1738,7 @@ class Trace(NamedTuple):
 
 
 class RunDone(NamedTuple):
-    """The last event of every run, however it ended.
-
-    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds
-    the finished items of the whole run, outputs of calls among them. `cost` is in US
-    dollars, None if unknown.
-    """
+    """The last event of every run, however it ended."""
 
     ending: Ending
     usage: Usage | None = None
@@ -1863,10 +1793,7 @@ _LOOKS_SECRET = re.compile(
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one.
-
-    Secrets of less than six characters are ignored: usual words contain them.
-    """
+    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one."""
     known = {form for secret in secrets for form in _forms(secret.strip())}
     if known:
         longest_first = sorted(known, key=lambda form: (-len(form), form))
@@ -1930,10 +1857,7 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """How a server is reached; the address of a proxy can contain a password.
-
-    An empty `ca_bundle` (a file) or `proxy` means what the system has set.
-    """
+    """How a server is reached; the address of a proxy can contain a password."""
 
     verify_ssl: bool = True
     ca_bundle: str = ""
@@ -1942,10 +1866,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address and the key of a server; an address can contain a password.
-
-    `strict` means that requests have the form that other servers than OpenAI's accept.
-    """
+    """The address and the key of a server; an address can contain a password."""
 
     base_url: str = field(repr=False)
     api_key: str = field(repr=False)
@@ -1978,10 +1899,7 @@ class Endpoint:
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
-        """Return a name of those who can read encrypted reasoning, without the key.
-
-        Keys of one organisation can read each other's.
-        """
+        """Return a name of those who can read encrypted reasoning, without the key."""
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
 
@@ -2153,12 +2071,7 @@ def _new_session() -> aiohttp.ClientSession:
 
 
 class Timeouts(NamedTuple):
-    """Limits in seconds; a `total` of 0 means no limit.
-
-    `first_event` runs from sending to the first event, `idle` from one event to the
-    next; a `keepalive` counts as an event. The time of tools and of people does not
-    count in `total`.
-    """
+    """Limits in seconds; a `total` of 0 means no limit."""
 
     connect: float = 30.0
     first_event: float = 300.0
@@ -2368,12 +2281,7 @@ class Connections:
         payload: dict[str, Any] | None,
         deadlines: Deadlines,
     ) -> AsyncIterator[_HttpResponse]:
-        """Send `payload`, or a GET without one, and lend the answer.
-
-        Raises ApiRefused, ConnectionFailed, TimedOut, UnreadableAnswer or
-        InvalidRequest. Leaving early closes the connection, which stops the work at the
-        server. A redirection is a refusal, because the key would be sent along.
-        """
+        """Send `payload`, or a GET without one, and lend the answer."""
         body = None if payload is None else await _encode(payload)
         async with self._sent(endpoint, path, body, deadlines) as response:
             answer = _HttpResponse(response, deadlines)
@@ -2488,11 +2396,7 @@ async def container_file(
     most_bytes: int,
     deadlines: Deadlines,
 ) -> bytes:
-    """Return the bytes of a file in a container; raises the same errors as `request`.
-
-    `ids` are those of the container and of the file. More than `most_bytes` is an
-    AnswerTooLarge; the rest is not read.
-    """
+    """Return the bytes of a file in a container; raises the same errors as `request`."""
     container, file = (quote(part, safe="") for part in ids)
     path = f"/containers/{container}/files/{file}/content"
     async with connections.request(endpoint, path, None, deadlines) as answer:
@@ -2542,11 +2446,7 @@ _ANSWER_FORMATS = ("text", "json_object", "json_schema")
 
 
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the caller's keys with the API's names; raises InvalidRequest.
-
-    `reasoning` and `text` hold what Chat Completions has beside them. Keys that the API
-    does not have stay. `stop` implies `truncation: "disabled"` (docs/parameters.md).
-    """
+    """Return the caller's keys with the API's names; raises InvalidRequest."""
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
         if theirs in given:
@@ -2679,10 +2579,7 @@ _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
 
 
 class Settings(NamedTuple):
-    """What the administrator and the user chose; the caller's keys have priority.
-
-    None means that nothing was chosen. `defaults` are further parameters by name.
-    """
+    """What the administrator and the user chose; the caller's keys have priority."""
 
     effort: str | None = None
     summary: str | None = None
@@ -2702,11 +2599,7 @@ def build_request(
     body: Mapping[str, Any],
     settings: Settings,
 ) -> ResponsesRequest:
-    """Return the request for a chat; raises InvalidRequest for what cannot be sent.
-
-    `body` holds the caller's keys, with the names of Chat Completions or of the API.
-    The effort is the caller's, else the user's, else the one in the model's name.
-    """
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
     given, facts = read_parameters(body), model.facts
@@ -2872,10 +2765,7 @@ class SchemaReferences:
 def joined_schemas(
     node: Any, parts_of: Callable[[Mapping[str, Any]], list[Any]]
 ) -> list[Mapping[str, Any]]:
-    """Return a schema and all that `parts_of` joins to it, in their order.
-
-    Each comes once, because references may lead to the same part many times.
-    """
+    """Return a schema and all that `parts_of` joins to it, in their order."""
     found: dict[int, Mapping[str, Any]] = {}
     ahead = [node]
     while ahead:
@@ -2964,11 +2854,7 @@ class _NotStrict(Exception):
 def strict_schema(
     schema: Mapping[str, Any], budget: JsonBudget | None = None
 ) -> _Schema | None:
-    """Return a function's parameters for strict mode; None if that is impossible.
-
-    The result allows only what `schema` allows, except nulls of optional properties and
-    what violates keywords that strict mode does not have (`minLength`).
-    """
+    """Return a function's parameters for strict mode; None if that is impossible."""
     try:
         return _StrictRewrite(schema, budget or JsonBudget(MOST_STRICT_WORK)).result()
     except (_NotStrict, RecursionError, TypeError, AttributeError, ValueError):
@@ -3145,10 +3031,7 @@ _NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
 
 
 def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a function's parameters in a form that the API never refuses.
-
-    A choice at the root becomes one object with all properties of its options.
-    """
+    """Return a function's parameters in a form that the API never refuses."""
     root = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
     root |= {"type": "object", "properties": _all_properties(schema)}
     if "required" in schema:
@@ -3195,11 +3078,7 @@ _DIGEST = 12
 
 @dataclass(frozen=True)
 class ToolNames:
-    """Translates the names of tools for the API and back; `known` are their own names.
-
-    A translation depends only on the name, to be the same in later requests, unless
-    another known tool has that name.
-    """
+    """Translates the names of tools for the API and back; `known` are their own names."""
 
     known: tuple[str, ...] = ()
 
@@ -3261,13 +3140,7 @@ def responses_tools(
     strict: bool = False,
     log: Callable[[str], object] = str,
 ) -> list[Item]:
-    """Return the tools of a chat body, or of the host, in the API's form.
-
-    Chat Completions nests a function under `function`, the host has no `type`; the API
-    needs it flat, with `parameters` and `strict`. With `strict` every function becomes
-    strict whose schema allows it. Tools that are too large, alone or with those before
-    them, are left out, and `log` gets a line.
-    """
+    """Return the tools of a chat body, or of the host, in the API's form."""
     left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MOST_STRICT_WORK)
     tools: list[Item] = []
     left_out: list[object] = []
@@ -3300,10 +3173,7 @@ def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
-    """Return the tools of all groups; a later one replaces an earlier one of its name.
-
-    MCP servers are compared by label, other hosted tools by type.
-    """
+    """Return the tools of all groups; a later one replaces an earlier one of its name."""
     tools = [tool for group in groups for tool in group]
     return list({_identity(tool): tool for tool in tools}.values())
 
@@ -3311,10 +3181,7 @@ def merge_tools(*groups: Sequence[Item]) -> list[Item]:
 def responses_tool_choice(
     choice: object, tools: Sequence[Item], names: ToolNames
 ) -> object:
-    """Return `tool_choice` in the API's form, where a named function is not nested.
-
-    A bare name is accepted. Raises InvalidRequest for a tool that is not among `tools`.
-    """
+    """Return `tool_choice` in the API's form, where a named function is not nested."""
     if choice is None or choice in _MODES:
         return choice
     if isinstance(choice, str):
@@ -3436,10 +3303,7 @@ def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
 
 
 class Origin(NamedTuple):
-    """The model family, the server, and the account that produced an item.
-
-    Earlier writers stored neither of the latter two.
-    """
+    """The model family, the server, and the account that produced an item."""
 
     family: str
     endpoint: str = ""
@@ -3463,10 +3327,7 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or the one that the host's model id implies.
-
-    That id is `{function id}.{model}`.
-    """
+    """Return a stored origin, or the one that the host's model id implies."""
     if isinstance(wire, Mapping) and wire.get("family"):
         endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
         return Origin(str(wire["family"]), endpoint, account)
@@ -3594,10 +3455,7 @@ _MADE_HERE = "replayed"
 
 
 def strip_for_replay(item: Item) -> Item:
-    """Return `item` in the form that is sent again: without ids, status and nulls.
-
-    `logprobs` of a message and `action.sources` of a search are removed, too.
-    """
+    """Return `item` in the form that is sent again: without ids, status and nulls."""
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
         kept["content"] = [
@@ -3682,10 +3540,7 @@ class RetryPolicy(NamedTuple):
 def retry_wait(
     policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
 ) -> float | None:
-    """Return the seconds before the next attempt; None if there is none.
-
-    `attempt` counts from 0, `jitter` is between 0 and 1.
-    """
+    """Return the seconds before the next attempt; None if there is none."""
     if attempt >= policy.max_retries or not _is_retried(failure):
         return None
     backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
@@ -3975,13 +3830,7 @@ _THOUGHT_SHARE = 0.1
 
 
 class Limits(NamedTuple):
-    """How a run behaves towards viewers and towards the server.
-
-    `join_seconds` is the shortest time between two events that show more of an answer.
-    `resuming` limits the requests in a row for the rest of a background response,
-    `poll_seconds` is the wait while the server is still working on one.
-    `most_bytes` limits one response, counted by `json_weight`.
-    """
+    """How a run behaves towards viewers and towards the server."""
 
     join_seconds: float = 0.05
     timeouts: Timeouts = Timeouts()
@@ -4006,10 +3855,7 @@ class Attempts:
     async def events(
         self, request: ResponsesRequest, retries: RetryPolicy, first_index: int = 0
     ) -> AsyncGenerator[RunEvent, None]:
-        """Send `request` and yield its events, until there is nothing more to try.
-
-        The items of the response are numbered from `first_index`.
-        """
+        """Send `request` and yield its events, until there is nothing more to try."""
         self.request = request
         self._policy, self._retries = retries, 0
         self._causes: set[str] = set()
@@ -4461,11 +4307,7 @@ def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
 def drop_optional_nulls(
     arguments: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the arguments without the nulls that mean "not given".
-
-    A null means that if its property is optional and must not be null itself. In a
-    choice, the option that the model chose decides.
-    """
+    """Return the arguments without the nulls that mean "not given"."""
     try:
         return dict(_drop_nulls(arguments, schema, _SchemaWork(schema), 0))
     except _ODD_SCHEMA:
@@ -4585,11 +4427,7 @@ _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 
 
 def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
-    """Return rules, one a line or comma, and what is wrong with them.
-
-    `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
-    may be meant to deny any tool: a person is asked about what is not denied.
-    """
+    """Return rules, one a line or comma, and what is wrong with them."""
     rules: list[tuple[str, Approval]] = []
     unread = ""
     for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
@@ -4613,10 +4451,7 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
 
 
 class ToolResult(NamedTuple):
-    """The result of a tool: an `output` for the model, and a `card`.
-
-    A card holds what the host shows beside it (`files`, `embeds`).
-    """
+    """The result of a tool: an `output` for the model, and a `card`."""
 
     output: str | list[Item]
     failed: bool = False
@@ -4632,10 +4467,7 @@ class CallableTools(Protocol):
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call will run, and its arguments.
-
-        A tool that passes calls on names another one. None: there is no such tool.
-        """
+        """Return the own name of the tool that a call will run, and its arguments."""
 
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool waits for a person; no limit counts that time."""
@@ -4654,13 +4486,7 @@ class CallLimits(NamedTuple):
 
 
 class Toolset(NamedTuple):
-    """What a run needs to answer calls and approval requests itself.
-
-    `log` takes lines about failed tools. `rounds` limits the responses with calls,
-    `most_calls` the calls in total. `carries_reasoning` says whether the model gets its
-    reasoning again between them. Unless it `runs_calls`, calls are left open for
-    others.
-    """
+    """What a run needs to answer calls and approval requests itself."""
 
     tools: CallableTools
     approver: Approver = Approver()
@@ -4694,11 +4520,7 @@ class _ReadyCall(NamedTuple):
 async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-    """Run `calls` in parallel; yield each with its result, in the order of the calls.
-
-    The order is kept because a host that stores results as they arrive would send them
-    in another order in the next request. Closing the generator cancels running calls.
-    """
+    """Run `calls` in parallel; yield each with its result, in the order of the calls."""
     checked = []
     for call in calls:
         checked.append(_check_call(call, toolset.tools))
@@ -4866,13 +4688,7 @@ async def run(
     limits: Limits,
     toolset: Toolset | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request` and report what happens; ends with exactly one RunDone.
-
-    With a `toolset` that runs them, calls are answered here; otherwise they are left
-    open for the caller, unless their response broke off. A refusal is an ending, not an
-    exception. Cancelling it, or closing the generator, closes the connection and
-    cancels the tools.
-    """
+    """Send `request` and report what happens; ends with exactly one RunDone."""
     attempts = Attempts(endpoint, connections, limits)
     retries = limits.retries
     answers = _Answers()
@@ -5020,10 +4836,7 @@ def _is_chat_model(name: str) -> bool:
 
 
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
-    """Return the newest model of each family, newest first.
-
-    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
-    """
+    """Return the newest model of each family, newest first."""
     known = CATALOG_FACTS if usable is None else usable
     names = [name for name in known if _is_offered(name, today)]
     newest: dict[str, str] = {}
@@ -5086,11 +4899,7 @@ class _ModelChoice(NamedTuple):
 def choose_auto_model(
     name: str, first: Mapping[str, Any] | None, tools: bool, earlier: Collection[str]
 ) -> _ModelChoice | None:
-    """Return the model that an automatic name means, and why; None for other names.
-
-    `first` is the user's first message, `tools` says whether the user chose some,
-    `earlier` holds the families of the models that answered in this chat.
-    """
+    """Return the model that an automatic name means, and why; None for other names."""
     if name not in _AUTO_MODELS:
         return None
     small, large = _AUTO_MODELS[name]
@@ -5185,11 +4994,7 @@ _NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "heade
 
 
 class RemoteServers(NamedTuple):
-    """The servers that can be offered, and messages for an administrator.
-
-    `complaints` say why a server is left out, `notes` which fields are not sent.
-    `secrets` holds every text that may be secret.
-    """
+    """The servers that can be offered, and messages for an administrator."""
 
     tools: tuple[Item, ...] = ()
     complaints: tuple[str, ...] = ()
@@ -5362,11 +5167,7 @@ class SourceCited(NamedTuple):
 
 
 class Marker(NamedTuple):
-    """Text that names a record; it belongs to the event that follows.
-
-    It stands before the text of a delta, behind commentary that ended, or alone at the
-    end of the run.
-    """
+    """Text that names a record; it belongs to the event that follows."""
 
     text: str
 
@@ -5427,10 +5228,7 @@ _MOST_DELETED = 20
 
 
 class CodeTexts:
-    """The texts of a run, out of which the host's texts for stored code are taken.
-
-    They stand in the order of the code.
-    """
+    """The texts of a run, out of which the host's texts for stored code are taken."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         """Begin with the first text."""
@@ -5438,10 +5236,7 @@ class CodeTexts:
         self._place = self._start = self._deleted = 0
 
     def take_out(self, item: Mapping[str, Any]) -> bool:
-        """Take out what the host inserted for `item`.
-
-        Return False if that is not there: somebody has deleted the card.
-        """
+        """Take out what the host inserted for `item`."""
         code = code_host_item(item)["code"]
         if not code or self._deleted >= _MOST_DELETED:
             return not code
@@ -5537,12 +5332,7 @@ ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 def parse_messages(
     messages: Sequence[Mapping[str, Any]], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the parts of a chat.
-
-    The system messages at the head are the instructions; later ones stay at their
-    place. Pictures without a `detail` get this one. Raises InvalidRequest for what the
-    API cannot take.
-    """
+    """Return the instructions and the parts of a chat."""
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     head = 0
@@ -5648,10 +5438,7 @@ def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
 def attach_stored_messages(
     parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
 ) -> list[ChatPart]:
-    """Return a chat in which each message of the user has its stored one.
-
-    `rows` are the messages of the chat's row, by id.
-    """
+    """Return a chat in which each message of the user has its stored one."""
     result, users = list(parts), user_messages(parts)
     if metadata.get("regeneration_message_id") and users:
         users.popitem()  # how to answer again is in the request alone
@@ -5819,13 +5606,7 @@ UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 
 
 class Record(NamedTuple):
-    """The items that one marker names, in the order of the wire.
-
-    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
-    of a message in `payload` has no `text`, the text behind the marker is its text. If
-    it has one, it counts as long as `shown` is the digest of the text behind the
-    marker. Commentary without `shown` has no text in the chat.
-    """
+    """The items that one marker names, in the order of the wire."""
 
     ulid: str
     model: str
@@ -5842,10 +5623,7 @@ class Record(NamedTuple):
 
 
 def text_digest(text: str) -> str:
-    """Return a digest that tells whether a shown text was edited.
-
-    White space around the text does not count, because the host strips it.
-    """
+    """Return a digest that tells whether a shown text was edited."""
     stripped = text.strip().encode("utf-8", "surrogatepass")
     return hashlib.sha256(stripped).hexdigest()[:32]
 
@@ -5912,10 +5690,7 @@ def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
 
 
 def harmless_items(items: Sequence[Item]) -> list[Item | None]:
-    """Return what is used of items that anybody may have written, None for nothing.
-
-    Reasoning stays only in front of what stays, because it belongs to its product.
-    """
+    """Return what is used of items that anybody may have written, None for nothing."""
     found: list[Item | None] = []
     stays = True  # the text behind the marker
     for item in reversed(items):
@@ -5984,13 +5759,7 @@ def prune(
     most: int,
     sign: Sign | None = None,
 ) -> dict[str, Any]:
-    """Return the values to write in addition to that of the key `own`.
-
-    `messages` are those of the chat; without any, all count as present. Answers that
-    are still growing are not touched, because others write them. The remaining values
-    have at most `most` characters. With `sign`, a signed record that is shortened is
-    signed again.
-    """
+    """Return the values to write in addition to that of the key `own`."""
     present = set(map(message_key, messages)) if messages else set(values)
     growing = {message_key(id) for id, message in messages.items() if _grows(message)}
     ours = {
@@ -6104,12 +5873,7 @@ def build_input(
     *,
     with_tools: bool = True,
 ) -> list[Item]:
-    """Return the input of a request; without a `reader` no reasoning is sent.
-
-    Without `with_tools` runs that are over do not include what tools did. The result is
-    always valid: calls and outputs come in pairs, and reasoning only with its encrypted
-    content and directly before its product.
-    """
+    """Return the input of a request; without a `reader` no reasoning is sent."""
     items: list[Item] = []
     run: list[ChatPart] = []
     left = dict(records)  # a copied marker names nothing: each record is used once
@@ -6282,11 +6046,7 @@ def task_request(
     body: Mapping[str, Any],
     task: str,
 ) -> ResponsesRequest:
-    """Return the request for a task: short, without tools or stored reasoning.
-
-    If the host reads the answer as JSON, the model is held to that form. Raises
-    InvalidRequest.
-    """
+    """Return the request for a task: short, without tools or stored reasoning."""
     messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
     given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
@@ -6658,10 +6418,7 @@ def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
 
 
 def chat_annotations(item: Item, before: int) -> list[Item]:
-    """Return the pages that a message cites, with their positions in the answer.
-
-    `before` is where the message begins in it, counted without tracking parameters.
-    """
+    """Return the pages that a message cites, with their positions in the answer."""
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
         text = part_text(part)
@@ -6717,10 +6474,7 @@ _RECORD_ID = "kept_"
 
 
 def record_item(stored: StoredRecord, before: str) -> Item:
-    """Return a record as an item of the output.
-
-    `before` is the id of the message item that follows; empty for the end.
-    """
+    """Return a record as an item of the output."""
     head = {"type": _RECORD_TYPE, "id": f"{_RECORD_ID}{stored.ulid}", "before": before}
     return {**head, "kept": dict(stored.value)}
 
@@ -6740,10 +6494,7 @@ def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
 def stored_outputs(
     messages: Mapping[str, Any], tip: str, more: str = ""
 ) -> list[list[Item]]:
-    """Return the outputs of the branch that ends at `tip`, grouped by run.
-
-    `more` is a message that the host appends: the answer that is written anew.
-    """
+    """Return the outputs of the branch that ends at `tip`, grouped by run."""
     chain: list[Mapping[str, Any]] = []
     left = dict(messages)
     while isinstance(message := left.pop(tip, None), Mapping):
@@ -6760,10 +6511,7 @@ def stored_outputs(
 def restore_from_outputs(
     parts: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
 ) -> list[ChatPart]:
-    """Return a chat with markers for the records in its `runs`.
-
-    A run that differs from the stored chat is not changed.
-    """
+    """Return a chat with markers for the records in its `runs`."""
     waiting, groups = list(runs), list[list[ChatPart]]()
     grouped = groupby(reversed(parts), lambda part: isinstance(part, UserMessage))
     for is_said, group in grouped:
@@ -7231,10 +6979,7 @@ class OutputItems:
         yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
 
     def add_record(self, stored: StoredRecord, place: int | None) -> Iterator[Chunk]:
-        """Yield the events of a record, which may replace an earlier one.
-
-        `place` is that of the item whose text follows.
-        """
+        """Yield the events of a record, which may replace an earlier one."""
         before = "" if place is None else self.items[place].get("id") or ""
         record = record_item(stored, before)
         earlier = self._records.setdefault(record["id"], len(self.items))
@@ -7728,10 +7473,7 @@ def write_details(
     notes: Mapping[str, Any],
     sign: Sign | None,
 ) -> list[Item]:
-    """Return the entries of a response from its items and the text shown for each.
-
-    `name` distinguishes the response from all others.
-    """
+    """Return the entries of a response from its items and the text shown for each."""
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
         _entry(back, shown)
@@ -7812,10 +7554,7 @@ def _stub_detail(entry: Item, stub: Item | None) -> _DetailItem | None:
 def restore_from_details(
     messages: Sequence[Mapping[str, Any]], sign: Sign | None
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    """Return the messages with markers for their entries, and the records by id.
-
-    Markers without a text stand at the end of their run.
-    """
+    """Return the messages with markers for their entries, and the records by id."""
     records: dict[str, Record] = {}
     found, textless = list[Mapping[str, Any]](), ""
     for message in messages:
@@ -7937,10 +7676,7 @@ def stored_image_ids(
 def restore_images(
     records: Mapping[str, Record], pictures: Mapping[str, str]
 ) -> dict[str, Record]:
-    """Return records with the stored pictures in them, as base64 by id.
-
-    A picture that the user may no longer read is left out.
-    """
+    """Return records with the stored pictures in them, as base64 by id."""
     return {
         ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
         for ulid, record in records.items()
@@ -8282,11 +8018,7 @@ _LARGEST_INPUT = 512_000_000
 def attach_files(
     parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
 ) -> list[ChatPart]:
-    """Return a chat in which the user's messages have the files they came with.
-
-    `rows` are the messages of the chat's row. Without a row only the files of the last
-    message are known as such; all others are put at the first one.
-    """
+    """Return a chat in which the user's messages have the files they came with."""
     result, users = list(parts), user_messages(parts)
     files = {
         place: _read_attachments(part.stored.row.get("files"))
@@ -8313,10 +8045,7 @@ def _read_attachments(files: object) -> list[Attachment]:
 
 
 def resolve_images(parts: Sequence[ChatPart]) -> list[ChatPart]:
-    """Return a chat in which the API can read every picture of a message.
-
-    Raises InvalidRequest for an unreadable one in the message that is asked.
-    """
+    """Return a chat in which the API can read every picture of a message."""
     question, result = question_index(parts), list(parts)
     for place, part in enumerate(parts):
         if isinstance(part, UserMessage):
@@ -8411,10 +8140,7 @@ UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees 
 def add_tool_images(
     parts: Sequence[ChatPart], rows: Mapping[str, Any]
 ) -> list[ChatPart]:
-    """Return a chat without the host's own messages, their pictures at their outputs.
-
-    `rows` are the messages of the chat's row.
-    """
+    """Return a chat without the host's own messages, their pictures at their outputs."""
     result: list[ChatPart] = []
     bare = 0  # where the last outputs begin; they get pictures once
     counts, users = _image_counts(rows), user_messages(parts)
@@ -8513,11 +8239,7 @@ def words_digest(words: str) -> str:
 def take_directive(
     parts: Sequence[ChatPart], *, is_guided: bool
 ) -> tuple[list[ChatPart], str]:
-    """Return the chat up to its question, and the requested verbosity.
-
-    Without such a wish the chat is unchanged and the verbosity empty. `is_guided` says
-    that the host announced a wish, as hosts do from 0.12 on.
-    """
+    """Return the chat up to its question, and the requested verbosity."""
     users = user_messages(parts)
     question, wish = [*users][-2:] if len(users) > 1 else (0, 0)
     verbosity = _requested_verbosity(users[wish]) if wish else ""
@@ -8601,11 +8323,7 @@ _Unseal = Callable[[str, str], object]
 
 
 class SentContext(NamedTuple):
-    """What one run sent beside the chat.
-
-    `instructions` belong to the first run that stored some. Later runs store the lines
-    that were `new` compared with the earlier ones, and those that were `gone`.
-    """
+    """What one run sent beside the chat."""
 
     injected: _InjectedContext | None = None
     instructions: str | None = None
@@ -8634,11 +8352,7 @@ def add_sent_context(value: Mapping[str, Any], sealed: str) -> dict[str, Any]:
 def read_sent_context(
     chat: Mapping[str, Any], unseal: _Unseal
 ) -> dict[str, SentContext]:
-    """Return what a chat's JSON holds of this, by the ids of the answers.
-
-    What was not encrypted here for its message is ignored: the owner of a chat can
-    write its row, but must not write instructions.
-    """
+    """Return what a chat's JSON holds of this, by the ids of the answers."""
     prefix = message_key("")
     found: dict[str, SentContext] = {}
     for key, value in chat.items():
@@ -8657,10 +8371,7 @@ def capture_sent_context(
     sent: Mapping[str, SentContext],
     instructions: str | None,
 ) -> SentContext:
-    """Return what is sent with the message that is asked, the last one that is stored.
-
-    `instructions` are None if they may change from turn to turn.
-    """
+    """Return what is sent with the message that is asked, the last one that is stored."""
     messages = (part for part in reversed(parts) if isinstance(part, UserMessage))
     injected = next((_find_injected_context(m) for m in messages if m.stored), None)
     if instructions is None or (first := first_instructions(parts, sent)) is None:
@@ -8758,8 +8469,6 @@ class RunLog:
     def line(self, level: str, text: str) -> None:
         """Keep `text` as one line, with its time in UTC; also write it, with the run's
         id, if its level is enough.
-
-        An unknown level counts as INFO.
         """
         known = level if level in LOG_LEVELS else "INFO"
         one_line = redact_line(text, self._secrets)
@@ -9391,11 +9100,7 @@ _BILLED_HEADERS = ("authorization", "api-key", "openai-organization", "openai-pr
 def build_endpoint(
     valves: Valves, own_key: str = "", *, is_admin: bool = True
 ) -> Endpoint:
-    """Return where requests go, with a user's own key if there is one.
-
-    Headers that name an account are not sent with that key. Raises InvalidRequest for
-    unusable valves.
-    """
+    """Return where requests go, with a user's own key if there is one."""
     if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
         raise InvalidRequest(_NO_OWN_KEY)
     key = own_key or valves.effective_key()
@@ -9522,12 +9227,7 @@ class Caller(NamedTuple):
 
     @property
     def host_reads(self) -> bool:
-        """Whether Open WebUI itself reads and stores the answer.
-
-        True exactly if the request has a chat id and a message id. A session id only
-        decides whether a dialog can be answered (docs/reference/open-webui.md, "Ids of
-        a call").
-        """
+        """Whether Open WebUI itself reads and stores the answer."""
         return bool(self.chat_id and self.message_id)
 
     @property
@@ -9668,10 +9368,7 @@ async def legacy_model(model_id: str) -> Any:
 
 
 async def administrator_params(model_id: str) -> dict[str, Any]:
-    """Return the parameters that administrators stored for all models and for one.
-
-    If no administrator owns the model, its own are left out.
-    """
+    """Return the parameters that administrators stored for all models and for one."""
     config = _host_name("models.config", "Config")
     stored = [await config.get("models.default_params", {}) or {}]
     row = await _host_name("models.models", "Models").get_model_by_id(model_id)
@@ -9692,11 +9389,7 @@ def _parsed(value: object) -> object:
 async def allowed_features(
     metadata: Mapping[str, Any], user: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Return the metadata, without a search that the host would not let a user do.
-
-    `features` is the client's word (docs/reference/open-webui.md, "Parameters and
-    switches of a call").
-    """
+    """Return the metadata, without a search that the host would not let a user do."""
     asked, about = as_mapping(metadata.get("features")), as_mapping(
         metadata.get("model")
     )
@@ -9758,10 +9451,7 @@ async def process_tool_result(
     params: Mapping[str, Any],
     result: Any,
 ) -> tuple[str, list[dict[str, Any]], list[Any]]:
-    """Return a tool's result as text, its files and its embeds, as the host does.
-
-    The page is told about the result of a terminal tool.
-    """
+    """Return a tool's result as text, its files and its embeds, as the host does."""
     build = _host_name("utils.middleware", "build_terminal_file_tool_result")
     process = _host_name("utils.middleware", "process_tool_result")
     shown = build(name, dict(params), result, tool, host.metadata) or result
@@ -9795,12 +9485,7 @@ async def stored_image(host: HostContext, user: Any, url: str) -> str:
 async def store_file(
     request: Any, file: NewFile, place: Mapping[str, str], user: Any
 ) -> dict[str, Any] | None:
-    """Store a file for the user; return its entry in a message's list of files.
-
-    `place` names the saved chat and the message of the file, or is empty. None: the
-    host refused the file, for example for its size (docs/reference/open-webui.md,
-    "Events and stored files").
-    """
+    """Store a file for the user; return its entry in a message's list of files."""
     upload = _host_name("routers.files", "upload_file_handler")
     refused = _host_name("routers.files", "HTTPException")
     arriving = _host_name("routers.files", "UploadFile")(
@@ -9862,12 +9547,7 @@ async def _read_tool_image(address: str, user: Any) -> Item:
 async def add_documents(
     parts: Sequence[ChatPart], user: Any, wanted: str
 ) -> list[ChatPart]:
-    """Return a chat with the documents that the model reads itself.
-
-    They stand in front, where later changes do not reach them. `wanted` is `pdf` or
-    `all`. Raises InvalidRequest for one that cannot be sent with the message that is
-    asked.
-    """
+    """Return a chat with the documents that the model reads itself."""
     result, question = list(parts), question_index(parts)
     documents = _DocumentReader(user, wanted)
     for place, part in enumerate(parts):
@@ -9920,12 +9600,7 @@ _StoreImage = Callable[[str], Awaitable[str]]
 async def split_result_files(
     files: Iterable[_File], text: str, store: _StoreImage, user: Any, *, has_row: bool
 ) -> tuple[str | list[Item], dict[str, Any]]:
-    """Return the output of a tool with its pictures, and the files of its card.
-
-    `store` gives a picture an address. A picture that came with an address is shown on
-    the card, too (docs/reference/open-webui.md, "Tools of the host"). A picture that
-    could not be stored is not written to a chat's row.
-    """
+    """Return the output of a tool with its pictures, and the files of its card."""
     images: list[Item] = []
     shown: list[_File] = []
     stored: list[_File] = []
@@ -9953,10 +9628,7 @@ async def split_result_files(
 async def load_stored_images(
     records: Mapping[str, Record], parts: Sequence[ChatPart], user_id: str
 ) -> Mapping[str, Record]:
-    """Return a chat's records with the pictures that its answers name.
-
-    Pictures that the user may not read, or that no longer exist, are left out.
-    """
+    """Return a chat's records with the pictures that its answers name."""
     wanted = stored_image_ids(parts, records)
     user = await user_model(user_id) if wanted else None
     pictures: dict[str, str] = {}
@@ -9972,10 +9644,7 @@ async def load_stored_images(
 
 
 def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approver:
-    """Return who decides about the calls of a request.
-
-    The rules of the valve come first; for other tools the host's own mode counts.
-    """
+    """Return who decides about the calls of a request."""
     host, rules = call.host, call.config.approval_rules
     params = as_mapping(host.metadata.get("params"))
     if host.tools.get("ask_user", {}).get("type") == "builtin":
@@ -10092,10 +9761,7 @@ class HostTools:
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the tool that a call will run, resolved as in the host.
-
-        It is resolved before anybody is asked, so the approved tool is what runs.
-        """
+        """Return the tool that a call will run, resolved as in the host."""
         own, tools = self._names.own_name(name), self._host.tools
         if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
             return own, arguments
@@ -10199,11 +9865,7 @@ _PLACE = ("city", "region", "country", "timezone")
 
 
 def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[str]]:
-    """Return OpenAI's tools of a request, and the names of the host's they replace.
-
-    Their order is always the same, because the prompt cache depends on it. Raises
-    InvalidRequest for unusable valves.
-    """
+    """Return OpenAI's tools of a request, and the names of the host's they replace."""
     made, replaced = list[Item](), set[str]()
     if not model.facts.hosted:
         return made, replaced
@@ -10269,11 +9931,7 @@ def called_tools(
     valves: Valves,
     log: Callable[[str], object] = str,
 ) -> list[Item]:
-    """Return the host's tools of a chat, then those that filters added.
-
-    `log` is told of those that are too large. Raises InvalidRequest for a tool without
-    a name.
-    """
+    """Return the host's tools of a chat, then those that filters added."""
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
     strict = valves.ENABLE_STRICT_TOOL_CALLING
     tools = responses_tools(specs, strict=strict, log=log)
@@ -10286,11 +9944,7 @@ def offer_tools(
     called: Sequence[Item] = (),
     withheld: Collection[str] = (),
 ) -> OfferedTools:
-    """Return the tools of a chat: OpenAI's, then the others, and the choice.
-
-    One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
-    out. Raises InvalidRequest for a choice that names no tool.
-    """
+    """Return the tools of a chat: OpenAI's, then the others, and the choice."""
     tools = merge_tools(hosted, called)
     tools = [tool for tool in tools if tool.get("name") not in withheld]
     if not tools:
@@ -10307,12 +9961,7 @@ _ATTRIBUTE = "openai_responses_rounds"
 
 
 class DelegatedRound(NamedTuple):
-    """The end of a round whose calls the host is to run.
-
-    `sent` and `received` are input items; `pending` waits for its marker; `cited` are
-    the keys of the sources that the page has. The host may cite what its tools read in
-    the `instructions` (RAG_SYSTEM_CONTEXT): they go on as they were sent.
-    """
+    """The end of a round whose calls the host is to run."""
 
     sent: tuple[Item, ...]
     received: tuple[Item, ...]
@@ -10401,10 +10050,7 @@ _Result = TypeVar("_Result")
 
 
 async def run_work(size: int, work: Callable[[], _Result]) -> _Result:
-    """Return the result of `work` on a chat with so many entries.
-
-    A large chat takes a thread, so that the server answers others meanwhile.
-    """
+    """Return the result of `work` on a chat with so many entries."""
     return await asyncio.to_thread(work) if size > _LARGE else work()
 
 
@@ -10413,13 +10059,7 @@ _LAST_TRIES = 3  # in each the host waits five seconds for SQLite
 
 
 class ChatStore:
-    """The records of one chat; writes go to the key of one message.
-
-    The first write also cleans up the values of older messages.
-
-    `messages` are those of the chat as the host stores them, by id. `sent` is what
-    earlier runs sent in addition, by the ids of the answers.
-    """
+    """The records of one chat; writes go to the key of one message."""
 
     carrier: Carrier = "markers"
     size = 0
@@ -10447,11 +10087,7 @@ class ChatStore:
         }
 
     async def write(self, record: Record, output_index: int | None = None) -> None:
-        """Store `record`; if the host refuses it, it waits for the next write.
-
-        Its marker is shown anyway, because later it would have another place. A marker
-        that names nothing in the end is removed when it is read.
-        """
+        """Store `record`; if the host refuses it, it waits for the next write."""
         del output_index  # the marker tells the place
         self._own = {**self._own, record.ulid: record}
         await self._write()
@@ -10463,11 +10099,7 @@ class ChatStore:
             self._is_behind = True
 
     async def flush(self) -> bool:
-        """Store everything that is not stored yet; say whether that succeeded.
-
-        It is tried several times: another process may hold SQLite's lock for longer
-        than the host waits, and the answer has been shown by now.
-        """
+        """Store everything that is not stored yet; say whether that succeeded."""
         for _ in range(_LAST_TRIES):
             if not self._is_behind:
                 break
@@ -10507,10 +10139,7 @@ class ChatStore:
         return given
 
     def restore(self, parts: list[ChatPart], replaced_id: str) -> list[ChatPart]:
-        """Return a chat with the outputs that earlier answers of its branch stored.
-
-        `replaced_id` names the answer that is asked for anew, if the model is shown it.
-        """
+        """Return a chat with the outputs that earlier answers of its branch stored."""
         outputs = stored_outputs(self.messages, self._caller.message_id, replaced_id)
         return restore_from_outputs(parts, outputs)
 
@@ -10894,11 +10523,7 @@ class ArtifactStore:
         self._stored: dict[str, Item | None] = {}
 
     async def stored(self, event: RunEvent) -> RunEvent | None:
-        """Return `event` with what was stored for it; None for what is not shown.
-
-        Unfinished pictures replace each other only in saved chats; in temporary ones
-        the page would add them up.
-        """
+        """Return `event` with what was stored for it; None for what is not shown."""
         if isinstance(event, PartialImage):
             return event if self._prepared.call.caller.may_have_row else None
         if not isinstance(event, ItemDone) or self._prepared.call.host.request is None:
@@ -11202,11 +10827,7 @@ _NOT_WRITTEN = (
 async def answer_events(
     prepared: PreparedRequest, connections: Connections
 ) -> AsyncGenerator[AnswerEvent, None]:
-    """Run a request and yield its events.
-
-    For Open WebUI they have the shown texts, and the markers and records that precede
-    them. A marker comes only after the host was asked to store what it names.
-    """
+    """Run a request and yield its events."""
     call, recorder = prepared.call, _recorder(prepared)
     citations = Citations(_known_sources(prepared))
     report_request(prepared)
@@ -11411,11 +11032,7 @@ class Listing:
 def list_models(
     valves: Valves, listing: Listing, connections: Connections
 ) -> dict[str, ResolvedModel]:
-    """Return the models of MODEL_ID by the names that are listed, in their order.
-
-    `auto` stands for the newest of each family that the key can use. A name that an
-    administrator wrote stays, whatever the server says: it fails at use.
-    """
+    """Return the models of MODEL_ID by the names that are listed, in their order."""
     try:
         overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
     except ResponsesError:
@@ -11516,10 +11133,7 @@ def is_check_command(call: PipeCall) -> bool:
 async def run_diagnostics(
     call: PipeCall, connections: Connections
 ) -> AsyncGenerator[RunEvent, None]:
-    """Tell the findings of a check as an answer, a line at a time.
-
-    Raises InvalidRequest for unusable settings.
-    """
+    """Tell the findings of a check as an answer, a line at a time."""
     diagnostics = _Diagnostics(call, connections)
     message: Item = {"type": "message", "role": "assistant", "content": []}
     yield ItemAdded(0, message)

@@ -222,7 +222,7 @@ def test_same_bytes_for_any_hash_seed(tmp_path: Path) -> None:
 
 
 def test_docstrings_of_what_is_private_stay_in_the_sources(tmp_path: Path) -> None:
-    """Those of what is public, and of what has nothing else, are in the bundle."""
+    """The first paragraphs of the others are in the bundle."""
     words = WORDS + (
         '\n\n_LIMIT = 3\n"""Why it is three."""\n'
         'OPEN_LIMIT = 4\n"""What four means."""\n'
@@ -238,7 +238,7 @@ def test_docstrings_of_what_is_private_stay_in_the_sources(tmp_path: Path) -> No
         '        """Return what a private class has."""\n'
         "        return _secret()\n\n\n"
         "def open_word() -> str:\n"
-        '    """Return a word for everybody."""\n'
+        '    """Return a word for everybody.\n\n    Raises something.\n    """\n'
         "    raise _Empty(_Words().first())\n"
     )
     entry = ENTRY.replace(
@@ -251,7 +251,8 @@ def test_docstrings_of_what_is_private_stay_in_the_sources(tmp_path: Path) -> No
 
     text = build(PIPE, write(tmp_path, SAMPLE | files))
 
-    assert "Return a word for everybody." in text
+    assert '"""Return a word for everybody."""' in text
+    assert "Raises something." not in text
     assert "Nothing else stands here." in text
     assert 'return "psst"' in text
     assert "Return what only this module uses." not in text

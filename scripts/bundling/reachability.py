@@ -5,8 +5,9 @@ defines names and does nothing else (`effect_rules` refuses the rest), and a top
 name stands for one thing in all modules (`name_rules`). A local variable of the same
 name keeps more than needed, never less.
 
-The docstrings of what is private stay in the sources: nobody asks a bundle for them, and
-the host stores, formats and compiles every line. Nothing else of a part is changed.
+The docstrings of what is private stay in the sources, and so does what follows the first
+paragraph of the others: the host stores, formats and compiles every line of a bundle.
+Nothing else of a part is changed.
 """
 
 import ast
@@ -77,8 +78,9 @@ def _read_parts(module: Module) -> Iterator[Part]:
     first, *body = module.tree.body
     imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
     unread = (first, *imports, *_private_docstrings(module.tree))
-    left_out = {line for node in unread for line in _lines_of(node)}
     lines = module.text.splitlines()
+    left_out = {line for node in unread for line in _lines_of(node)}
+    left_out.update(_detail_lines(module.tree, lines))
     begin = 1
     for nodes in _group_definitions(node for node in body if node not in imports):
         end = _lines_of(nodes[-1]).stop
@@ -101,6 +103,18 @@ def _private_docstrings(node: ast.AST, inside: bool = False) -> Iterator[ast.stm
             yield inner
         yield from _private_docstrings(inner, is_private)
         above = inner
+
+
+def _detail_lines(tree: ast.Module, lines: Sequence[str]) -> Iterator[int]:
+    """The lines of each docstring behind its first paragraph, without the last one.
+
+    The last line closes it; Black moves that to the end of the paragraph.
+    """
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and _is_text(node.value):
+            inside = _lines_of(node)[:-1]
+            blank = (line for line in inside if not lines[line - 1].strip())
+            yield from range(next(blank, inside.stop), inside.stop)
 
 
 _DEFINING = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
