@@ -14,6 +14,7 @@ from simulator.checks.model import check_model, find_model, resolve_effort
 from simulator.checks.parts import check_parts
 from simulator.checks.replay import Replay, ReplayReader, read_replay
 from simulator.checks.shape import check_body
+from simulator.faults import FailedStart, RefusedPart
 from simulator.options import Options, UnknownOption, find_spec, parse_spec
 from simulator.refusals import Refusal, refuse_forbidden_model
 from simulator.request import ValidRequest, parse_input
@@ -68,11 +69,15 @@ class Responder:
         self._cache = PromptCache()
         self._count = 0
         self._attempts: Counter[bytes] = Counter()
+        self.faults: list[RefusedPart | FailedStart] = []
+        self._failed: Counter[tuple[FailedStart, str, int]] = Counter()
 
     def forget(self) -> None:
-        """Empty the cache and the attempts; ids go on counting."""
+        """Empty the cache, the attempts and the faults; ids go on counting."""
         self._cache.forget()
         self._attempts.clear()
+        self.faults.clear()
+        self._failed.clear()
 
     def answer(self, body: Body, asker: RequestOrigin) -> PlannedAnswer:
         """Return the answer to a body or raise the refusal."""
@@ -83,12 +88,34 @@ class Responder:
             return PlannedAnswer(
                 scenario.name, options, build_http_error(status, options)
             )
-        reply = scenario.reply_to(asked, options)
+        reply = self._refuse_part(asked) or scenario.reply_to(asked, options)
         if isinstance(reply, HttpReply):
             return PlannedAnswer(scenario.name, options, reply)
-        return self._respond(
+        planned = self._respond(
             asked, replay, asker, _ScenarioChoice(scenario, options, reply)
         )
+        return self._fail_start(asked, planned)
+
+    def _refuse_part(self, asked: ValidRequest) -> Reply | HttpReply | None:
+        parts = [one for one in self.faults if isinstance(one, RefusedPart)]
+        refused = (part.reply_to(asked) for part in parts)
+        return next((one for one in refused if one is not None), None)
+
+    def _fail_start(self, asked: ValidRequest, planned: PlannedAnswer) -> PlannedAnswer:
+        """Cut an answer short whose start is to fail, as often as was asked for."""
+        for fault in self.faults:
+            if not isinstance(fault, FailedStart) or not fault.concerns(asked):
+                continue
+            key = (fault, asked.said, asked.rounds)
+            self._failed[key] += 1
+            if self._failed[key] > fault.times:
+                continue
+            events = fault.shorten(planned.events)
+            last = events[-1]
+            options = fault.break_off(planned.options, len(events))
+            final = last.get("response", last)
+            return replace(planned, options=options, events=tuple(events), final=final)
+        return planned
 
     def _is_to_be_refused(self, body: Body, options: Options) -> bool:
         """Count an attempt; tell whether it is one of those that fail."""

@@ -13,6 +13,7 @@ from aiohttp import web
 from simulator.accounts import KEY, PROFILES, Account, Profile, find_account
 from simulator.answers import RequestOrigin, Responder
 from simulator.delivery import AnswerDelivery, RecordedRequest, mask_headers
+from simulator.faults import FailedStart, RefusedPart
 from simulator.files import container_file
 from simulator.models import MODELS
 from simulator.refusals import Refusal, refuse_overload
@@ -71,8 +72,13 @@ class Simulator:
         """The ids of the responses that can be asked for."""
         return self._shelf.ids()
 
+    @property
+    def faults(self) -> list[RefusedPart | FailedStart]:
+        """What is to be refused or to fail: see :mod:`simulator.faults`."""
+        return self._responder.faults
+
     def forget(self) -> None:
-        """Empty the record, the prompt cache, the counted attempts; hold again."""
+        """Empty the record, prompt cache, counted attempts, faults; hold again."""
         self.requests.clear()
         self._released.clear()
         self._met = 0
