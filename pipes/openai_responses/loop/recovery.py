@@ -28,6 +28,7 @@ from openai_responses.requests.repairs import (
     has_media,
     json_digest,
     parameter_at,
+    plain_item,
     repair_items,
     tool_name,
 )
@@ -87,7 +88,8 @@ _OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
 _UNREADABLE = re.compile(
     r"provided without its required"
     r"|Items are not persisted when"
-    r"|encrypted content .{0,400} could not be verified",
+    r"|encrypted content .{0,400} could not be verified"
+    r"|reasoning input items can only be provided",
     re.IGNORECASE | re.DOTALL,
 )
 _UNKNOWN = re.compile(
@@ -99,6 +101,7 @@ _UNKNOWN = re.compile(
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 )
+_NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
 _NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
 _QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
 _NOT_REPAIRED = ("model", "input", "background", "instructions", "tools", "text.format")
@@ -108,10 +111,10 @@ _REPAIRED = {
     "reasoning": "The server could not read earlier reasoning of this chat: answering "
     "without it.",
     "kind": "Earlier runs of code are no longer there: answering without them.",
-    "media": "A picture or file could not be sent to the model and was left out.",
     "plain": "The server refused this chat as it was: only its texts and tool results "
     "were sent.",
 }
+_NO_PICTURE = "A picture or file could not be sent to the model and was left out."
 
 
 class _Refusal(NamedTuple):
@@ -165,28 +168,33 @@ def _repairs(refusal: _Refusal) -> Iterator[Status]:
     yield from _by_place(refusal)
     if refusal.error.code in PICTURE_CODES:
         yield from _newest_media(refusal)
+    yield from _by_id(refusal)
+    if _UNREADABLE.search(refusal.error.message):
+        yield from _reasoning(refusal)
     paths = _parameter_paths(refusal)
     if refusal.error.param in paths:
         yield _parameter(refusal, str(refusal.error.param), lasts=True)
     yield from _by_tool_name(refusal)
-    yield from _by_id(refusal)
     yield from _by_parameter_name(refusal, paths)
 
 
 def _by_words(refusal: _Refusal) -> Iterator[Status]:
-    """Yield the repair for refusals that name no item, or one of several."""
-    error, words = refusal.error, refusal.error.message
-    sent = [item for _, item in refusal.rows]
-    last = json_digest(refusal.rows[-1][0]) if sent else ""
-    by_code = error.code == "invalid_encrypted_content"
-    is_unreadable = by_code or _UNREADABLE.search(words)
-    if is_unreadable and any(map(is_encrypted, sent)):
-        yield _told(Repair("reasoning", last))
-    has_code = any(item_type(item) == "code_interpreter_call" for item in sent)
-    if has_code and "container" in words.lower():
+    """Yield the repair for refusals whose place is not what has to be changed."""
+    words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
+    if refusal.error.code == "invalid_encrypted_content":
+        yield from _reasoning(refusal)
+    if "code_interpreter_call" in kinds and "container" in words.lower():
         yield _told(Repair("kind", "code_interpreter_call"))
+    if call := _NO_NAMESPACE.search(words):
+        sentence = f"Earlier calls of {call[1]} could not be sent and were left out."
+        yield Status(sentence, Repair("kind", f"function_call:{call[1]}"), True)
     if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
-        yield _parameter(refusal, "stream", lasts=error.param == "stream")
+        yield _parameter(refusal, "stream", lasts=refusal.error.param == "stream")
+
+
+def _reasoning(refusal: _Refusal) -> Iterator[Status]:
+    if any(is_encrypted(sent) for _, sent in refusal.rows):
+        yield _told(Repair("reasoning", json_digest(refusal.rows[-1][0])))
 
 
 def _newest_media(refusal: _Refusal) -> Iterator[Status]:
@@ -241,13 +249,16 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
-    """Yield the repair of one item; what people wrote always stays."""
+    """Yield the repairs of one item; what people wrote always stays."""
     original, sent = refusal.rows[number]
-    target = json_digest(original)
+    target, noun = json_digest(original), item_type(sent).removesuffix("_call")
+    noun = noun.replace("_", " ")
     if has_media(sent):
-        yield _told(Repair("media", target))
+        yield Status(_NO_PICTURE, Repair("text", target), is_lasting=True)
+    elif item_type(sent) == "message" and plain_item(sent) != sent:
+        sentence = f"One earlier {noun} was sent as plain text."
+        yield Status(sentence, Repair("text", target), is_lasting=True)
     if is_call_output(sent) or sent.get("role", "assistant") == "assistant":
-        noun = item_type(sent).removesuffix("_call").replace("_", " ")
         sentence = f"One earlier {noun} could not be sent again and was left out."
         yield Status(sentence, Repair("item", target), is_lasting=True)
 
@@ -303,7 +314,7 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
     """Yield the repair of a tool that the server names by its name, type or label."""
-    words = {*_QUOTED.findall(refusal.error.message)}
+    words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
     for tool in refusal.payload.get("tools") or ():
         if words & {tool_name(tool), tool.get("type")}:
             # A server that cannot be reached may be there again soon.

@@ -31,8 +31,8 @@ class Repair(NamedTuple):
 
     Of items, named by the `target`:
         item         is left out, with its pair and the reasoning in front of it
-        media        its images and files become a line of text
-        kind         all items of this type are left out
+        text         its words alone stay; images and files become a line of text
+        kind         all items of this type, or calls `type:name`, are left out
     Of all items up to the `target`:
         reasoning    what is encrypted is left out
         plain        texts of people and model, calls and outputs stay, nothing else
@@ -49,7 +49,7 @@ class Repair(NamedTuple):
     new: str = ""
 
 
-CHAT_ACTIONS = ("item", "media", "kind", "reasoning", "plain")
+CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
 """What is about the items of one chat."""
 
 _MEDIA = ("input_image", "input_file")
@@ -92,15 +92,18 @@ def repair_items(
     lost: set[object] = set()
     for place, item in enumerate(items):
         here = {action for action, end in ends.items() if place <= end}
-        here |= {one for one in ("item", "media") if (one, names[place]) in wanted}
-        if ("kind", item_type(item)) in wanted or _is_left_out(item, here):
+        here |= {one for one in ("item", "text") if (one, names[place]) in wanted}
+        kind = item_type(item)
+        kinds = {("kind", kind), ("kind", f"{kind}:{item.get('name')}")}
+        if kinds & wanted or _is_left_out(item, here):
             if is_call(item):  # without its output, `drop_orphans` removes it
                 lost.add(item.get("call_id"))
                 rows.append((item, item))
             while rows and is_reasoning(rows[-1][1]):
                 rows.pop()
         elif not (is_call_output(item) and item.get("call_id") in lost):
-            rows.append((item, _changed_item(item, here)))
+            is_plain = here & {"text", "plain"}
+            rows.append((item, plain_item(item) if is_plain else item))
     made_of = {id(sent): item for item, sent in rows}
     return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
 
@@ -112,12 +115,6 @@ def _is_left_out(item: Item, actions: set[str]) -> bool:
         return False
     is_empty = item.get("role") == "assistant" and not message_text(item)
     return item_type(item) != "message" or is_empty
-
-
-def _changed_item(item: Item, actions: set[str]) -> Item:
-    if "plain" in actions:
-        return _plain_item(item)
-    return _without_media(item) if "media" in actions else item
 
 
 def has_media(item: Item) -> bool:
@@ -134,8 +131,8 @@ def _without_media(item: Item) -> Item:
     }
 
 
-def _plain_item(item: Item) -> Item:
-    """Return an item with its words alone."""
+def plain_item(item: Item) -> Item:
+    """Return a message, a call or an output with its words alone."""
     bare = _without_media(item)
     if item_type(bare) != "message":
         if isinstance(output := bare.get("output"), list):
