@@ -201,7 +201,8 @@ class Attempts:
         failure = (
             None if self.has_shown else _retriable_failure(self.error, self.response)
         )
-        if failure is None or (self.request.background and _may_run(self.error)):
+        is_open = self.request.background and not self.response.refusal
+        if failure is None or (is_open and _may_run(self.error)):
             return None, 0.0
         found = find_repair(self.request, failure, self._repaired)
         if found and found.repair:
@@ -496,8 +497,6 @@ def _may_run(error: ResponsesError | None) -> bool:
     """
     if isinstance(error, ApiRefused):
         return not error.failure.should_retry and error.status in _GATEWAY_STATUS
-    return (
-        error.was_sent
-        if isinstance(error, ConnectionFailed)
-        else isinstance(error, TimedOut)
-    )
+    if isinstance(error, ConnectionFailed):
+        return error.was_sent
+    return error is None or isinstance(error, TimedOut)

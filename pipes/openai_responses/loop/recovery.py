@@ -76,7 +76,7 @@ def _is_retried(failure: Failure) -> bool:
 # Repairs
 
 _MOST_REPAIRS = 3
-_OTHER_CAUSES = frozenset({401, 402, 403, 407, 408, 413, 429})
+_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
 """Statuses that are not about what the request says."""
 _OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
     *PICTURE_CODES,

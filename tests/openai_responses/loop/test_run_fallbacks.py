@@ -13,7 +13,7 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Connections
 from run_log import log_of
-from runs import causes_of, end_of, limits, report, simulated
+from runs import repairs_of, end_of, limits, report, simulated
 from simulator import Simulator
 from upstream import Answerer, Upstream, in_turn, replying, streaming
 
@@ -59,7 +59,7 @@ async def test_summary(connections: Connections, unverified: Simulator) -> None:
         "noted summary: This organisation gets no reasoning summaries: answering "
         "without."
     )
-    assert causes_of(events) == ["summary"]
+    assert repairs_of(events) == ["summary"]
     assert log_of(events)[-1] == "run completed"
     first, second = (one.body for one in unverified.requests)
     assert second == {**first, "reasoning": {"effort": "medium"}}
@@ -68,7 +68,7 @@ async def test_summary(connections: Connections, unverified: Simulator) -> None:
 async def test_stream(connections: Connections, unstreamed: Simulator) -> None:
     """The answer comes in one piece; each cause is taken away in its turn."""
     events = await report(connections, simulated(unstreamed), asking(), TWICE)
-    assert causes_of(events) == ["summary", "stream"]
+    assert repairs_of(events) == ["summary", "stream"]
     assert log_of(events)[-1] == "run completed"
     assert [one.status for one in unstreamed.requests] == [400, 400, 200]
     assert [one.body["stream"] for one in unstreamed.requests] == [True, True, False]
@@ -84,7 +84,7 @@ async def test_reasoning_of_another_organisation(
     thought = {key: text for key, text in thought.items() if key != "status"}
     request = asking(input=[USER, thought, ANSWER, USER])
     events = await report(connections, simulated(sim), request, TWICE)
-    assert causes_of(events) == ["reasoning"]
+    assert repairs_of(events) == ["reasoning"]
     assert log_of(events)[-1] == "run completed"
     assert [one.status for one in sim.requests] == [200, 400, 200]
     assert sim.requests[-1].body["input"] == [USER, ANSWER, USER]
@@ -104,7 +104,7 @@ async def test_effort(
     """The one that is nearest among those that the model has."""
     request = asking(model=model, reasoning={"effort": asked})
     events = await report(connections, simulated(sim), request, TWICE)
-    assert causes_of(events) == ["effort"]
+    assert repairs_of(events) == ["effort"]
     assert log_of(events)[-1] == "run completed"
     assert [one.body["reasoning"] for one in sim.requests] == [
         {"effort": asked},
@@ -137,7 +137,7 @@ async def test_each_cause_once(connections: Connections, cause: str) -> None:
         within = limits(retries=5)
         events = await report(connections, upstream.endpoint, EVERYTHING, within)
         assert len(upstream.requests) == 2
-    assert causes_of(events) == [cause]
+    assert repairs_of(events) == [cause]
     assert log_of(events)[-1] == "run refused"
 
 
@@ -148,7 +148,7 @@ async def test_no_retry_is_needed(connections: Connections, cause: str) -> None:
     async with Upstream(answer) as upstream:
         events = await report(connections, upstream.endpoint, EVERYTHING, limits())
         first, second = upstream.arrived
-    assert causes_of(events) == [cause]
+    assert repairs_of(events) == [cause]
     assert log_of(events)[-1] == "run completed"
     assert second - first < 0.375
 
@@ -159,7 +159,7 @@ async def test_all_causes_in_a_row(connections: Connections) -> None:
     async with Upstream(in_turn(*refusals, OK)) as upstream:
         events = await report(connections, upstream.endpoint, EVERYTHING, limits())
         last = upstream.bodies[-1]
-    assert causes_of(events) == list(REFUSALS)
+    assert repairs_of(events) == list(REFUSALS)
     assert log_of(events)[-1] == "run completed"
     assert last["input"] == [USER, ANSWER, USER]
     assert last["reasoning"] == {"effort": "low"}
@@ -172,7 +172,7 @@ async def test_remedy_before_a_retry(
     """The changed request is the one that is sent again."""
     request = asking("sim:503,times=1,retry-after-ms=1")
     events = await report(connections, simulated(unverified), request, TWICE)
-    assert causes_of(events) == ["summary", ""]
+    assert repairs_of(events) == ["summary", ""]
     assert log_of(events)[-1] == "run completed"
     assert [one.status for one in unverified.requests] == [400, 503, 200]
     assert unverified.requests[1].body == unverified.requests[2].body
@@ -184,7 +184,7 @@ async def test_remedy_after_a_retry(connections: Connections) -> None:
     answer = in_turn(busy, refusing(**REFUSALS["summary"]), OK)
     async with Upstream(answer) as upstream:
         events = await report(connections, upstream.endpoint, EVERYTHING, TWICE)
-    assert causes_of(events) == ["", "summary"]
+    assert repairs_of(events) == ["", "summary"]
     assert log_of(events)[-1] == "run completed"
 
 
@@ -194,7 +194,7 @@ async def test_refusal_in_the_stream(connections: Connections) -> None:
     answer = in_turn(streaming(wire.on_the_wire(error)), OK)
     async with Upstream(answer) as upstream:
         events = await report(connections, upstream.endpoint, EVERYTHING, limits())
-    assert causes_of(events) == ["reasoning"]
+    assert repairs_of(events) == ["reasoning"]
     assert log_of(events)[-1] == "run completed"
 
 
