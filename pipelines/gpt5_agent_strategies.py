@@ -667,14 +667,31 @@ def read_api_error(wire: object) -> ApiError:
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     if isinstance(wire, str):
-        return ApiError(message=wire)
+        return _inner_error(wire) or ApiError(message=wire)
     if not isinstance(wire, Mapping):
         return ApiError()
-    message = wire.get("message") or wire.get("detail")
+    message = as_text(wire.get("message") or wire.get("detail"))
+    raw = as_text(as_mapping(wire.get("metadata")).get("raw"))
+    if inner := _inner_error(raw) or _inner_error(message):
+        return inner
     code, kind, param = (
         as_text(wire.get(key)) or None for key in ("code", "type", "param")
     )
-    return ApiError(code, kind, param, as_text(message))
+    return ApiError(code, kind, param, f"{message} {raw}".strip())
+
+
+def _inner_error(text: str) -> ApiError | None:
+    begin = text.find("{", 0, _LONGEST_PREFIX)
+    try:
+        found, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
+    except (ValueError, RecursionError):
+        return None
+    inner = as_mapping(found).get("error")
+    error = read_api_error(inner) if isinstance(inner, Mapping) else ApiError()
+    return error if error.message else None
+
+
+_LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 
 
 # ==== openai_responses.endings: How a run can end, and the sentence for each ending.
@@ -1331,7 +1348,7 @@ class Repair(NamedTuple):
     new: str = ""
 
 
-CHAT_ACTIONS = ("item", "media", "kind", "reasoning", "plain")
+CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
 """What is about the items of one chat."""
 
 _MEDIA = ("input_image", "input_file")
@@ -1374,15 +1391,18 @@ def repair_items(
     lost: set[object] = set()
     for place, item in enumerate(items):
         here = {action for action, end in ends.items() if place <= end}
-        here |= {one for one in ("item", "media") if (one, names[place]) in wanted}
-        if ("kind", item_type(item)) in wanted or _is_left_out(item, here):
+        here |= {one for one in ("item", "text") if (one, names[place]) in wanted}
+        kind = item_type(item)
+        kinds = {("kind", kind), ("kind", f"{kind}:{item.get('name')}")}
+        if kinds & wanted or _is_left_out(item, here):
             if is_call(item):  # without its output, `drop_orphans` removes it
                 lost.add(item.get("call_id"))
                 rows.append((item, item))
             while rows and is_reasoning(rows[-1][1]):
                 rows.pop()
         elif not (is_call_output(item) and item.get("call_id") in lost):
-            rows.append((item, _changed_item(item, here)))
+            is_plain = here & {"text", "plain"}
+            rows.append((item, plain_item(item) if is_plain else item))
     made_of = {id(sent): item for item, sent in rows}
     return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
 
@@ -1394,12 +1414,6 @@ def _is_left_out(item: Item, actions: set[str]) -> bool:
         return False
     is_empty = item.get("role") == "assistant" and not message_text(item)
     return item_type(item) != "message" or is_empty
-
-
-def _changed_item(item: Item, actions: set[str]) -> Item:
-    if "plain" in actions:
-        return _plain_item(item)
-    return _without_media(item) if "media" in actions else item
 
 
 def has_media(item: Item) -> bool:
@@ -1416,7 +1430,8 @@ def _without_media(item: Item) -> Item:
     }
 
 
-def _plain_item(item: Item) -> Item:
+def plain_item(item: Item) -> Item:
+    """Return a message, a call or an output with its words alone."""
     bare = _without_media(item)
     if item_type(bare) != "message":
         if isinstance(output := bare.get("output"), list):
@@ -2494,7 +2509,8 @@ _OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
 _UNREADABLE = re.compile(
     r"provided without its required"
     r"|Items are not persisted when"
-    r"|encrypted content .{0,400} could not be verified",
+    r"|encrypted content .{0,400} could not be verified"
+    r"|reasoning input items can only be provided",
     re.IGNORECASE | re.DOTALL,
 )
 _UNKNOWN = re.compile(
@@ -2506,6 +2522,7 @@ _UNKNOWN = re.compile(
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 )
+_NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
 _NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
 _QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
 _NOT_REPAIRED = ("model", "input", "background", "instructions", "tools", "text.format")
@@ -2514,10 +2531,10 @@ _REPAIRED = {
     "reasoning": "The server could not read earlier reasoning of this chat: answering "
     "without it.",
     "kind": "Earlier runs of code are no longer there: answering without them.",
-    "media": "A picture or file could not be sent to the model and was left out.",
     "plain": "The server refused this chat as it was: only its texts and tool results "
     "were sent.",
 }
+_NO_PICTURE = "A picture or file could not be sent to the model and was left out."
 
 
 class _Refusal(NamedTuple):
@@ -2564,27 +2581,32 @@ def _repairs(refusal: _Refusal) -> Iterator[Status]:
     yield from _by_place(refusal)
     if refusal.error.code in PICTURE_CODES:
         yield from _newest_media(refusal)
+    yield from _by_id(refusal)
+    if _UNREADABLE.search(refusal.error.message):
+        yield from _unread_reasoning(refusal)
     paths = _parameter_paths(refusal)
     if refusal.error.param in paths:
         yield _parameter(refusal, str(refusal.error.param), lasts=True)
     yield from _by_tool_name(refusal)
-    yield from _by_id(refusal)
     yield from _by_parameter_name(refusal, paths)
 
 
 def _by_words(refusal: _Refusal) -> Iterator[Status]:
-    error, words = refusal.error, refusal.error.message
-    sent = [item for _, item in refusal.rows]
-    last = json_digest(refusal.rows[-1][0]) if sent else ""
-    by_code = error.code == "invalid_encrypted_content"
-    is_unreadable = by_code or _UNREADABLE.search(words)
-    if is_unreadable and any(map(is_encrypted, sent)):
-        yield _told(Repair("reasoning", last))
-    has_code = any(item_type(item) == "code_interpreter_call" for item in sent)
-    if has_code and "container" in words.lower():
+    words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
+    if refusal.error.code == "invalid_encrypted_content":
+        yield from _unread_reasoning(refusal)
+    if "code_interpreter_call" in kinds and "container" in words.lower():
         yield _told(Repair("kind", "code_interpreter_call"))
+    if call := _NO_NAMESPACE.search(words):
+        sentence = f"Earlier calls of {call[1]} could not be sent and were left out."
+        yield Status(sentence, Repair("kind", f"function_call:{call[1]}"), True)
     if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
-        yield _parameter(refusal, "stream", lasts=error.param == "stream")
+        yield _parameter(refusal, "stream", lasts=refusal.error.param == "stream")
+
+
+def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
+    if any(is_encrypted(sent) for _, sent in refusal.rows):
+        yield _told(Repair("reasoning", json_digest(refusal.rows[-1][0])))
 
 
 def _newest_media(refusal: _Refusal) -> Iterator[Status]:
@@ -2638,11 +2660,14 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     original, sent = refusal.rows[number]
-    target = json_digest(original)
+    target, noun = json_digest(original), item_type(sent).removesuffix("_call")
+    noun = noun.replace("_", " ")
     if has_media(sent):
-        yield _told(Repair("media", target))
+        yield Status(_NO_PICTURE, Repair("text", target), is_lasting=True)
+    elif item_type(sent) == "message" and plain_item(sent) != sent:
+        sentence = f"One earlier {noun} was sent as plain text."
+        yield Status(sentence, Repair("text", target), is_lasting=True)
     if is_call_output(sent) or sent.get("role", "assistant") == "assistant":
-        noun = item_type(sent).removesuffix("_call").replace("_", " ")
         sentence = f"One earlier {noun} could not be sent again and was left out."
         yield Status(sentence, Repair("item", target), is_lasting=True)
 
@@ -2694,7 +2719,7 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
-    words = {*_QUOTED.findall(refusal.error.message)}
+    words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
     for tool in refusal.payload.get("tools") or ():
         if words & {tool_name(tool), tool.get("type")}:
             # A server that cannot be reached may be there again soon.
