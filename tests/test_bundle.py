@@ -105,7 +105,6 @@ LIMIT, REST = 5, 6
 
 @staticmethod
 def shorten(text: str) -> str:
-    """The beginning of a text."""
     return json.loads(text)[:LIMIT]
 
 
