@@ -170,7 +170,7 @@ def _repairs(refusal: _Refusal) -> Iterator[Status]:
         yield from _newest_media(refusal)
     yield from _by_id(refusal)
     if _UNREADABLE.search(refusal.error.message):
-        yield from _reasoning(refusal)
+        yield from _unread_reasoning(refusal)
     paths = _parameter_paths(refusal)
     if refusal.error.param in paths:
         yield _parameter(refusal, str(refusal.error.param), lasts=True)
@@ -182,7 +182,7 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
     """Yield the repair for refusals whose place is not what has to be changed."""
     words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
     if refusal.error.code == "invalid_encrypted_content":
-        yield from _reasoning(refusal)
+        yield from _unread_reasoning(refusal)
     if "code_interpreter_call" in kinds and "container" in words.lower():
         yield _told(Repair("kind", "code_interpreter_call"))
     if call := _NO_NAMESPACE.search(words):
@@ -192,7 +192,7 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
         yield _parameter(refusal, "stream", lasts=refusal.error.param == "stream")
 
 
-def _reasoning(refusal: _Refusal) -> Iterator[Status]:
+def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
     if any(is_encrypted(sent) for _, sent in refusal.rows):
         yield _told(Repair("reasoning", json_digest(refusal.rows[-1][0])))
 
