@@ -10,7 +10,6 @@ from openai_responses.loop.events import (
     Status,
     ToolOutput,
 )
-from openai_responses.requests.repairs import Repair
 from openai_responses.transport.stream import (
     AnnotationAdded,
     ItemAdded,
@@ -39,10 +38,8 @@ def _line(event: RunEvent) -> str:
             return f"{index} {'failed' if failed else 'answered'}: {item['output']}"
         case ResponseDone(_, status, _):
             return f"turn {status}"
-        case Status(sentence, None):
-            return f"noted: {sentence}"
-        case Status(sentence, Repair(action)):
-            return f"noted {action}: {sentence}"
+        case Status(sentence, repair):
+            return f"noted {repair.action if repair else ''}".strip() + f": {sentence}"
         case RunDone(ending):
             return f"run {ending.kind}"
 

@@ -5,7 +5,7 @@ from contextlib import aclosing
 
 from openai_responses.clock import new_ulid, unix_seconds
 from openai_responses.items import tool_kind
-from openai_responses.loop.events import RunDone, Status
+from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.run import run
 from openai_responses.requests.repairs import CHAT_ACTIONS
 from openai_responses.requests.replay import replay_output
@@ -50,14 +50,19 @@ async def answer_events(
         prepared.limits,
         prepared.toolset,
     )
+    repaired: list[Status] = []
     async with aclosing(events):
         async for arrived in events:
             event = await artifacts.stored(arrived)
             if event is None:
                 continue
             if isinstance(event, Status):
-                await _remember(prepared, event)
+                words = server_words(call, event.reason)
+                call.log.line("WARNING", f"{event.sentence} {words}".strip())
+                repaired.append(event)
                 event = Status(event.sentence)  # the reason is for the log alone
+            elif _is_accepted(event):
+                await _remember(prepared, repaired)
             # Other clients get the model's texts.
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
@@ -113,21 +118,28 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-async def _remember(prepared: PreparedRequest, found: Status) -> None:
+def _is_accepted(event: RunEvent) -> bool:
+    """Say whether the server took the last request: something of its answer arrived."""
+    if isinstance(event, RunDone):
+        return event.ending.kind in ("completed", "incomplete")
+    return True
+
+
+async def _remember(prepared: PreparedRequest, repaired: list[Status]) -> None:
     """Remember what made a request acceptable: for the chat, or for its server.
 
     What may be about a user's own choice is remembered for that user alone.
     """
-    call, repair, store = prepared.call, found.repair, prepared.store
-    call.log.line("WARNING", f"{found.sentence} {server_words(call, found.reason)}")
-    if repair is None:
-        return
-    if repair.action in CHAT_ACTIONS and store:
-        await store.add_repair(repair)
-    elif found.is_lasting:
-        is_about_all = repair.action == "field" or is_as_configured(prepared)
-        user = "" if is_about_all else call.caller.user_id
-        call.capabilities.learn(prepared.endpoint, prepared.request.model, user, repair)
+    call, store, model = prepared.call, prepared.store, prepared.request.model
+    for found in repaired:
+        repair = found.repair
+        if repair and repair.action in CHAT_ACTIONS and store:
+            await store.add_repair(repair)
+        elif repair and found.is_lasting:
+            is_about_all = repair.action == "field" or is_as_configured(prepared)
+            user = "" if is_about_all else call.caller.user_id
+            call.capabilities.learn(prepared.endpoint, model, user, repair)
+    repaired.clear()
 
 
 def _hand_over(

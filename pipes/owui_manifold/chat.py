@@ -243,8 +243,12 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None
     with_tools = valves.PERSIST_TOOL_RESULTS
+    repairs = chat.store.repairs if chat.store else ()
     items = await run_work(
-        size, lambda: build_input(parts, records, reader, with_tools=with_tools)
+        size,
+        lambda: build_input(
+            parts, records, reader, with_tools=with_tools, repairs=repairs
+        ),
     )
     check_input_size(items)
     return items

@@ -34,9 +34,7 @@ MOVED = {"API_KEY": OTHER_KEY, **NAMED}  # the key is of another one than its na
 UNREADABLE = (
     "The server could not read earlier reasoning of this chat: answering without it."
 )
-NO_SUMMARY = (
-    "The model's server does not take reasoning.summary: answering without it."
-)
+NO_SUMMARY = "The model's server does not take reasoning.summary: answering without it."
 NO_STREAM = "The model may not stream here: the answer comes in one piece."
 
 
@@ -338,7 +336,8 @@ async def test_refusals_of_a_request_with_choices_are_learned_for_one_user(
 ) -> None:
     """Others meet them; those of the administrator's own settings are for everybody."""
     pipe.valves = valves_for(unverified)
-    chosen, counts = chat("Hi", reasoning_effort="high"), []
+    chosen = chat("Hi", reasoning_effort="high")
+    counts: list[int] = []
 
     for body, name in (
         (chosen, "user-1"),
@@ -379,3 +378,26 @@ async def test_a_model_whose_name_has_an_effort_is_learned_too(
     await chunks_of(pipe, chat("Hi", model=model), **answering("m-2"))
 
     assert len(unverified.requests) == 1
+
+
+async def test_what_did_not_help_is_not_remembered(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """A refusal that nothing removes costs no chat its reasoning."""
+    first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
+    old = received_reasoning(sim)
+    said = ["Hi", stored(first)]
+    body = chat(*said, "sim:chat,status=400")
+
+    refused = await chunks_of(pipe, body, **answering("m-2"))
+
+    assert errors(refused)
+    assert len(sim.requests) > 2
+    assert not [v for v in host.kept.values() if "repairs" in v]
+    sim.forget()
+
+    again = await chunks_of(pipe, chat(*said, "And now?"), **answering("m-2"))
+
+    assert answered(again)
+    assert [request.status for request in sim.requests] == [200]
+    assert sent_reasoning(sim) == old
