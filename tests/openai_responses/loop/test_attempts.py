@@ -13,7 +13,6 @@ import wire_events as wire
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Attempts, Limits
 from openai_responses.loop.events import RunEvent
-from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.requests.build import ResponsesRequest, strict_payload
 from openai_responses.transport.connections import Connections, Timeouts
 from openai_responses.transport.stream import ServerSentEvent

@@ -13,7 +13,7 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Connections
 from run_log import log_of
-from runs import repairs_of, end_of, limits, report, simulated
+from runs import end_of, limits, repairs_of, report, simulated
 from simulator import Simulator
 from upstream import Answerer, Upstream, in_turn, replying, streaming
 

@@ -351,7 +351,8 @@ async def test_usage_of_a_failed_attempt_counts(connections: Connections) -> Non
     events, _ = await after(connections, said, "end")
     plain = end_of(await report_of(connections, OK, TWICE)).usage
     usage = end_of(events).usage
-    assert usage and plain
+    assert usage
+    assert plain
     assert usage.total == 2 * plain.total
     assert end_of(events).last_usage == plain
 
