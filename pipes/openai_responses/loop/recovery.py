@@ -14,7 +14,7 @@ not suffice, the plain words of the chat are sent, once.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from openai_responses.endings import NO_CREDIT_CODES, PICTURE_CODES, SENTENCES
@@ -147,7 +147,7 @@ def find_repair(
     refusal = _Refusal(request.payload(), rows, error)
     if done < _MOST_REPAIRS:
         for found in _repairs(refusal):
-            if found.repair not in request.repairs:
+            if found.repair and _is_new(found.repair, request.repairs):
                 return found
     has_plain = any(one.action == "plain" for one in request.repairs)
     if has_plain or failure.status == 404 or _is_retried(failure):
@@ -156,6 +156,12 @@ def find_repair(
     changed = repair_items(request.input, [*request.repairs, plain])
     sent = [item for _, item in changed]
     return _told(plain) if sent and sent != [item for _, item in rows] else None
+
+
+def _is_new(repair: Repair, done: Sequence[Repair]) -> bool:
+    """Say whether `repair` differs from those done, and from what one took away."""
+    given_up = {(one.target, one.value) for one in done if one.value}
+    return repair not in done and (repair.target, repair.new) not in given_up
 
 
 def _told(repair: Repair, *, lasts: bool = True) -> Status:

@@ -1,129 +1,265 @@
-"""A chat that the server refuses is answered, whatever the form of the refusal."""
+"""A refusal that can be repaired costs one more request, and no answer."""
 
-from dataclasses import replace
+import asyncio
+import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
-from openai_responses.loop.events import Status
+import wire_events as wire
+from openai_responses.endpoint import Endpoint
+from openai_responses.items import Item
+from openai_responses.loop.run import run
+from openai_responses.loop.tools import Toolset
 from openai_responses.requests.build import ResponsesRequest
+from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
 from run_log import log_of
-from runs import limits, report, simulated
+from runs import end_of, limits, repairs_of, report, simulated
 from simulator import Simulator
-from simulator.faults import (
-    DELIVERIES,
-    FORMS,
-    refuse_item,
-    refuse_parameter,
-    refuse_tool,
-)
+from tool_sample import CITY, MemoryTools
+from upstream import Answerer, Upstream, in_turn, replying, streaming
 
 pytestmark = pytest.mark.asyncio
 
-PIXEL = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4"
-    "2mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
-)
+TWICE = limits(retries=1)
+OK = streaming(wire.on_the_wire(*wire.whole_stream(wire.message("Hello"))))
 
 
-def said(role: str, kind: str, **part: Any) -> dict[str, Any]:
-    """A message with one part."""
-    content = [{"type": kind, **part}]
-    return {"type": "message", "role": role, "content": content}
+def user(said: str) -> Item:
+    """Return a message of a person."""
+    part = {"type": "input_text", "text": said}
+    return {"type": "message", "role": "user", "content": [part]}
 
 
-CHAT = [
-    said("user", "input_text", text="one"),
-    {
-        "type": "web_search_call",
-        "id": "ws_1234567",
-        "status": "completed",
-        "action": {"type": "search", "query": "x"},
-    },
-    said("assistant", "output_text", text="first", annotations=[]),
-    said("user", "input_text", text="two"),
-    {
-        "type": "function_call",
-        "call_id": "call_12345",
-        "name": "look",
-        "arguments": "{}",
-    },
-    {"type": "function_call_output", "call_id": "call_12345", "output": "sun"},
-    said("assistant", "output_text", text="second", annotations=[]),
-    said("user", "input_image", image_url=PIXEL, detail="auto"),
-    said("assistant", "output_text", text="third", annotations=[]),
-    said("user", "input_text", text="four"),
-]
-TOOLS = [
-    {
-        "type": "function",
-        "name": "look",
-        "parameters": {"type": "object", "properties": {}},
-        "strict": False,
-    },
-    {"type": "web_search"},
-]
-
-
-def asking() -> ResponsesRequest:
-    """A chat with what a server can refuse."""
-    return ResponsesRequest(
-        model="gpt-5.6-sol",
-        input=CHAT,
-        tools=TOOLS,
-        include=["reasoning.encrypted_content"],
-        reasoning={"effort": "low", "summary": "auto"},
-        text={"verbosity": "low"},
-        prompt_cache_key="k",
-    )
-
-
-REFUSED = {
-    "search": refuse_item("web_search_call"),
-    "call": refuse_item("function_call"),
-    "output": refuse_item("function_call_output"),
-    "key": refuse_item("message", key="type"),
-    "picture": refuse_item("message", part="input_image"),
-    "answer": refuse_item("message", text='"second"'),
-    "function": refuse_tool("look"),
-    "hosted tool": refuse_tool("web_search"),
-    "verbosity": refuse_parameter("text.verbosity"),
-    "cache key": refuse_parameter("prompt_cache_key"),
-    "summary": refuse_parameter("reasoning.summary"),
+USER = user("Hi")
+THOUGHT = wire.reasoning_item("Hm", sealed="gAAA")
+ANSWER: Item = {
+    "type": "message",
+    "role": "assistant",
+    "content": [{"type": "output_text", "text": "Hello.", "annotations": []}],
 }
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("refused", REFUSED)
-async def test_refused_part_is_found_in_every_form(
-    connections: Connections, sim: Simulator, refused: str, form: str
-) -> None:
-    """One more request, and an answer."""
-    sim.faults.append(replace(REFUSED[refused], form=form))
-    events = await report(connections, simulated(sim), asking(), limits())
+def asking(said: str = "Hi", **fields: Any) -> ResponsesRequest:
+    """Return a request with everything that can be refused."""
+    asked: dict[str, Any] = {
+        "model": "gpt-5.6-sol",
+        "input": [user(said)],
+        "reasoning": {"effort": "medium", "summary": "auto"},
+        "include": ["reasoning.encrypted_content"],
+    }
+    return ResponsesRequest(**(asked | fields))
+
+
+@pytest_asyncio.fixture
+async def unverified() -> AsyncIterator[Simulator]:
+    """Return a server for an organisation that gets no summaries."""
+    async with Simulator("unverified") as simulator:
+        yield simulator
+
+
+@pytest_asyncio.fixture
+async def unstreamed() -> AsyncIterator[Simulator]:
+    """Return a server for an organisation that gets no stream either."""
+    async with Simulator("unverified-stream") as simulator:
+        yield simulator
+
+
+async def test_summary(connections: Connections, unverified: Simulator) -> None:
+    """Without verification there is none; the answer comes all the same."""
+    events = await report(connections, simulated(unverified), asking(), TWICE)
+    assert log_of(events)[0] == (
+        "noted parameter: The model's server does not take reasoning.summary: "
+        "answering without it."
+    )
+    assert repairs_of(events) == ["reasoning.summary"]
     assert log_of(events)[-1] == "run completed"
-    assert len(sim.requests) == 2
+    first, second = (one.body for one in unverified.requests)
+    assert second == {**first, "reasoning": {"effort": "medium"}}
 
 
-@pytest.mark.parametrize("delivery", DELIVERIES)
-async def test_refusal_inside_of_a_stream(
-    connections: Connections, sim: Simulator, delivery: str
-) -> None:
-    """Behind `created`, where nothing was shown."""
-    sim.faults.append(replace(REFUSED["search"], delivery=delivery))
-    events = await report(connections, simulated(sim), asking(), limits())
+async def test_stream(connections: Connections, unstreamed: Simulator) -> None:
+    """The answer comes in one piece; each cause is taken away in its turn."""
+    events = await report(connections, simulated(unstreamed), asking(), TWICE)
+    assert repairs_of(events) == ["reasoning.summary", "stream"]
     assert log_of(events)[-1] == "run completed"
-    assert len(sim.requests) == 2
+    assert [one.status for one in unstreamed.requests] == [400, 400, 200]
+    assert [one.body.get("stream") for one in unstreamed.requests] == [True, True, None]
 
 
-async def test_several_parts_and_then_the_plain_words(
+async def test_reasoning_of_another_organisation(
     connections: Connections, sim: Simulator
 ) -> None:
-    """Three are left out one by one; what is left is sent as plain words."""
-    names = ("verbosity", "cache key", "summary", "search")
-    sim.faults.extend(REFUSED[name] for name in names)
-    events = await report(connections, simulated(sim), asking(), limits())
+    """It is left out; the words stay."""
+    theirs = Endpoint(sim.base_url, "sk-simulator-2")
+    made = end_of(await report(connections, theirs, asking("sim:short")))
+    thought, answer = replay_output(made.output, with_reasoning=True)
+    request = asking(input=[USER, thought, answer, USER])
+    events = await report(connections, simulated(sim), request, TWICE)
+    assert repairs_of(events) == ["reasoning"]
     assert log_of(events)[-1] == "run completed"
-    repairs = [one.repair for one in events if isinstance(one, Status) and one.repair]
-    assert [repair.action for repair in repairs] == [*["parameter"] * 3, "plain"]
+    assert [one.status for one in sim.requests] == [200, 400, 200]
+    assert sim.requests[-1].body["input"] == [USER, answer, USER]
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "nearest"),
+    [
+        ("gpt-5", "none", "minimal"),
+        ("gpt-5", "max", "high"),
+        ("gpt-5.6-sol", "minimal", "none"),
+    ],
+)
+async def test_effort(
+    connections: Connections, sim: Simulator, model: str, asked: str, nearest: str
+) -> None:
+    """The one that is nearest among those that the model has."""
+    request = asking(model=model, reasoning={"effort": asked})
+    events = await report(connections, simulated(sim), request, TWICE)
+    assert repairs_of(events) == ["reasoning.effort"]
+    assert log_of(events)[-1] == "run completed"
+    assert [one.body["reasoning"] for one in sim.requests] == [
+        {"effort": asked},
+        {"effort": nearest},
+    ]
+
+
+def refusing(**fields: str) -> Answerer:
+    """Answer with status 400 and this error."""
+    return replying(json.dumps({"error": fields}), 400)
+
+
+TOOL = {"type": "function", "name": "get_weather", "parameters": CITY, "strict": False}
+REFUSALS = {
+    "reasoning": {"code": "invalid_encrypted_content", "message": "No."},
+    "reasoning.summary": {"code": "unsupported_value", "param": "reasoning.summary"},
+    "stream": {"message": "Your organization must be verified to stream this model."},
+    "reasoning.effort": {
+        "param": "reasoning.effort",
+        "message": "Supported values are: 'low' and 'high'.",
+    },
+}
+EVERYTHING = asking(input=[USER, THOUGHT, ANSWER, USER])
+
+
+@pytest.mark.parametrize("named", REFUSALS)
+async def test_server_that_refuses_all_the_same(
+    connections: Connections, named: str
+) -> None:
+    """It gets its way after three repairs and the plain texts, each sent once."""
+    answer = refusing(**REFUSALS[named])
+    async with Upstream(answer) as upstream, asyncio.timeout(5):
+        within = limits(retries=5)
+        events = await report(connections, upstream.endpoint, EVERYTHING, within)
+        sent = [json.dumps(body, sort_keys=True) for body in upstream.bodies]
+    done = repairs_of(events)
+    assert done[0] == named
+    assert len(done) <= 4
+    assert "plain" not in done[:-1]
+    assert len(sent) == len({*sent}) == len(done) + 1
+    assert log_of(events)[-1] == "run refused"
+
+
+@pytest.mark.parametrize("named", REFUSALS)
+async def test_no_retry_is_needed(connections: Connections, named: str) -> None:
+    """A repair is none: it is not counted, and it does not wait."""
+    answer = in_turn(refusing(**REFUSALS[named]), OK)
+    async with Upstream(answer) as upstream:
+        events = await report(connections, upstream.endpoint, EVERYTHING, limits())
+        first, second = upstream.arrived
+    assert repairs_of(events) == [named]
+    assert log_of(events)[-1] == "run completed"
+    assert second - first < 0.375
+
+
+@pytest.mark.parametrize("left_out", REFUSALS)
+async def test_three_refusals_in_a_row(connections: Connections, left_out: str) -> None:
+    """One after the other, and what was given up stays given up."""
+    named = [name for name in REFUSALS if name != left_out]
+    refusals = [refusing(**REFUSALS[name]) for name in named]
+    async with Upstream(in_turn(*refusals, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, EVERYTHING, limits())
+        last = upstream.bodies[-1]
+    assert repairs_of(events) == named
+    assert log_of(events)[-1] == "run completed"
+    assert (last["input"] == [USER, ANSWER, USER]) == ("reasoning" in named)
+    assert ("summary" not in last["reasoning"]) == ("reasoning.summary" in named)
+    assert (last["reasoning"]["effort"] == "low") == ("reasoning.effort" in named)
+    assert ("stream" not in last) == ("stream" in named)
+
+
+async def test_repair_before_a_retry(
+    connections: Connections, unverified: Simulator
+) -> None:
+    """The changed request is the one that is sent again."""
+    request = asking("sim:503,times=1,retry-after-ms=1")
+    events = await report(connections, simulated(unverified), request, TWICE)
+    assert repairs_of(events) == ["reasoning.summary", ""]
+    assert log_of(events)[-1] == "run completed"
+    assert [one.status for one in unverified.requests] == [400, 503, 200]
+    assert unverified.requests[1].body == unverified.requests[2].body
+
+
+async def test_repair_after_a_retry(connections: Connections) -> None:
+    """The order does not matter."""
+    busy = replying("", 503, headers={"Retry-After-Ms": "1"})
+    answer = in_turn(busy, refusing(**REFUSALS["reasoning.summary"]), OK)
+    async with Upstream(answer) as upstream:
+        events = await report(connections, upstream.endpoint, EVERYTHING, TWICE)
+    assert repairs_of(events) == ["", "reasoning.summary"]
+    assert log_of(events)[-1] == "run completed"
+
+
+async def test_refusal_in_the_stream(connections: Connections) -> None:
+    """An error as the only event is a refusal, too."""
+    error = wire.error_nested("invalid_encrypted_content")
+    answer = in_turn(streaming(wire.on_the_wire(error)), OK)
+    async with Upstream(answer) as upstream:
+        events = await report(connections, upstream.endpoint, EVERYTHING, limits())
+    assert repairs_of(events) == ["reasoning"]
+    assert log_of(events)[-1] == "run completed"
+
+
+@pytest.mark.parametrize("shown", [[], wire.message("Hello")[:3]])
+async def test_refusal_after_the_first_event(
+    connections: Connections, shown: wire.Events
+) -> None:
+    """It is repaired, too, unless words were shown: then it is an ending."""
+    error = wire.error_nested("invalid_encrypted_content")
+    answer = streaming(wire.on_the_wire(wire.created(), *shown, error))
+    async with Upstream(in_turn(answer, OK)) as upstream:
+        events = await report(connections, upstream.endpoint, EVERYTHING, TWICE)
+        assert len(upstream.requests) == (1 if shown else 2)
+    assert repairs_of(events) == ([] if shown else ["reasoning"])
+    assert log_of(events)[-1] == ("run error" if shown else "run completed")
+
+
+async def test_repairs_of_one_response_hold_for_the_next(
+    connections: Connections,
+) -> None:
+    """After a tool the changed request goes on: the refusal is met once."""
+    made = wire.function_call("get_weather", '{"city": "Bern"}', at=0)
+    call = streaming(wire.on_the_wire(*wire.whole_stream(made)))
+    answer = in_turn(refusing(**REFUSALS["reasoning.summary"]), call, OK)
+    request = EVERYTHING.model_copy(update={"tools": [TOOL]})
+    async with Upstream(answer) as upstream:
+        told = run(
+            request, upstream.endpoint, connections, limits(), Toolset(MemoryTools())
+        )
+        events = [event async for event in told]
+        sent = [body["reasoning"] for body in upstream.bodies]
+    assert sent[1:] == [{"effort": "medium"}] * 2
+    assert log_of(events)[-1] == "run completed"
+
+
+async def test_nothing_to_leave_out(connections: Connections) -> None:
+    """A refusal of what was not sent stands."""
+    answer = in_turn(refusing(**REFUSALS["reasoning"]), OK)
+    async with Upstream(answer) as upstream:
+        events = await report(connections, upstream.endpoint, asking(), TWICE)
+        assert len(upstream.requests) == 1
+    assert log_of(events) == ["run refused"]
+    assert "Start a new chat" in end_of(events).ending.sentence
