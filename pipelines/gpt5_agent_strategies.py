@@ -2395,7 +2395,7 @@ def _is_retried(failure: Failure) -> bool:
 # Repairs
 
 _MOST_REPAIRS = 3
-_OTHER_CAUSES = frozenset({401, 402, 403, 407, 408, 413, 429})
+_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
 _OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
     *PICTURE_CODES,
     "invalid_encrypted_content",
@@ -2456,7 +2456,7 @@ def find_repair(
     refusal = _Refusal(request.payload(), rows, error)
     if done < _MOST_REPAIRS:
         for found in _repairs(refusal):
-            if found.repair not in request.repairs:
+            if found.repair and _is_new(found.repair, request.repairs):
                 return found
     has_plain = any(one.action == "plain" for one in request.repairs)
     if has_plain or failure.status == 404 or _is_retried(failure):
@@ -2465,6 +2465,11 @@ def find_repair(
     changed = repair_items(request.input, [*request.repairs, plain])
     sent = [item for _, item in changed]
     return _told(plain) if sent and sent != [item for _, item in rows] else None
+
+
+def _is_new(repair: Repair, done: Sequence[Repair]) -> bool:
+    given_up = {(one.target, one.value) for one in done if one.value}
+    return repair not in done and (repair.target, repair.new) not in given_up
 
 
 def _told(repair: Repair, *, lasts: bool = True) -> Status:
@@ -3250,7 +3255,8 @@ class Attempts:
         failure = (
             None if self.has_shown else _retriable_failure(self.error, self.response)
         )
-        if failure is None or (self.request.background and _may_run(self.error)):
+        is_open = self.request.background and not self.response.refusal
+        if failure is None or (is_open and _may_run(self.error)):
             return None, 0.0
         found = find_repair(self.request, failure, self._repaired)
         if found and found.repair:
@@ -3502,11 +3508,9 @@ def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
 def _may_run(error: ResponsesError | None) -> bool:
     if isinstance(error, ApiRefused):
         return not error.failure.should_retry and error.status in _GATEWAY_STATUS
-    return (
-        error.was_sent
-        if isinstance(error, ConnectionFailed)
-        else isinstance(error, TimedOut)
-    )
+    if isinstance(error, ConnectionFailed):
+        return error.was_sent
+    return error is None or isinstance(error, TimedOut)
 
 
 # ==== openai_responses.requests.json_schema: JSON Schemas of tools in the API's two forms, strict and open.

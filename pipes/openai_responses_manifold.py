@@ -3614,7 +3614,7 @@ def _is_retried(failure: Failure) -> bool:
 # Repairs
 
 _MOST_REPAIRS = 3
-_OTHER_CAUSES = frozenset({401, 402, 403, 407, 408, 413, 429})
+_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
 _OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
     *PICTURE_CODES,
     "invalid_encrypted_content",
@@ -3675,7 +3675,7 @@ def find_repair(
     refusal = _Refusal(request.payload(), rows, error)
     if done < _MOST_REPAIRS:
         for found in _repairs(refusal):
-            if found.repair not in request.repairs:
+            if found.repair and _is_new(found.repair, request.repairs):
                 return found
     has_plain = any(one.action == "plain" for one in request.repairs)
     if has_plain or failure.status == 404 or _is_retried(failure):
@@ -3684,6 +3684,11 @@ def find_repair(
     changed = repair_items(request.input, [*request.repairs, plain])
     sent = [item for _, item in changed]
     return _told(plain) if sent and sent != [item for _, item in rows] else None
+
+
+def _is_new(repair: Repair, done: Sequence[Repair]) -> bool:
+    given_up = {(one.target, one.value) for one in done if one.value}
+    return repair not in done and (repair.target, repair.new) not in given_up
 
 
 def _told(repair: Repair, *, lasts: bool = True) -> Status:
@@ -4095,7 +4100,8 @@ class Attempts:
         failure = (
             None if self.has_shown else _retriable_failure(self.error, self.response)
         )
-        if failure is None or (self.request.background and _may_run(self.error)):
+        is_open = self.request.background and not self.response.refusal
+        if failure is None or (is_open and _may_run(self.error)):
             return None, 0.0
         found = find_repair(self.request, failure, self._repaired)
         if found and found.repair:
@@ -4347,11 +4353,9 @@ def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
 def _may_run(error: ResponsesError | None) -> bool:
     if isinstance(error, ApiRefused):
         return not error.failure.should_retry and error.status in _GATEWAY_STATUS
-    return (
-        error.was_sent
-        if isinstance(error, ConnectionFailed)
-        else isinstance(error, TimedOut)
-    )
+    if isinstance(error, ConnectionFailed):
+        return error.was_sent
+    return error is None or isinstance(error, TimedOut)
 
 
 # ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
@@ -10853,6 +10857,7 @@ async def answer_events(
     for notice in await notices_of(prepared):
         yield Status(notice)
     artifacts = ArtifactStore(prepared, connections)
+    repairs: list[Status] = []  # until it is known that they helped
     events = run(
         prepared.request,
         prepared.endpoint,
@@ -10866,8 +10871,12 @@ async def answer_events(
             if event is None:
                 continue
             if isinstance(event, Status):
-                await _remember(prepared, event)
+                repairs += _log_status(prepared, event)
                 event = Status(event.sentence)  # the reason is for the log alone
+            elif repairs and _has_answer(event):
+                for found in repairs:
+                    await _remember(prepared, found)
+                repairs = []
             # Other clients get the model's texts.
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
@@ -10920,14 +10929,23 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
+def _log_status(prepared: PreparedRequest, event: Status) -> list[Status]:
+    log, reason = prepared.call.log, server_words(prepared.call, event.reason)
+    log.line("WARNING", f"{event.sentence} {reason}".strip())
+    return [event] if event.repair else []
+
+
+def _has_answer(event: RunEvent) -> bool:
+    if isinstance(event, RunDone):
+        return event.ending.kind in ("completed", "incomplete")
+    return not isinstance(event, ItemAdded)
+
+
 async def _remember(prepared: PreparedRequest, found: Status) -> None:
     call, repair, store = prepared.call, found.repair, prepared.store
-    call.log.line("WARNING", f"{found.sentence} {server_words(call, found.reason)}")
-    if repair is None:
-        return
-    if repair.action in CHAT_ACTIONS and store:
+    if repair and repair.action in CHAT_ACTIONS and store:
         await store.add_repair(repair)
-    elif found.is_lasting:
+    elif repair and found.is_lasting:
         is_about_all = repair.action == "field" or is_as_configured(prepared)
         user = "" if is_about_all else call.caller.user_id
         call.capabilities.learn(prepared.endpoint, prepared.request.model, user, repair)

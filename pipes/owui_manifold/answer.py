@@ -10,6 +10,7 @@ from openai_responses.loop.run import run
 from openai_responses.requests.repairs import CHAT_ACTIONS
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import ItemAdded
 from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerEvent, CitedEvent
 from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope, leaves_calls
@@ -43,6 +44,7 @@ async def answer_events(
     for notice in await notices_of(prepared):
         yield Status(notice)
     artifacts = ArtifactStore(prepared, connections)
+    repairs: list[Status] = []  # until it is known that they helped
     events = run(
         prepared.request,
         prepared.endpoint,
@@ -50,19 +52,18 @@ async def answer_events(
         prepared.limits,
         prepared.toolset,
     )
-    repaired: list[Status] = []
     async with aclosing(events):
         async for arrived in events:
             event = await artifacts.stored(arrived)
             if event is None:
                 continue
             if isinstance(event, Status):
-                words = server_words(call, event.reason)
-                call.log.line("WARNING", f"{event.sentence} {words}".strip())
-                repaired.append(event)
+                repairs += _log_status(prepared, event)
                 event = Status(event.sentence)  # the reason is for the log alone
-            elif _is_accepted(event):
-                await _remember(prepared, repaired)
+            elif repairs and _has_answer(event):
+                for found in repairs:
+                    await _remember(prepared, found)
+                repairs = []
             # Other clients get the model's texts.
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
@@ -118,28 +119,32 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-def _is_accepted(event: RunEvent) -> bool:
-    """Say whether the server took the last request: something of its answer arrived."""
+def _log_status(prepared: PreparedRequest, event: Status) -> list[Status]:
+    """Log what happens before an answer; return it if it is a repair."""
+    log, reason = prepared.call.log, server_words(prepared.call, event.reason)
+    log.line("WARNING", f"{event.sentence} {reason}".strip())
+    return [event] if event.repair else []
+
+
+def _has_answer(event: RunEvent) -> bool:
+    """Say whether the server has accepted the request, for an event of its answer."""
     if isinstance(event, RunDone):
         return event.ending.kind in ("completed", "incomplete")
-    return True
+    return not isinstance(event, ItemAdded)
 
 
-async def _remember(prepared: PreparedRequest, repaired: list[Status]) -> None:
+async def _remember(prepared: PreparedRequest, found: Status) -> None:
     """Remember what made a request acceptable: for the chat, or for its server.
 
     What may be about a user's own choice is remembered for that user alone.
     """
-    call, store, model = prepared.call, prepared.store, prepared.request.model
-    for found in repaired:
-        repair = found.repair
-        if repair and repair.action in CHAT_ACTIONS and store:
-            await store.add_repair(repair)
-        elif repair and found.is_lasting:
-            is_about_all = repair.action == "field" or is_as_configured(prepared)
-            user = "" if is_about_all else call.caller.user_id
-            call.capabilities.learn(prepared.endpoint, model, user, repair)
-    repaired.clear()
+    call, repair, store = prepared.call, found.repair, prepared.store
+    if repair and repair.action in CHAT_ACTIONS and store:
+        await store.add_repair(repair)
+    elif repair and found.is_lasting:
+        is_about_all = repair.action == "field" or is_as_configured(prepared)
+        user = "" if is_about_all else call.caller.user_id
+        call.capabilities.learn(prepared.endpoint, prepared.request.model, user, repair)
 
 
 def _hand_over(
