@@ -6042,6 +6042,7 @@ def build_input(
     reader: Origin | None,
     *,
     with_tools: bool = True,
+    repairs: Sequence[Repair] = (),
 ) -> list[Item]:
     items: list[Item] = []
     run: list[ChatPart] = []
@@ -6055,6 +6056,9 @@ def build_input(
         else:
             run.append(part)
     items += _RunHistory(run, left, reader).items()
+    if repairs and any(map(is_compaction, items)):
+        sent = {id(item) for _, item in repair_items(items, repairs)}
+        items = [one for one in items if id(one) in sent or not is_compaction(one)]
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
         image_message(item) if has_image(item) else item
@@ -10369,8 +10373,12 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None
     with_tools = valves.PERSIST_TOOL_RESULTS
+    repairs = chat.store.repairs if chat.store else ()
     items = await run_work(
-        size, lambda: build_input(parts, records, reader, with_tools=with_tools)
+        size,
+        lambda: build_input(
+            parts, records, reader, with_tools=with_tools, repairs=repairs
+        ),
     )
     check_input_size(items)
     return items
