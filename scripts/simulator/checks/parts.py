@@ -35,7 +35,7 @@ DOCUMENTS = (
     f"{OFFICE_TYPES}.spreadsheetml.sheet",
 )
 MOST_IMAGES, MOST_FILE_BYTES = 1500, 50_000_000
-MOST_IMAGE_BYTES = 50_000_000
+MOST_IMAGE_BYTES = 20_000_000
 INVALID_IMAGE_TEXT = (
     "The image data you provided does not represent a valid image. Please check your "
     "input and try again with one of the following image formats: ['image/jpeg', "
