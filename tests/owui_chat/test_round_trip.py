@@ -23,7 +23,11 @@ from openai_responses.items import (
     open_calls,
 )
 from openai_responses.loop.events import RunEvent
-from openai_responses.requests.replay import replay_items, strip_for_replay
+from openai_responses.requests.replay import (
+    past_items,
+    replay_items,
+    strip_for_replay,
+)
 from openai_responses.transport.stream import ItemAdded, ItemDone
 from owui_chat.input.history import build_input
 from owui_chat.input.prefix import (
@@ -157,7 +161,8 @@ def expected(rounds: Sequence[Round]) -> list[Item]:
         known = [item for item in _items(events) if _survives(item)]
         if not items and known and _stands_alone(known[0]):
             known[0] = _plain(message_text(known[0]).strip())
-        items += [told for item in known for told in replay_items(item)]
+        told = [one for item in known for one in replay_items(item)]
+        items += [one for item in told for one in past_items(item)]
         given = {i["call_id"]: i for i in ended_items(events) if is_call_output(i)}
         calls = filter(is_call, known)
         items += [given.get(call["call_id"]) or _answered(call) for call in calls]
