@@ -1985,36 +1985,50 @@ _RENAMED: Mapping[str, str] = {
     "max_completion_tokens": "max_output_tokens",
 }
 
-_WORDS: Mapping[str, tuple[str, ...]] = {
-    "reasoning_effort": REASONING_EFFORTS,
-    "reasoning_summary": ("auto", "concise", "detailed"),
-    "verbosity": ("low", "medium", "high"),
-}
-_WORD_FIELDS = {
+_OBJECTS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
-    "text": {"verbosity": "verbosity"},
+    "text": {"verbosity": "verbosity", "format": "response_format"},
 }
 
-_BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
+_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the caller's keys with the API's names; raises InvalidRequest."""
-    given = {key: value for key, value in body.items() if value is not None}
+def read_parameters(body: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the caller's keys with the API's names, and what is wrong with others."""
+    given, errors = _given_values(body), list[str]()
     for theirs, ours in _RENAMED.items():
         if theirs in given:
             given.setdefault(ours, given.pop(theirs))
     if "stop" in given:
         given.setdefault("truncation", "disabled")
-    for name in _BOOL_LIKE:
-        if name in given:
-            given[name] = read_bool(name, given[name])
-    given["reasoning"] = _object_parameter(given, "reasoning")
-    text = _object_parameter(given, "text")
-    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
-    given["text"] = {**form, **text}
-    return given
+    if "response_format" in given:
+        given["response_format"] = _with_schema(given)
+    _read_values(given, "", errors)
+    for key, fields in _OBJECTS.items():
+        own = _given_values(given.get(key, {}))
+        for field, name in fields.items():
+            beside = given.pop(name, None)
+            if value := own.pop(field, None) or beside:
+                own[field] = value
+        _read_values(own, f"{key}.", errors)
+        given[key] = own
+    return given, errors
+
+
+def _given_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _read_values(values: dict[str, Any], place: str, errors: list[str]) -> None:
+    for name, read in _VALUE_READERS.items():
+        value = values.pop(key := name.removeprefix(place), None)
+        if value is None:
+            continue
+        try:
+            values[key] = read(name, value)
+        except InvalidRequest as error:
+            errors.append(str(error))
 
 
 def read_bool(name: str, value: object) -> bool:
@@ -2027,19 +2041,13 @@ def read_bool(name: str, value: object) -> bool:
     raise parameter_error(name, "it must be true or false")
 
 
-def _object_parameter(given: dict[str, Any], key: str) -> dict[str, Any]:
-    value = given.get(key, {})
+def _read_object(name: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise parameter_error(key, "it must be a JSON object")
-    own = {name: inner for name, inner in value.items() if inner is not None}
-    for field, name in _WORD_FIELDS[key].items():
-        beside = given.pop(name, None)
-        if word := own.pop(field, None) or beside:
-            own[field] = _word(name, word)
-    return own
+        raise parameter_error(name, "it must be a JSON object")
+    return value
 
 
-def _word(name: str, value: object) -> str:
+def _read_word(name: str, value: object) -> str:
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -2047,29 +2055,33 @@ def _word(name: str, value: object) -> str:
     return word
 
 
-def _format(asked: object, beside: object) -> dict[str, Any]:
-    form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
+def _with_schema(given: dict[str, Any]) -> Any:
+    form, beside = given["response_format"], given.pop("json_schema", None)
+    form = {"type": form} if isinstance(form, str) else form
+    is_bare = isinstance(form, Mapping) and form.get("json_schema") is None
+    return {**form, "json_schema": beside} if is_bare else form
+
+
+def _read_format(name: str, value: object) -> dict[str, Any]:
+    form = _read_object(name, value)
     kind = form.get("type")
-    if asked is None or kind == "text":
-        return {}
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
-        raise parameter_error("response_format", f"it is none of {words}")
-    if kind == "json_object":
-        return {"format": {"type": kind}}
-    nested = form.get("json_schema", beside)
+        raise parameter_error(name, f"its type is none of {words}")
+    if kind != "json_schema":
+        return {"type": kind}
+    nested = form.get("json_schema")
     flat = form if nested is None and "schema" in form else nested
-    return {"format": {"type": kind, **_schema_fields(flat)}}
+    return {"type": kind, **_schema_fields(name, flat)}
 
 
-def _schema_fields(value: object) -> dict[str, Any]:
+def _schema_fields(name: str, value: object) -> dict[str, Any]:
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
-        raise InvalidRequest(
-            "The answer's format cannot be sent: json_schema has to be a JSON object "
-            'with the schema under "schema".'
-        )
-    fields = {"name": read.get("name") or "response", "schema": read["schema"]}
+        why = 'json_schema has to be a JSON object with the schema under "schema"'
+        raise parameter_error(name, why)
+    title = _NOT_IN_A_NAME.sub("_", str(read.get("name") or "response"))[:64]
+    fields: dict[str, Any] = {"name": title, "schema": read["schema"]}
     if read.get("description"):
         fields["description"] = read["description"]
     if read.get("strict") is not None:
@@ -2082,15 +2094,36 @@ def parameter_error(name: str, why: str) -> InvalidRequest:
     return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "reasoning.effort": REASONING_EFFORTS,
+    "reasoning.summary": ("auto", "concise", "detailed"),
+    "text.verbosity": ("low", "medium", "high"),
+}
+_VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
+    **dict.fromkeys(("enable_stream", "parallel_tool_calls"), read_bool),
+    **dict.fromkeys(_OBJECTS, _read_object),
+    **dict.fromkeys(_WORDS, _read_word),
+    "text.format": _read_format,
+}
+
+
 # ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
-_MOST_OUTPUT_TOKENS = 128_000
+_LEAST_OUTPUT_TOKENS, _MOST_OUTPUT_TOKENS = 16, 128_000
+
+_Metadata = Annotated[
+    dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=512)]],
+    Field(max_length=16),
+]
+_ServiceTier = Literal[
+    "auto", "default", "flex", "scale", "priority", "fast", "ultrafast"
+]
 
 
 class ResponsesRequest(BaseModel):
-    """The body of `POST /responses`, with the API's field names."""
+    """The body of `POST /responses`, with the API's field names and values."""
 
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -2105,21 +2138,21 @@ class ResponsesRequest(BaseModel):
     reasoning: dict[str, Any] | None = None
     text: dict[str, Any] | None = None
     tools: list[Item] | None = None
-    tool_choice: str | dict[str, Any] | None = None
+    tool_choice: Literal["none", "auto", "required"] | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
-    max_output_tokens: int | None = None
-    max_tool_calls: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_logprobs: int | None = None
-    truncation: str | None = None
-    service_tier: str | None = None
-    prompt_cache_key: str | None = None
+    max_output_tokens: Annotated[int, Field(gt=0)] | None = None
+    max_tool_calls: Annotated[int, Field(gt=0)] | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    truncation: Literal["auto", "disabled"] | None = None
+    service_tier: _ServiceTier | None = None
+    prompt_cache_key: Annotated[str, Field(max_length=64)] | None = None
     prompt_cache_options: dict[str, Any] | None = None
-    prompt_cache_retention: str | None = None
-    safety_identifier: str | None = None
+    prompt_cache_retention: Literal["in_memory", "24h"] | None = None
+    safety_identifier: Annotated[str, Field(max_length=128)] | None = None
     context_management: list[dict[str, Any]] | None = None
-    metadata: dict[str, str] | None = None
+    metadata: _Metadata | None = None
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
@@ -2153,17 +2186,15 @@ def build_request(
     body: Mapping[str, Any],
     settings: Settings,
 ) -> ResponsesRequest:
-    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
+    """Return the request for a chat; raises InvalidRequest for one without a message."""
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
-    given, facts = read_parameters(body), model.facts
-    asked = given["reasoning"].get("effort") or settings.effort or model.effort
-    effort = asked if asked and model.takes_effort(asked) else None
+    given, facts = read_parameters(body)[0], model.facts
+    effort = _effort(model, given, settings)
     resolved = effort or facts.default_effort
     # An unknown model reasons if an effort is set.
     reasons = facts.reasoning or effort is not None
     tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
-    refused = set() if _takes_sampling(facts.sampling, resolved) else _SAMPLING
     fields = {
         "model": model.id,
         "input": list(items),
@@ -2177,23 +2208,39 @@ def build_request(
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
         **settings.defaults,
-        **{key: given[key] for key in (given.keys() & _PASSED_ON) - refused},
+        **_passed_on(given)[0],
     }
-    return _validate(fields, max(_MOST_OUTPUT_TOKENS, facts.max_output_tokens or 0))
+    for name in () if _takes_sampling(facts.sampling, resolved) else _SAMPLING:
+        fields.pop(name, None)
+    return ResponsesRequest(**_with_possible_length(fields, facts.max_output_tokens))
 
 
-def _validate(fields: Mapping[str, Any], most_tokens: int) -> ResponsesRequest:
+def _effort(
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+) -> str | None:
+    asked = given["reasoning"].get("effort") or settings.effort or model.effort
+    return asked if asked and model.takes_effort(asked) else None
+
+
+def _passed_on(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    kept = {key: given[key] for key in given.keys() & _PASSED_ON}
     try:
-        request = ResponsesRequest(**fields)
+        ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise parameter_error(place, first["msg"]) from None
-    asked = request.max_output_tokens
-    if asked is not None and not 1 <= asked <= most_tokens:
-        why = f"it must be a whole number from 1 to {most_tokens}"
-        raise parameter_error("max_output_tokens", why)
-    return request
+        wrong = {str(one["loc"][0]): one["msg"] for one in error.errors()}
+        kept = {key: value for key, value in kept.items() if key not in wrong}
+        return kept, [str(parameter_error(*one)) for one in wrong.items()]
+    return kept, []
+
+
+def _with_possible_length(fields: dict[str, Any], most: int | None) -> dict[str, Any]:
+    name, most = "max_output_tokens", most or _MOST_OUTPUT_TOKENS
+    if fields.get(name) is None:
+        return fields
+    return {
+        **fields,
+        name: clamp_number(fields[name], _LEAST_OUTPUT_TOKENS, most, most),
+    }
 
 
 def _takes_tool(effort: str | None, tool: Item) -> bool:

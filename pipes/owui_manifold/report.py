@@ -15,7 +15,7 @@ from openai_responses.loop.events import RunDone
 from openai_responses.models.choice import retirement_notice
 from openai_responses.models.usage import cost_of_run, read_prices
 from openai_responses.redaction import describe_exception
-from openai_responses.requests.build import dropped_parameters
+from openai_responses.requests.build import dropped_parameters, invalid_parameters
 from owui_manifold.chat import PreparedRequest
 from owui_manifold.context import PipeCall
 from owui_manifold.host import legacy_model, make_native
@@ -49,6 +49,10 @@ def report_request(prepared: PreparedRequest) -> None:
     if missing := _missing_features(prepared):
         told = "left out, not known to the API or not taken by the model: "
         call.log.line("DEBUG", told + ", ".join(missing))
+    user, is_new = call.caller.user_id, call.capabilities.first_time
+    for error in () if call.caller.task else invalid_parameters(call.body, request):
+        if is_new(f"{user}: {error}"):
+            call.log.line("WARNING", f"user {user}: {error}")
     if call.valves.writes_audit_log():
         call.log.audit(_audited(prepared).request_line())
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from host_functions import HostFunctions
 from openai_responses.items import (
     Item,
+    content_parts,
     drop_orphans,
     is_call,
     is_call_output,
@@ -195,8 +196,13 @@ def _survives(item: Item) -> bool:
 
 
 def _stands_alone(item: Item) -> bool:
-    """Nothing but its shown text is known of a first message without a phase."""
-    return item_type(item) == "message" and not item.get("phase")
+    """Nothing but its shown text is known of a first message without a phase.
+
+    A refusal is kept whole.
+    """
+    is_bare = item_type(item) == "message" and not item.get("phase")
+    parts = content_parts(item["content"]) if is_bare else []
+    return is_bare and not any(part["type"] == "refusal" for part in parts)
 
 
 def _plain(text: str) -> Item:
