@@ -25,9 +25,11 @@ TRAITS = (
     "vision",
     "prefix_bound",
 )
+UNUSED = ("phase", "context")
+"""Facts that the pipe does not use."""
 COLUMNS = (
     *("model", "efforts", "default_effort", "traits"),
-    *("max_output_tokens", "context", "prices", "shutdown", "successor"),
+    *("max_output_tokens", "prices", "shutdown", "successor"),
 )
 USUAL_EFFORTS = "low medium high"
 USUAL_TRAITS = ("reasoning", "summary", "functions", "hosted", "vision")
@@ -88,9 +90,8 @@ def render_row(model: str, facts: dict[str, Any]) -> str:
         model,
         " ".join(facts.get("efforts", ())).replace(USUAL_EFFORTS, "usual"),
         facts.get("default_effort"),
-        render_traits([trait for trait in TRAITS if facts[trait]]),
+        render_traits([t for t in TRAITS if facts[t] and t not in UNUSED]),
         facts.get("max_output_tokens"),
-        facts.get("context"),
         " ".join(
             "-" if prices[n] is None else f"{prices[n]:g}" for n in PRICES if prices
         ),
