@@ -872,6 +872,9 @@ UNREADABLE = _usual_ending("unreadable")
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
+_ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
+
+
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
@@ -919,6 +922,8 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
         return refused["401"]
     if status < 400:
         return refused["3"].format(status=status)
+    if status == 404 and _ABOUT_A_MODEL.search(error.message):
+        return refused["model_not_found"].format(model=model)
     known = {**SENTENCES["failed"], **refused}
     for word in (error.code, error.type):
         if word and word in known:
@@ -12551,9 +12556,10 @@ class Valves(BaseModel):
         f'{SECRET_FORMS} Example: `{{"X-Team": "env:TEAM_KEY"}}`.',
         json_schema_extra=_PASSWORD,
     )
-    COMPATIBILITY: Literal["openai", "strict"] = Field(
-        default="openai",
-        description="`strict` sends only what every server of the Responses API "
+    COMPATIBILITY: Literal["auto", "openai", "strict"] = Field(
+        default="auto",
+        description="`auto` and `openai` send what OpenAI knows, and leave out what a "
+        "server refuses. `strict` sends only what every server of the Responses API "
         "accepts. Example: `strict`.",
     )
 

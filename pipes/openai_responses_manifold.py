@@ -570,6 +570,9 @@ UNREADABLE = _usual_ending("unreadable")
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
+_ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
+
+
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
@@ -617,6 +620,8 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
         return refused["401"]
     if status < 400:
         return refused["3"].format(status=status)
+    if status == 404 and _ABOUT_A_MODEL.search(error.message):
+        return refused["model_not_found"].format(model=model)
     known = {**SENTENCES["failed"], **refused}
     for word in (error.code, error.type):
         if word and word in known:
@@ -8625,9 +8630,10 @@ class Valves(BaseModel):
         'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
         secret=True,
     )
-    COMPATIBILITY: Literal["openai", "strict"] = _valve(
-        "openai",
-        "`strict` sends only what every server knows: for others than OpenAI and Azure.",
+    COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
+        "auto",
+        "`auto` and `openai` send what OpenAI knows, and leave out what a server refused "
+        "once. `strict` sends only what every server knows.",
     )
 
     # Models
@@ -10582,8 +10588,27 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
-        return call.resolve(wanted)
+        model = call.resolve(wanted)
+        if _task_lack(endpoint, model.id) not in call.capabilities:
+            return model
     return call.model
+
+
+def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
+    """Say whether the key may not use TASK_MODEL; later tasks get the chat's model."""
+    call, model = prepared.call, prepared.request.model
+    if ended.trace.status not in (403, 404) or model == call.model.id:
+        return False
+    if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
+        told = (
+            f"TASK_MODEL: this key may not use {model}, so the chat's model does tasks"
+        )
+        call.log.line("WARNING", told)
+    return True
+
+
+def _task_lack(endpoint: Endpoint, model: str) -> str:
+    return f"{endpoint.account()} {model} task"
 
 
 # ==== owui_manifold.artifacts: Stores the pictures and files of a run in the host before they are shown.
@@ -11331,19 +11356,24 @@ class Pipe:
         return result | told | ({"output": view.items} if view.items else {})
 
     async def _do_task(self, call: PipeCall) -> Chunk:
-        view, text = NativeRenderer(monotonic_seconds), ""
+        text = ""
         if call.caller.task == "function_calling" and call.config.approval_rules:
             # The host would run the tools of its older mode without the rules.
             call.log.line("WARNING", _NO_LEGACY_TOOLS)
             return task_result(text, call.caller.host_model)
         try:
-            request = build_task_request(await permitted_call(call))
-            events = answer_events(request, self._connections)
-            ended = await self._watch(call, events, view)
-            text = "" if ended.ending.is_failure else completion_text(ended)
+            text = await self._task_text(await permitted_call(call))
         except Exception as error:  # a failed title must not make the chat fail
             report_exception(call, error)
         return task_result(text, call.caller.host_model)
+
+    async def _task_text(self, call: PipeCall) -> str:
+        while True:
+            request, view = build_task_request(call), NativeRenderer(monotonic_seconds)
+            events = answer_events(request, self._connections)
+            ended = await self._watch(call, events, view)
+            if not lacks_task_model(request, ended):
+                return "" if ended.ending.is_failure else completion_text(ended)
 
     async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         if is_check_command(call):

@@ -153,6 +153,25 @@ def stored_bytes(path: str) -> bytes:
     return Path(storage.get_file(path)).read_bytes()
 
 
+_LONGEST_SIDE = 2048
+"""The API itself scales larger pictures down to about that."""
+
+
+def scale_image(content: bytes) -> bytes:
+    """Return a picture in fewer pixels; nothing if the host's library cannot do it.
+
+    Blocks.
+    """
+    scaled = BytesIO()
+    try:
+        with import_module("PIL.Image").open(BytesIO(content)) as image:
+            image.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
+            image.convert("RGB").save(scaled, "JPEG")
+    except Exception:  # no Pillow, a damaged picture, too many pixels
+        return b""
+    return scaled.getvalue()
+
+
 async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:
     """Return a tool's callable that knows the current chat."""
     update = _host_name("utils.tools", "get_updated_tool_function")

@@ -8,7 +8,7 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from owui_chat.input.attachments import (
     attach_files,
-    check_input_size,
+    fit_input,
     part_or_note,
     question_index,
     resolve_images,
@@ -253,14 +253,24 @@ def test_note_or_refusal() -> None:
 # ------------------------------------------------------------------------- limits
 
 
+def notes_in(items: list[Item]) -> list[tuple[int, int]]:
+    """The places of what was left out."""
+    return [
+        (number, place)
+        for number, item in enumerate(items)
+        for place, part in enumerate(item.get("content") or item["output"])
+        if "is left out: one request takes 1500 pic" in str(part.get("text"))
+    ]
+
+
 def test_as_much_as_the_api_takes() -> None:
-    """Pictures of messages and of tools count."""
+    """Pictures of messages and of tools count; the oldest are left out."""
     message = said(*[image(PIXEL)] * 1499).item
     output = {"type": "function_call_output", "call_id": "1", "output": [image(PIXEL)]}
 
-    check_input_size([message, output])
-    with pytest.raises(InvalidRequest, match="1501 pictures"):
-        check_input_size([message, output, output])
+    assert fit_input([message, output]) == [message, output]
+    assert notes_in(fit_input([message, output, output])) == [(0, 0)]
+    assert notes_in(fit_input([output, message, output])) == [(0, 0)]
 
 
 def test_as_many_bytes_as_the_api_takes() -> None:
@@ -268,8 +278,20 @@ def test_as_many_bytes_as_the_api_takes() -> None:
     held = "x" * 8_000_000
     file = {"type": "input_file", "filename": "a", "file_data": held}
 
-    check_input_size([said(*[image(held)] * 63, file).item])
-    with pytest.raises(InvalidRequest, match="520 MB") as caught:
-        check_input_size([said(*[image(held)] * 64, file).item])
+    whole = [said(*[image(held)] * 63, file).item]
+    assert fit_input(whole) == whole
+    fitted = fit_input([said(file, text("Hi"), *[image(held)] * 64).item])
+    assert notes_in(fitted) == [(0, 0)]
+    assert fitted[0]["content"][1] == text("Hi")
 
-    assert "start a new chat" in str(caught.value)
+
+def test_a_picture_that_is_too_large() -> None:
+    """An earlier one is a note; the one that is asked about is an error."""
+    large = image(f"data:image/png;base64,{PIXEL[22:]}{'A' * 67_000_000}")
+    parts: list[ChatPart] = [said(large), said(text("Hi"))]
+
+    shown = resolve_images(parts)[0]
+    assert isinstance(shown, UserMessage)
+    assert "is larger than the 50 MB" in shown.content[0]["text"]
+    with pytest.raises(InvalidRequest, match="Attach a smaller one"):
+        resolve_images(parts[:1])
