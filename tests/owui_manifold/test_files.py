@@ -326,10 +326,11 @@ class StandInImage:
         self.size = (9000, 9000)
 
     def __enter__(self) -> Self:
+        """Open it."""
         return self
 
     def __exit__(self, *ended: object) -> None:
-        pass
+        """Close it."""
 
     def thumbnail(self, size: tuple[int, int]) -> None:
         """Make it smaller."""
