@@ -926,46 +926,46 @@ gpt-4.1-nano|||functions vision|32768|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
 gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
 gpt-4o-2024-05-13|||functions hosted vision|4096|5 - - 15|2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|usual verbosity|128000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
 gpt-5-chat-latest|||vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5-codex|usual|medium|usual|128000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|usual verbosity|128000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal usual|medium|usual verbosity|128000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|usual verbosity|272000|15 - - 120|2026-12-11|gpt-6.1-sol
-gpt-5.1|none usual|none|usual verbosity|128000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal usual|medium|full|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-pro|high|high|full|272000|15 - - 120|2026-12-11|gpt-6.1-sol
+gpt-5.1|none usual|none|full|+|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5.1-codex|usual|medium|usual|128000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|usual xhigh|medium|usual|128000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|usual|medium|usual|128000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|usual verbosity|128000|1.75 0.175 - 14||
+gpt-5.1-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|usual xhigh|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|usual|medium|usual|+|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14||
 gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.2-codex|usual xhigh||usual|128000|1.75 0.175 - 14|2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|usual verbosity|128000|21 - - 168||
+gpt-5.2-codex|usual xhigh||usual|+|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.3-codex|none usual xhigh|none|usual|128000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|usual verbosity|128000|2.5 0.25 - 15||
-gpt-5.4-mini|none usual xhigh|none|usual verbosity|128000|0.75 0.075 - 4.5||
-gpt-5.4-nano|none usual xhigh|none|usual verbosity|128000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|usual verbosity|128000|30 - - 180||
-gpt-5.5|none usual xhigh|medium|usual verbosity|128000|5 0.5 - 30||
-gpt-5.5-pro|medium high xhigh|medium|usual verbosity|128000|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|usual verbosity|128000|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|usual verbosity|128000|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none usual xhigh max|medium|usual verbosity|128000|4 0.4 5 20||
-gpt-5.6-terra|none usual xhigh max|medium|usual verbosity|128000|2 0.2 2.5 12||
-gpt-6-astra|usual xhigh max||usual verbosity|128000|10 1 12.5 50||
-gpt-6-astra-law|usual xhigh max||usual verbosity|128000|10 1 - 50||
-gpt-6-cyber|||usual verbosity||||
-gpt-6-luna|none usual xhigh max|medium|usual verbosity|128000|0.1 0.01 0.125 0.5||
-gpt-6-rosalind|||usual verbosity|128000|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|usual verbosity|128000|2 0.2 2.5 10||
-gpt-6.1-sol|usual xhigh max|medium|usual verbosity|128000|2 0.1 2.5 10||
-gpt-6.1-terra|none usual xhigh max|medium|usual verbosity|128000|1 0.05 1.25 5||
-gpt-6.2-astra|usual xhigh max||usual verbosity prefix_bound|128000|8 - - 40||
-gpt-6.2-astra-law|||usual verbosity prefix_bound||||
-gpt-6.2-sol|usual xhigh max||usual verbosity prefix_bound|128000|2 - - 10||
-gpt-daybreak-blue-latest|||usual|128000|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual|128000|12.5 1.25 15.625 75||
+gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none usual xhigh|none|full|+|2.5 0.25 - 15||
+gpt-5.4-mini|none usual xhigh|none|full|+|0.75 0.075 - 4.5||
+gpt-5.4-nano|none usual xhigh|none|full|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|full|+|30 - - 180||
+gpt-5.5|none usual xhigh|medium|full|+|5 0.5 - 30||
+gpt-5.5-pro|medium high xhigh|medium|full|+|30 - - 180||
+gpt-5.6-cyber|none usual xhigh max|medium|full|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|full|+|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none usual xhigh max|medium|full|+|4 0.4 5 20||
+gpt-5.6-terra|none usual xhigh max|medium|full|+|2 0.2 2.5 12||
+gpt-6-astra|usual xhigh max||full|+|10 1 12.5 50||
+gpt-6-astra-law|usual xhigh max||full|+|10 1 - 50||
+gpt-6-cyber|||full||||
+gpt-6-luna|none usual xhigh max|medium|full|+|0.1 0.01 0.125 0.5||
+gpt-6-rosalind|||full|+|15 1.5 18.75 75||
+gpt-6-sol|none usual xhigh max|medium|full|+|2 0.2 2.5 10||
+gpt-6.1-sol|usual xhigh max|medium|full|+|2 0.1 2.5 10||
+gpt-6.1-terra|none usual xhigh max|medium|full|+|1 0.05 1.25 5||
+gpt-6.2-astra|usual xhigh max||full prefix_bound|+|8 - - 40||
+gpt-6.2-astra-law|||full prefix_bound||||
+gpt-6.2-sol|usual xhigh max||full prefix_bound|+|2 - - 10||
+gpt-daybreak-blue-latest|||usual|+|4 0.4 5 20||
+gpt-daybreak-red-latest|||usual|+|12.5 1.25 15.625 75||
 gpt-rosalind-research|||usual||5 0.5 - 25||
 o1|usual|medium|reasoning functions vision|100000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
 o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol
@@ -1155,7 +1155,8 @@ _USUAL_TRAITS = "reasoning summary functions hosted vision"
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
-    words = traits.replace("usual", _USUAL_TRAITS).split()
+    words = traits.replace("full", "usual verbosity")
+    words = words.replace("usual", _USUAL_TRAITS).split()
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
     return name, _ModelFacts(
@@ -1163,7 +1164,7 @@ def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
-        max_output_tokens=int(output) if output else None,
+        max_output_tokens=int(output.replace("+", "128000")) if output else None,
         shutdown=shutdown or None,
         successor=successor or None,
         prices=ModelPrices(*map(_price, prices.split())) if prices else None,
@@ -2017,12 +2018,11 @@ _VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
-_LEAST_OUTPUT_TOKENS, _MOST_OUTPUT_TOKENS = 16, 128_000
+_MOST_OUTPUT_TOKENS = 128_000
 
-_Metadata = Annotated[
-    dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=512)]],
-    Field(max_length=16),
-]
+_Positive = Annotated[int, Field(gt=0)]
+_ShortText = Annotated[str, Field(max_length=64)]
+_LongerText = Annotated[str, Field(max_length=512)]
 _ServiceTier = Literal[
     "auto", "default", "flex", "scale", "priority", "fast", "ultrafast"
 ]
@@ -2046,19 +2046,21 @@ class ResponsesRequest(BaseModel):
     tools: list[Item] | None = None
     tool_choice: Literal["none", "auto", "required"] | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
-    max_output_tokens: Annotated[int, Field(gt=0)] | None = None
-    max_tool_calls: Annotated[int, Field(gt=0)] | None = None
+    max_output_tokens: _Positive | None = None
+    max_tool_calls: _Positive | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     truncation: Literal["auto", "disabled"] | None = None
     service_tier: _ServiceTier | None = None
-    prompt_cache_key: Annotated[str, Field(max_length=64)] | None = None
+    prompt_cache_key: _ShortText | None = None
     prompt_cache_options: dict[str, Any] | None = None
     prompt_cache_retention: Literal["in_memory", "24h"] | None = None
     safety_identifier: Annotated[str, Field(max_length=128)] | None = None
     context_management: list[dict[str, Any]] | None = None
-    metadata: _Metadata | None = None
+    metadata: Annotated[dict[_ShortText, _LongerText], Field(max_length=16)] | None = (
+        None
+    )
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
@@ -2116,7 +2118,10 @@ def build_request(
     }
     for name in () if _takes_sampling(facts.sampling, resolved) else _SAMPLING:
         fields.pop(name, None)
-    return ResponsesRequest(**_with_possible_length(fields, facts.max_output_tokens))
+    if (length := fields.get("max_output_tokens")) is not None:
+        most = facts.max_output_tokens or _MOST_OUTPUT_TOKENS
+        fields["max_output_tokens"] = clamp_number(length, 16, most, most)
+    return ResponsesRequest(**fields)
 
 
 def _effort(
@@ -2135,16 +2140,6 @@ def _passed_on(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         kept = {key: value for key, value in kept.items() if key not in wrong}
         return kept, [str(parameter_error(*one)) for one in wrong.items()]
     return kept, []
-
-
-def _with_possible_length(fields: dict[str, Any], most: int | None) -> dict[str, Any]:
-    name, most = "max_output_tokens", most or _MOST_OUTPUT_TOKENS
-    if fields.get(name) is None:
-        return fields
-    return {
-        **fields,
-        name: clamp_number(fields[name], _LEAST_OUTPUT_TOKENS, most, most),
-    }
 
 
 def _takes_tool(effort: str | None, tool: Item) -> bool:

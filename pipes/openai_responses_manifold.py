@@ -25,7 +25,7 @@ import secrets
 import ssl
 import time
 from abc import ABC, abstractmethod
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from bisect import bisect, bisect_left, insort
 from collections import Counter, deque
 from collections.abc import (
@@ -961,46 +961,46 @@ gpt-4.1-nano|||functions vision|32768|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
 gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
 gpt-4o-2024-05-13|||functions hosted vision|4096|5 - - 15|2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|usual verbosity|128000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
 gpt-5-chat-latest|||vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5-codex|usual|medium|usual|128000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|usual verbosity|128000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal usual|medium|usual verbosity|128000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|usual verbosity|272000|15 - - 120|2026-12-11|gpt-6.1-sol
-gpt-5.1|none usual|none|usual verbosity|128000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal usual|medium|full|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-pro|high|high|full|272000|15 - - 120|2026-12-11|gpt-6.1-sol
+gpt-5.1|none usual|none|full|+|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5.1-codex|usual|medium|usual|128000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|usual xhigh|medium|usual|128000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|usual|medium|usual|128000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|usual verbosity|128000|1.75 0.175 - 14||
+gpt-5.1-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|usual xhigh|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|usual|medium|usual|+|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14||
 gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.2-codex|usual xhigh||usual|128000|1.75 0.175 - 14|2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|usual verbosity|128000|21 - - 168||
+gpt-5.2-codex|usual xhigh||usual|+|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.3-codex|none usual xhigh|none|usual|128000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|usual verbosity|128000|2.5 0.25 - 15||
-gpt-5.4-mini|none usual xhigh|none|usual verbosity|128000|0.75 0.075 - 4.5||
-gpt-5.4-nano|none usual xhigh|none|usual verbosity|128000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|usual verbosity|128000|30 - - 180||
-gpt-5.5|none usual xhigh|medium|usual verbosity|128000|5 0.5 - 30||
-gpt-5.5-pro|medium high xhigh|medium|usual verbosity|128000|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|usual verbosity|128000|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|usual verbosity|128000|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none usual xhigh max|medium|usual verbosity|128000|4 0.4 5 20||
-gpt-5.6-terra|none usual xhigh max|medium|usual verbosity|128000|2 0.2 2.5 12||
-gpt-6-astra|usual xhigh max||usual verbosity|128000|10 1 12.5 50||
-gpt-6-astra-law|usual xhigh max||usual verbosity|128000|10 1 - 50||
-gpt-6-cyber|||usual verbosity||||
-gpt-6-luna|none usual xhigh max|medium|usual verbosity|128000|0.1 0.01 0.125 0.5||
-gpt-6-rosalind|||usual verbosity|128000|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|usual verbosity|128000|2 0.2 2.5 10||
-gpt-6.1-sol|usual xhigh max|medium|usual verbosity|128000|2 0.1 2.5 10||
-gpt-6.1-terra|none usual xhigh max|medium|usual verbosity|128000|1 0.05 1.25 5||
-gpt-6.2-astra|usual xhigh max||usual verbosity prefix_bound|128000|8 - - 40||
-gpt-6.2-astra-law|||usual verbosity prefix_bound||||
-gpt-6.2-sol|usual xhigh max||usual verbosity prefix_bound|128000|2 - - 10||
-gpt-daybreak-blue-latest|||usual|128000|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual|128000|12.5 1.25 15.625 75||
+gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none usual xhigh|none|full|+|2.5 0.25 - 15||
+gpt-5.4-mini|none usual xhigh|none|full|+|0.75 0.075 - 4.5||
+gpt-5.4-nano|none usual xhigh|none|full|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|full|+|30 - - 180||
+gpt-5.5|none usual xhigh|medium|full|+|5 0.5 - 30||
+gpt-5.5-pro|medium high xhigh|medium|full|+|30 - - 180||
+gpt-5.6-cyber|none usual xhigh max|medium|full|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|full|+|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none usual xhigh max|medium|full|+|4 0.4 5 20||
+gpt-5.6-terra|none usual xhigh max|medium|full|+|2 0.2 2.5 12||
+gpt-6-astra|usual xhigh max||full|+|10 1 12.5 50||
+gpt-6-astra-law|usual xhigh max||full|+|10 1 - 50||
+gpt-6-cyber|||full||||
+gpt-6-luna|none usual xhigh max|medium|full|+|0.1 0.01 0.125 0.5||
+gpt-6-rosalind|||full|+|15 1.5 18.75 75||
+gpt-6-sol|none usual xhigh max|medium|full|+|2 0.2 2.5 10||
+gpt-6.1-sol|usual xhigh max|medium|full|+|2 0.1 2.5 10||
+gpt-6.1-terra|none usual xhigh max|medium|full|+|1 0.05 1.25 5||
+gpt-6.2-astra|usual xhigh max||full prefix_bound|+|8 - - 40||
+gpt-6.2-astra-law|||full prefix_bound||||
+gpt-6.2-sol|usual xhigh max||full prefix_bound|+|2 - - 10||
+gpt-daybreak-blue-latest|||usual|+|4 0.4 5 20||
+gpt-daybreak-red-latest|||usual|+|12.5 1.25 15.625 75||
 gpt-rosalind-research|||usual||5 0.5 - 25||
 o1|usual|medium|reasoning functions vision|100000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
 o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol
@@ -1190,7 +1190,8 @@ _USUAL_TRAITS = "reasoning summary functions hosted vision"
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
-    words = traits.replace("usual", _USUAL_TRAITS).split()
+    words = traits.replace("full", "usual verbosity")
+    words = words.replace("usual", _USUAL_TRAITS).split()
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
     return name, _ModelFacts(
@@ -1198,7 +1199,7 @@ def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
-        max_output_tokens=int(output) if output else None,
+        max_output_tokens=int(output.replace("+", "128000")) if output else None,
         shutdown=shutdown or None,
         successor=successor or None,
         prices=ModelPrices(*map(_price, prices.split())) if prices else None,
@@ -2463,14 +2464,11 @@ _VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
-_LEAST_OUTPUT_TOKENS, _MOST_OUTPUT_TOKENS = 16, 128_000
+_MOST_OUTPUT_TOKENS = 128_000
 
-_ANY_LENGTH = 10**9
-
-_Metadata = Annotated[
-    dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=512)]],
-    Field(max_length=16),
-]
+_Positive = Annotated[int, Field(gt=0)]
+_ShortText = Annotated[str, Field(max_length=64)]
+_LongerText = Annotated[str, Field(max_length=512)]
 _ServiceTier = Literal[
     "auto", "default", "flex", "scale", "priority", "fast", "ultrafast"
 ]
@@ -2494,19 +2492,21 @@ class ResponsesRequest(BaseModel):
     tools: list[Item] | None = None
     tool_choice: Literal["none", "auto", "required"] | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
-    max_output_tokens: Annotated[int, Field(gt=0)] | None = None
-    max_tool_calls: Annotated[int, Field(gt=0)] | None = None
+    max_output_tokens: _Positive | None = None
+    max_tool_calls: _Positive | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     truncation: Literal["auto", "disabled"] | None = None
     service_tier: _ServiceTier | None = None
-    prompt_cache_key: Annotated[str, Field(max_length=64)] | None = None
+    prompt_cache_key: _ShortText | None = None
     prompt_cache_options: dict[str, Any] | None = None
     prompt_cache_retention: Literal["in_memory", "24h"] | None = None
     safety_identifier: Annotated[str, Field(max_length=128)] | None = None
     context_management: list[dict[str, Any]] | None = None
-    metadata: _Metadata | None = None
+    metadata: Annotated[dict[_ShortText, _LongerText], Field(max_length=16)] | None = (
+        None
+    )
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
@@ -2564,7 +2564,10 @@ def build_request(
     }
     for name in () if _takes_sampling(facts.sampling, resolved) else _SAMPLING:
         fields.pop(name, None)
-    return ResponsesRequest(**_with_possible_length(fields, facts.max_output_tokens))
+    if (length := fields.get("max_output_tokens")) is not None:
+        most = facts.max_output_tokens or _MOST_OUTPUT_TOKENS
+        fields["max_output_tokens"] = clamp_number(length, 16, most, most)
+    return ResponsesRequest(**fields)
 
 
 def _effort(
@@ -2583,28 +2586,6 @@ def _passed_on(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         kept = {key: value for key, value in kept.items() if key not in wrong}
         return kept, [str(parameter_error(*one)) for one in wrong.items()]
     return kept, []
-
-
-def _with_possible_length(fields: dict[str, Any], most: int | None) -> dict[str, Any]:
-    name, most = "max_output_tokens", most or _MOST_OUTPUT_TOKENS
-    if fields.get(name) is None:
-        return fields
-    return {
-        **fields,
-        name: clamp_number(fields[name], _LEAST_OUTPUT_TOKENS, most, most),
-    }
-
-
-def invalid_parameters(
-    asked: Mapping[str, Any], request: ResponsesRequest
-) -> list[str]:
-    given, errors = read_parameters(asked)
-    kept, wrong = _passed_on(given)
-    length, sent = kept.get("max_output_tokens"), request.max_output_tokens or 0
-    if length and clamp_number(length, 0, _ANY_LENGTH, sent) != sent:
-        why = f"this model takes {sent} instead"
-        wrong.append(str(parameter_error("max_output_tokens", why)))
-    return errors + wrong
 
 
 def _takes_tool(effort: str | None, tool: Item) -> bool:
@@ -2655,10 +2636,14 @@ _READ_OTHERWISE = (
 _LONGEST_NAME = 40
 
 
-def dropped_parameters(
+def unsent_parameters(
     asked: Mapping[str, Any], request: ResponsesRequest
-) -> list[str]:
-    (given, _), sent = read_parameters(asked), request.payload()
+) -> tuple[list[str], list[str]]:
+    (given, errors), sent = read_parameters(asked), request.payload()
+    kept, wrong = _passed_on(given)
+    length, most = kept.get("max_output_tokens"), request.max_output_tokens
+    if length and str(length) != str(most):
+        wrong.append(str(parameter_error("max_output_tokens", f"{most} is sent")))
     names = [
         f"{key}.{inner}"
         for key in ("reasoning", "text")
@@ -2666,7 +2651,7 @@ def dropped_parameters(
         if inner not in sent.get(key, {})
     ]
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names)
+    return sorted(name[:_LONGEST_NAME] for name in names), errors + wrong
 
 
 _OPENAI_ONLY = (
@@ -7577,8 +7562,7 @@ class Recorder:
                 self._messages[event.output_index] = event.item
             case TextDelta() if event.output_index in self._messages:
                 item = self._messages.pop(event.output_index)
-                is_refusal = event.kind == "refusal"
-                yield from self._begin(event.output_index, item, is_refusal=is_refusal)
+                yield from self._begin(event.output_index, item, event.kind)
             case ItemDone() if event.output_index in self._commentary:
                 yield from self._add_commentary(event)
             case ItemDone() if item_type(event.item) == "message":
@@ -7629,11 +7613,9 @@ class Recorder:
         whole_call = is_call(item) and item.get("status") != "incomplete"
         return whole_call or is_kept_hosted(item) or is_stored_image(item)
 
-    def _begin(
-        self, index: int, item: Item, *, is_refusal: bool
-    ) -> Iterator[_RecorderEvent]:
+    def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
         is_marked = self._scope.cites or item.get("phase") or self._after_message
-        if not (self._pending or is_marked or is_refusal):
+        if not (self._pending or is_marked or kind == "refusal"):
             return
         # Without a phase the text itself is all there is to know of the message.
         plain = self._pending and not item.get("phase")
@@ -7750,7 +7732,7 @@ def image_data_url(content: bytes) -> str:
 def _readable_url(url: str) -> str:
     if url.startswith(("https://", "http://")):
         return url
-    if is_too_large(url):
+    if _is_too_large(url):
         return ""
     label, _, payload = url.partition(";base64,")
     kind = _encoded_type(payload) if label[:5].lower() == "data:" else ""
@@ -7823,6 +7805,8 @@ _LARGE_PICTURE = (
     "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
     "smaller. Attach a smaller one."
 )
+_Scale = Callable[[str], bytes]
+
 _LONGEST_URL = 66_000_000
 _MOST_PICTURES = 1500
 _LARGEST_INPUT = 512_000_000
@@ -7832,7 +7816,7 @@ _TOO_MUCH = (
 )
 
 
-def is_too_large(url: str) -> bool:
+def _is_too_large(url: str) -> bool:
     return len(url) > _LONGEST_URL and url[:5].lower() == "data:"
 
 
@@ -7864,12 +7848,17 @@ def _read_attachments(files: object) -> list[Attachment]:
     ]
 
 
-def resolve_images(parts: Sequence[ChatPart]) -> list[ChatPart]:
+def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
     question, result = question_index(parts), list(parts)
     for place, part in enumerate(parts):
         if isinstance(part, UserMessage):
-            result[place] = _with_readable(part, is_asked=place == question)
+            result[place] = _with_readable(part, scale, is_asked=place == question)
     return result
+
+
+def image_length(part: ChatPart) -> int:
+    parts = part.content if isinstance(part, UserMessage) else ()
+    return sum(len(str(one.get("image_url"))) for one in parts)
 
 
 def question_index(parts: Sequence[ChatPart]) -> int:
@@ -7933,24 +7922,28 @@ def _attachment(row: Mapping[str, Any]) -> Attachment:
     )
 
 
-def _with_readable(message: UserMessage, *, is_asked: bool) -> UserMessage:
+def _with_readable(
+    message: UserMessage, scale: _Scale, *, is_asked: bool
+) -> UserMessage:
     parts = message.content
     shown = [place for place, part in enumerate(parts) if part.get("image_url")]
     names = [found.name for found in message.attachments if found.is_image]
     if len(names) != len(shown):
         names = [""] * len(shown)
     for place, name in zip(shown, names, strict=True):
-        found = _readable_part(parts[place], name)
+        found = _readable_part(parts[place], name, scale)
         parts[place] = part_or_note(found, is_asked=is_asked)
     return message.with_content(parts)
 
 
-def _readable_part(part: Item, name: str) -> Item | str:
+def _readable_part(part: Item, name: str, scale: _Scale) -> Item | str:
     url, shown = str(part["image_url"]), name or "A picture"
     if readable := _readable_url(url):
         return _input_image(readable, part["detail"])
-    if is_too_large(url):
-        return _LARGE_PICTURE.format(shown)
+    if _is_too_large(url):
+        smaller = image_data_url(scale(url.partition(",")[2]))
+        part = _input_image(smaller, part["detail"])
+        return part if smaller else _LARGE_PICTURE.format(shown)
     held = url[:5].lower() == "data:"
     return (_UNKNOWN_PICTURE if held else GONE_FILE).format(shown)
 
@@ -9213,10 +9206,11 @@ def stored_bytes(path: str) -> bytes:
 _LONGEST_SIDE = 2048
 
 
-def scale_image(content: bytes) -> bytes:
+def scale_image(encoded: str) -> bytes:
     scaled = BytesIO()
     try:
-        with import_module("PIL.Image").open(BytesIO(content)) as image:
+        file = BytesIO(b64decode(encoded))
+        with import_module("PIL.Image").open(file) as image:
             image.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
             image.convert("RGB").save(scaled, "JPEG")
     except Exception:  # no Pillow, a damaged picture, too many pixels
@@ -9338,34 +9332,6 @@ async def add_documents(
             read = [part_or_note(f, is_asked=place == question) for f in found if f]
             result[place] = part.with_content([*read, *part.content])
     return result
-
-
-async def shrink_images(parts: Sequence[ChatPart]) -> list[ChatPart]:
-    result = list(parts)
-    for place, part in enumerate(parts):
-        if isinstance(part, UserMessage) and any(map(_is_large, part.content)):
-            content = [await _shrunk_part(one) for one in part.content]
-            result[place] = part.with_content(content)
-    return result
-
-
-def _is_large(part: Item) -> bool:
-    return is_too_large(str(part.get("image_url")))
-
-
-async def _shrunk_part(part: Item) -> Item:
-    if not _is_large(part):
-        return part
-    url = await asyncio.to_thread(_shrunk_url, part["image_url"])
-    return {**part, "image_url": url}
-
-
-def _shrunk_url(url: str) -> str:
-    try:
-        content = base64.b64decode(url.partition(";base64,")[2])
-    except ValueError:
-        return url
-    return image_data_url(scale_image(content)) or url
 
 
 class _DocumentReader:
@@ -10131,8 +10097,9 @@ _PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
 async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
     rows = chat.store.messages if chat.store else {}
-    parts = await shrink_images(attach_files(chat.parts, rows, call.host.metadata))
-    parts = resolve_images(parts)
+    parts = attach_files(chat.parts, rows, call.host.metadata)
+    size += sum(map(image_length, parts)) >> 10
+    parts = await run_work(size, partial(resolve_images, parts, scale_image))
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
     if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
@@ -10451,13 +10418,14 @@ def report_request(prepared: PreparedRequest) -> None:
         f"{'kept' if prepared.store else 'not kept'}, "
         f"{'native events' if call.caller.host_reads else 'chunks'}",
     )
-    if missing := _missing_features(prepared):
+    missing, errors = _missing_features(prepared)
+    if missing:
         told = "left out, not known to the API or not taken by the model: "
         call.log.line("DEBUG", told + ", ".join(missing))
-    user, is_new = call.caller.user_id, call.capabilities.first_time
-    for error in () if call.caller.task else invalid_parameters(call.body, request):
-        if is_new(f"{user}: {error}"):
-            call.log.line("WARNING", f"user {user}: {error}")
+    for error in errors:
+        told = f"user {call.caller.user_id}: {error}"
+        if call.capabilities.first_time(told):
+            call.log.line("WARNING", told)
     if call.valves.writes_audit_log():
         call.log.audit(_audited(prepared).request_line())
 
@@ -10496,13 +10464,13 @@ def _with_error_id(call: PipeCall, sentence: str) -> str:
     return f"{sentence} (Error id: {call.log.run_id})"
 
 
-def _missing_features(prepared: PreparedRequest) -> list[str]:
+def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     call, config = prepared.call, prepared.call.config
     if call.caller.task:
-        return []
+        return [], []
     words = {"reasoning_effort": config.effort, "verbosity": config.verbosity}
     chosen = {name: word for name, word in words.items() if word}
-    return dropped_parameters({**chosen, **call.body}, prepared.request)
+    return unsent_parameters({**chosen, **call.body}, prepared.request)
 
 
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:

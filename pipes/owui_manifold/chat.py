@@ -26,6 +26,7 @@ from owui_chat.input.attachments import (
     add_tool_images,
     attach_files,
     fit_input,
+    image_length,
     resolve_images,
 )
 from owui_chat.input.directives import take_directive
@@ -49,8 +50,8 @@ from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
 from owui_manifold.config import comma_list, read_config, run_limits
 from owui_manifold.context import Caller, PipeCall
-from owui_manifold.files import add_documents, load_stored_images, shrink_images
-from owui_manifold.host import require_floor, user_model
+from owui_manifold.files import add_documents, load_stored_images
+from owui_manifold.host import require_floor, scale_image, user_model
 from owui_manifold.host_tools import HostTools, build_approver, has_ruled_tools
 from owui_manifold.hosted_tools import (
     OfferedTools,
@@ -236,8 +237,9 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     """Return the input of a chat's history, with its files."""
     call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
     rows = chat.store.messages if chat.store else {}
-    parts = await shrink_images(attach_files(chat.parts, rows, call.host.metadata))
-    parts = resolve_images(parts)
+    parts = attach_files(chat.parts, rows, call.host.metadata)
+    size += sum(map(image_length, parts)) >> 10
+    parts = await run_work(size, partial(resolve_images, parts, scale_image))
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
     if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)

@@ -19,7 +19,6 @@ from owui_chat.input.attachments import (
     document_part,
     document_type,
     image_data_url,
-    is_too_large,
     part_or_note,
     question_index,
     tool_image,
@@ -27,7 +26,7 @@ from owui_chat.input.attachments import (
 from owui_chat.messages import Attachment, ChatPart, UserMessage
 from owui_chat.storage.images import restore_images, stored_image_ids
 from owui_chat.storage.records import Record
-from owui_manifold.host import file_row, scale_image, stored_bytes, user_model
+from owui_manifold.host import file_row, stored_bytes, user_model
 
 _MOST_BYTES = 50_000_000
 """The limit for all documents of one request."""
@@ -78,37 +77,6 @@ async def add_documents(
             read = [part_or_note(f, is_asked=place == question) for f in found if f]
             result[place] = part.with_content([*read, *part.content])
     return result
-
-
-async def shrink_images(parts: Sequence[ChatPart]) -> list[ChatPart]:
-    """Return a chat in which the pictures are no larger than the API takes, if the host
-    can make them smaller.
-    """
-    result = list(parts)
-    for place, part in enumerate(parts):
-        if isinstance(part, UserMessage) and any(map(_is_large, part.content)):
-            content = [await _shrunk_part(one) for one in part.content]
-            result[place] = part.with_content(content)
-    return result
-
-
-def _is_large(part: Item) -> bool:
-    return is_too_large(str(part.get("image_url")))
-
-
-async def _shrunk_part(part: Item) -> Item:
-    if not _is_large(part):
-        return part
-    url = await asyncio.to_thread(_shrunk_url, part["image_url"])
-    return {**part, "image_url": url}
-
-
-def _shrunk_url(url: str) -> str:
-    try:
-        content = base64.b64decode(url.partition(";base64,")[2])
-    except ValueError:
-        return url
-    return image_data_url(scale_image(content)) or url
 
 
 class _DocumentReader:

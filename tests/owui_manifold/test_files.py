@@ -11,10 +11,12 @@ import pytest
 from call_sample import call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
+from owui_chat.input.attachments import resolve_images
 from owui_chat.messages import AssistantText, Attachment, ChatPart, UserMessage
 from owui_manifold.chat import build_chat_request
 from owui_manifold.context import Caller
-from owui_manifold.files import add_documents, shrink_images, split_result_files
+from owui_manifold.files import add_documents, split_result_files
+from owui_manifold.host import scale_image
 from owui_manifold.valves import Valves
 from picture_sample import BMP, JPEG, PDF, PIXEL, PNG, WEBP, data_url
 from stand_in_host import Row, StandInHost
@@ -358,7 +360,7 @@ class StandInImage:
 async def test_picture_that_is_too_large(
     content: bytes, library: bool, shown: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The host's library makes it smaller, on a thread; else it stays as it is."""
+    """The host's library makes it smaller; else there is a sentence."""
     pillow = SimpleNamespace(open=StandInImage) if library else None
     monkeypatch.setitem(sys.modules, "PIL", ModuleType("PIL"))
     monkeypatch.setitem(sys.modules, "PIL.Image", pillow)
@@ -367,10 +369,14 @@ async def test_picture_that_is_too_large(
     small = {**part, "image_url": PIXEL}
     message = UserMessage({"role": "user", "content": [part, small]})
 
-    (shrunk,) = await shrink_images([message])
+    if shown is None:
+        with pytest.raises(InvalidRequest, match="is larger than the 50 MB"):
+            resolve_images([message], scale_image)
+        return
+    (shrunk,) = resolve_images([message], scale_image)
 
     assert isinstance(shrunk, UserMessage)
-    assert shrunk.content == [{**part, "image_url": shown or url}, small]
+    assert shrunk.content == [{**part, "image_url": shown}, small]
 
 
 async def test_pictures_of_a_tool_stay_in_its_output(host: StandInHost) -> None:

@@ -204,6 +204,7 @@ _USUAL_TRAITS = "reasoning summary functions hosted vision"
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
+    traits = traits.replace("full", "usual verbosity")
     words = traits.replace("usual", _USUAL_TRAITS).split()
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
@@ -212,7 +213,7 @@ def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
-        max_output_tokens=int(output) if output else None,
+        max_output_tokens=int(output.replace("+", "128000")) if output else None,
         shutdown=shutdown or None,
         successor=successor or None,
         prices=ModelPrices(*map(_price, prices.split())) if prices else None,

@@ -29,15 +29,12 @@ from openai_responses.requests.parameters import (
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
-_LEAST_OUTPUT_TOKENS, _MOST_OUTPUT_TOKENS = 16, 128_000
-"""What the API takes; the maximum is for models of which it is not known."""
+_MOST_OUTPUT_TOKENS = 128_000
+"""For models of which it is not known."""
 
-_ANY_LENGTH = 10**9
-
-_Metadata = Annotated[
-    dict[Annotated[str, Field(max_length=64)], Annotated[str, Field(max_length=512)]],
-    Field(max_length=16),
-]
+_Positive = Annotated[int, Field(gt=0)]
+_ShortText = Annotated[str, Field(max_length=64)]
+_LongerText = Annotated[str, Field(max_length=512)]
 _ServiceTier = Literal[
     "auto", "default", "flex", "scale", "priority", "fast", "ultrafast"
 ]
@@ -61,19 +58,21 @@ class ResponsesRequest(BaseModel):
     tools: list[Item] | None = None
     tool_choice: Literal["none", "auto", "required"] | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
-    max_output_tokens: Annotated[int, Field(gt=0)] | None = None
-    max_tool_calls: Annotated[int, Field(gt=0)] | None = None
+    max_output_tokens: _Positive | None = None
+    max_tool_calls: _Positive | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
     top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
     truncation: Literal["auto", "disabled"] | None = None
     service_tier: _ServiceTier | None = None
-    prompt_cache_key: Annotated[str, Field(max_length=64)] | None = None
+    prompt_cache_key: _ShortText | None = None
     prompt_cache_options: dict[str, Any] | None = None
     prompt_cache_retention: Literal["in_memory", "24h"] | None = None
     safety_identifier: Annotated[str, Field(max_length=128)] | None = None
     context_management: list[dict[str, Any]] | None = None
-    metadata: _Metadata | None = None
+    metadata: Annotated[dict[_ShortText, _LongerText], Field(max_length=16)] | None = (
+        None
+    )
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
@@ -143,7 +142,10 @@ def build_request(
     }
     for name in () if _takes_sampling(facts.sampling, resolved) else _SAMPLING:
         fields.pop(name, None)
-    return ResponsesRequest(**_with_possible_length(fields, facts.max_output_tokens))
+    if (length := fields.get("max_output_tokens")) is not None:
+        most = facts.max_output_tokens or _MOST_OUTPUT_TOKENS
+        fields["max_output_tokens"] = clamp_number(length, 16, most, most)
+    return ResponsesRequest(**fields)
 
 
 def _effort(
@@ -163,30 +165,6 @@ def _passed_on(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         kept = {key: value for key, value in kept.items() if key not in wrong}
         return kept, [str(parameter_error(*one)) for one in wrong.items()]
     return kept, []
-
-
-def _with_possible_length(fields: dict[str, Any], most: int | None) -> dict[str, Any]:
-    """Return fields whose length of the answer is one that the model takes."""
-    name, most = "max_output_tokens", most or _MOST_OUTPUT_TOKENS
-    if fields.get(name) is None:
-        return fields
-    return {
-        **fields,
-        name: clamp_number(fields[name], _LEAST_OUTPUT_TOKENS, most, most),
-    }
-
-
-def invalid_parameters(
-    asked: Mapping[str, Any], request: ResponsesRequest
-) -> list[str]:
-    """Return a sentence for each value of a caller that is not sent as it was given."""
-    given, errors = read_parameters(asked)
-    kept, wrong = _passed_on(given)
-    length, sent = kept.get("max_output_tokens"), request.max_output_tokens or 0
-    if length and clamp_number(length, 0, _ANY_LENGTH, sent) != sent:
-        why = f"this model takes {sent} instead"
-        wrong.append(str(parameter_error("max_output_tokens", why)))
-    return errors + wrong
 
 
 def _takes_tool(effort: str | None, tool: Item) -> bool:
@@ -238,11 +216,17 @@ _READ_OTHERWISE = (
 _LONGEST_NAME = 40
 
 
-def dropped_parameters(
+def unsent_parameters(
     asked: Mapping[str, Any], request: ResponsesRequest
-) -> list[str]:
-    """Return the caller's parameters that are not sent, like `reasoning.effort`."""
-    (given, _), sent = read_parameters(asked), request.payload()
+) -> tuple[list[str], list[str]]:
+    """Return the caller's parameters that are not sent, like `reasoning.effort`, and a
+    sentence for each value that no API takes.
+    """
+    (given, errors), sent = read_parameters(asked), request.payload()
+    kept, wrong = _passed_on(given)
+    length, most = kept.get("max_output_tokens"), request.max_output_tokens
+    if length and str(length) != str(most):
+        wrong.append(str(parameter_error("max_output_tokens", f"{most} is sent")))
     names = [
         f"{key}.{inner}"
         for key in ("reasoning", "text")
@@ -250,7 +234,7 @@ def dropped_parameters(
         if inner not in sent.get(key, {})
     ]
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names)
+    return sorted(name[:_LONGEST_NAME] for name in names), errors + wrong
 
 
 _OPENAI_ONLY = (

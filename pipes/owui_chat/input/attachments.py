@@ -16,7 +16,7 @@ stored, the last one gets them all.
 """
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from openai_responses.errors import InvalidRequest
@@ -63,7 +63,7 @@ def _readable_url(url: str) -> str:
     """
     if url.startswith(("https://", "http://")):
         return url
-    if is_too_large(url):
+    if _is_too_large(url):
         return ""
     label, _, payload = url.partition(";base64,")
     kind = _encoded_type(payload) if label[:5].lower() == "data:" else ""
@@ -139,6 +139,9 @@ _LARGE_PICTURE = (
     "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
     "smaller. Attach a smaller one."
 )
+_Scale = Callable[[str], bytes]
+"""Returns a picture in base64 in fewer bytes, or nothing."""
+
 _LONGEST_URL = 66_000_000
 """A picture of 50 MB in base64: the limit is an assumption."""
 _MOST_PICTURES = 1500
@@ -149,7 +152,7 @@ _TOO_MUCH = (
 )
 
 
-def is_too_large(url: str) -> bool:
+def _is_too_large(url: str) -> bool:
     """Say whether the API refuses a data URL for its length."""
     return len(url) > _LONGEST_URL and url[:5].lower() == "data:"
 
@@ -188,16 +191,23 @@ def _read_attachments(files: object) -> list[Attachment]:
     ]
 
 
-def resolve_images(parts: Sequence[ChatPart]) -> list[ChatPart]:
+def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
     """Return a chat in which the API can read every picture of a message.
 
-    Raises InvalidRequest for an unreadable one in the message that is asked.
+    `scale` makes one smaller that is too large. Raises InvalidRequest for an unreadable
+    one in the message that is asked.
     """
     question, result = question_index(parts), list(parts)
     for place, part in enumerate(parts):
         if isinstance(part, UserMessage):
-            result[place] = _with_readable(part, is_asked=place == question)
+            result[place] = _with_readable(part, scale, is_asked=place == question)
     return result
+
+
+def image_length(part: ChatPart) -> int:
+    """Return the length of the data URLs of a message."""
+    parts = part.content if isinstance(part, UserMessage) else ()
+    return sum(len(str(one.get("image_url"))) for one in parts)
 
 
 def question_index(parts: Sequence[ChatPart]) -> int:
@@ -267,24 +277,28 @@ def _attachment(row: Mapping[str, Any]) -> Attachment:
     )
 
 
-def _with_readable(message: UserMessage, *, is_asked: bool) -> UserMessage:
+def _with_readable(
+    message: UserMessage, scale: _Scale, *, is_asked: bool
+) -> UserMessage:
     parts = message.content
     shown = [place for place, part in enumerate(parts) if part.get("image_url")]
     names = [found.name for found in message.attachments if found.is_image]
     if len(names) != len(shown):
         names = [""] * len(shown)
     for place, name in zip(shown, names, strict=True):
-        found = _readable_part(parts[place], name)
+        found = _readable_part(parts[place], name, scale)
         parts[place] = part_or_note(found, is_asked=is_asked)
     return message.with_content(parts)
 
 
-def _readable_part(part: Item, name: str) -> Item | str:
+def _readable_part(part: Item, name: str, scale: _Scale) -> Item | str:
     url, shown = str(part["image_url"]), name or "A picture"
     if readable := _readable_url(url):
         return _input_image(readable, part["detail"])
-    if is_too_large(url):
-        return _LARGE_PICTURE.format(shown)
+    if _is_too_large(url):
+        smaller = image_data_url(scale(url.partition(",")[2]))
+        part = _input_image(smaller, part["detail"])
+        return part if smaller else _LARGE_PICTURE.format(shown)
     held = url[:5].lower() == "data:"
     return (_UNKNOWN_PICTURE if held else GONE_FILE).format(shown)
 

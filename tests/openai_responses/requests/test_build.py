@@ -19,7 +19,7 @@ from openai_responses.requests.build import (
     ResponsesRequest,
     Settings,
     build_request,
-    invalid_parameters,
+    unsent_parameters,
 )
 
 ITEMS: list[Item] = [{"role": "user", "content": "Hi"}]
@@ -371,7 +371,7 @@ def test_value_that_no_api_takes(key: str, value: object, name: str) -> None:
     model = resolve_model(DEEP)
     built = build_request(model, "", ITEMS, body, Settings())
     assert built.payload() == payload(DEEP, None, reasoning_effort="none")
-    (sentence,) = invalid_parameters(body, built)
+    _, (sentence,) = unsent_parameters(body, built)
     assert sentence.startswith(f"The setting {name} cannot be sent: ")
     assert sentence.endswith(".")
     assert "CANARY" not in sentence
@@ -402,7 +402,7 @@ def test_length_that_the_model_has(model: str, asked: object, sent: int) -> None
     settings = Settings(defaults={"max_output_tokens": asked})
     built = build_request(resolve_model(model), "", ITEMS, {}, settings)
     assert built.max_output_tokens == sent
-    told = invalid_parameters({"max_tokens": asked}, built)
+    _, told = unsent_parameters({"max_tokens": asked}, built)
     assert len(told) == (str(asked) != str(sent))
 
 

@@ -1,5 +1,6 @@
 """Attachments stand at the messages they came with."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -24,6 +25,11 @@ from picture_sample import BMP, JPEG, PIXEL, data_url
 
 Json = dict[str, Any]
 BAD = data_url(BMP, "image/bmp")
+
+
+def resolved(parts: Sequence[ChatPart]) -> list[ChatPart]:
+    """A chat with readable pictures, on a host that cannot make one smaller."""
+    return resolve_images(parts, lambda encoded: b"")
 
 
 def text(words: str) -> Item:
@@ -183,7 +189,7 @@ def test_readable_pictures_stay() -> None:
         AssistantText("!"),
     ]
 
-    found = resolve_images(parts)
+    found = resolved(parts)
 
     right = image(data_url(JPEG, "image/jpeg"))
     assert found == [said(text("?"), image(PIXEL, "low"), right), AssistantText("!")]
@@ -196,7 +202,7 @@ def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
     asked = said(text("?"), image(PIXEL), image(BAD))
 
     with pytest.raises(InvalidRequest, match=r"^b\.bmp is in a form") as caught:
-        resolve_images([asked._replace(attachments=(document, *files))])
+        resolved([asked._replace(attachments=(document, *files))])
 
     assert "PNG, JPEG, WEBP" in str(caught.value)
 
@@ -204,13 +210,13 @@ def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
 def test_picture_without_a_name_is_refused_too() -> None:
     """Callers over plain HTTP give none."""
     with pytest.raises(InvalidRequest, match=r"^A picture is in a form"):
-        resolve_images([said(image(BAD))])
+        resolved([said(image(BAD))])
 
 
 def test_picture_that_is_gone_is_no_unknown_kind() -> None:
     """The host left its address as it was."""
     with pytest.raises(InvalidRequest, match=r"^A picture cannot be read: it is gone"):
-        resolve_images([said(image("some-file-id"))])
+        resolved([said(image("some-file-id"))])
 
 
 def test_earlier_message_does_not_stop_the_chat() -> None:
@@ -221,7 +227,7 @@ def test_earlier_message_does_not_stop_the_chat() -> None:
         said(text("And now?")),
     ]
 
-    found = resolve_images(parts)
+    found = resolved(parts)
 
     first = found[0]
     assert isinstance(first, UserMessage)
@@ -236,7 +242,7 @@ def test_picture_of_the_host_is_not_asked() -> None:
     """An instruction behind the question is no reason to stop."""
     parts: list[ChatPart] = [said(text("?")), said(image(BAD), role="developer")]
 
-    found = resolve_images(parts)
+    found = resolved(parts)
 
     assert question_index(parts) == 0
     assert "form" in str(found[1])
@@ -290,8 +296,8 @@ def test_a_picture_that_is_too_large() -> None:
     large = image(f"data:image/png;base64,{PIXEL[22:]}{'A' * 67_000_000}")
     parts: list[ChatPart] = [said(large), said(text("Hi"))]
 
-    shown = resolve_images(parts)[0]
+    shown = resolved(parts)[0]
     assert isinstance(shown, UserMessage)
     assert "is larger than the 50 MB" in shown.content[0]["text"]
     with pytest.raises(InvalidRequest, match="Attach a smaller one"):
-        resolve_images(parts[:1])
+        resolved(parts[:1])
