@@ -19,8 +19,7 @@ from openai_responses.json_input import (
 from openai_responses.requests.json_schema import (
     LARGEST_SCHEMA,
     MOST_STRICT_WORK,
-    open_schema,
-    strict_schema,
+    function_parameters,
 )
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -190,8 +189,7 @@ def _responses_tool(
             "A tool has no name. Every function or custom tool needs one."
         )
     if kind == "function":
-        is_complete = {"type", "parameters", "strict"} <= spec.keys() and flat is spec
-        return dict(spec) if is_complete else _function(flat, strict, strict_left)
+        return _function(flat, strict, strict_left)
     if flat is spec:
         return dict(spec)
     return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
@@ -203,13 +201,12 @@ def _function(
     own = function.get("strict")
     wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
-    made = strict_schema(parameters, strict_left) if wanted else None
     tool: Item = {"type": "function", "name": function["name"]}
-    if function.get("description"):
-        tool["description"] = function["description"]
+    if description := as_text(function.get("description")):
+        tool["description"] = description
     tool |= {key: function[key] for key in _OF_THE_API if key in function}
-    shown = open_schema(parameters) if made is None else made
-    return {**tool, "parameters": shown, "strict": made is not None}
+    shown, is_strict = function_parameters(parameters, strict_left if wanted else None)
+    return {**tool, "parameters": shown, "strict": is_strict}
 
 
 def _flat_format(custom: Mapping[str, Any]) -> Item:

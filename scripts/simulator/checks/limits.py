@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from simulator.checks.mcp import check_servers
+from simulator.checks.schema_dialect import find_dialect_problem
 from simulator.files import CONTAINER
 from simulator.models import ModelFacts
 from simulator.refusals import Refusal, refuse_length, refuse_pattern, refuse_range
@@ -36,13 +37,19 @@ def check_schemas(tools: list[Mapping[str, Any]]) -> None:
 
 
 def find_schema_problem(schema: Any, context: Context, strict: bool) -> SchemaProblem:
-    """Return what is wrong with a schema, None if nothing is."""
-    if not isinstance(schema, dict):
-        fits = isinstance(schema, bool)
-        return None if fits else f"{schema} is not of type 'object', 'boolean'."
-    complaint = _check_schema_type(schema.get("type", "object"))
-    complaint = complaint or _check_required(schema.get("required", []))
-    if complaint is None and schema.get("type") == "object" and strict:
+    """Return what is wrong with a schema, None if nothing is.
+
+    Objects without properties are refused at the root (janhq/jan 7017), inside this is
+    assumed.
+    """
+    complaint = find_dialect_problem(schema) if not context else None
+    if complaint is not None or not isinstance(schema, dict):
+        return complaint
+    if "object" in _types_of(schema) and "properties" not in schema:
+        return f"In context={context}, object schema missing properties."
+    if "array" in _types_of(schema) and "items" not in schema:
+        return f"In context={context}, array schema missing items."
+    if strict and schema.get("type") == "object":
         complaint = _check_strictness(schema, context)
     if complaint is not None:
         return complaint
@@ -51,6 +58,11 @@ def find_schema_problem(schema: Any, context: Context, strict: bool) -> SchemaPr
         if complaint is not None:
             return complaint
     return None
+
+
+def _types_of(schema: Mapping[str, Any]) -> list[Any]:
+    kind = schema.get("type")
+    return kind if isinstance(kind, list) else [kind]
 
 
 def _check_size(schema: Mapping[str, Any]) -> SchemaProblem:
@@ -77,11 +89,9 @@ def _check_size(schema: Mapping[str, Any]) -> SchemaProblem:
 
 
 def _inner_schemas(schema: Mapping[str, Any]) -> list[tuple[Context, Any]]:
-    properties = schema.get("properties", {})
-    if not isinstance(properties, dict):
-        return [(("properties",), "'properties'")]
     inner: list[tuple[Context, Any]] = []
-    inner += [(("properties", name), one) for name, one in properties.items()]
+    for key in ("properties", "$defs", "definitions"):
+        inner += [((key, name), one) for name, one in schema.get(key, {}).items()]
     options = schema.get("anyOf")
     for index, one in enumerate(options if isinstance(options, list) else []):
         inner.append((("anyOf", str(index)), one))
@@ -97,21 +107,6 @@ def _check_root(schema: Mapping[str, Any]) -> SchemaProblem:
     if "properties" not in schema:
         return "In context=(), object schema missing properties."
     return None
-
-
-def _check_schema_type(kind: Any) -> SchemaProblem:
-    if isinstance(kind, str):
-        return None
-    several = isinstance(kind, list) and bool(kind)
-    if several and all(isinstance(one, str) for one in kind):
-        return None
-    return f"{kind} is not valid under any of the given schemas."
-
-
-def _check_required(required: Any) -> SchemaProblem:
-    if isinstance(required, list) and all(isinstance(one, str) for one in required):
-        return None
-    return f"{required} is not of type 'array'."
 
 
 def _check_strictness(schema: Mapping[str, Any], context: Context) -> SchemaProblem:

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.requests.json_schema import open_schema
 from openai_responses.requests.tools import (
     ToolNames,
     merge_tools,
     responses_tool_choice,
     responses_tools,
 )
+from schema_forms import open_schema
 from simulator.checks.limits import check_schemas
 
 HERE = Path(__file__).resolve().parents[2] / "schemas"
@@ -56,10 +56,27 @@ def test_bare_function() -> None:
 def test_tools_of_the_api() -> None:
     """They stay as they are, in their order, and are not shared with the caller."""
     search = {"type": "web_search", "filters": {"allowed_domains": ["a.b"]}}
-    flat = {"type": "function", "name": "f", "parameters": None, "strict": True}
-    tools = responses_tools([search, flat])
-    assert tools == [search, flat]
-    assert tools[0] is not search
+    [tool] = responses_tools([search])
+    assert tool == search
+    assert tool is not search
+
+
+def test_functions_in_the_form_of_the_api() -> None:
+    """A filter may send such; their schemas are mended like others."""
+    flat = {"type": "function", "name": "f", "strict": True}
+    pattern = {"type": "string", "pattern": "^(?!x)"}
+    hard = {"type": "object", "properties": {"a": pattern}, "required": ["a", "a"]}
+    empty, mended = responses_tools(
+        [{**flat, "parameters": None}, {**flat, "parameters": hard, "strict": False}]
+    )
+    closed = {**EMPTY, "required": [], "additionalProperties": False}
+    assert empty == {**flat, "parameters": closed}
+    text = {"type": "string", "description": "(pattern: ^(?!x))"}
+    assert mended["parameters"] == {
+        **EMPTY,
+        "properties": {"a": text},
+        "required": ["a"],
+    }
 
 
 def test_specs_of_the_host() -> None:
@@ -71,7 +88,7 @@ def test_specs_of_the_host() -> None:
 
 def test_strict() -> None:
     """Each function is strict that can be; the others say that they are not."""
-    open_map = {"type": "object", "properties": {"a": {"type": "object"}}}
+    open_map = {"type": "object", "properties": {"a": EMPTY | {"maxProperties": 1}}}
     specs: list[Item] = [
         {"name": "closed", "parameters": PARAMETERS},
         {"name": "open", "parameters": open_map},
