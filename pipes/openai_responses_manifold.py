@@ -1010,8 +1010,8 @@ gpt-5|minimal usual|medium|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12
 gpt-5-chat-latest|||vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
 gpt-5-codex|usual|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
 gpt-5-mini|minimal usual|medium|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal usual|medium|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
+gpt-5-nano|minimal usual|medium|usual verbosity -web_search|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-pro|high|high|usual verbosity -code_interpreter|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
 gpt-5.1|none usual|none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
 gpt-5.1-codex|usual|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
@@ -1050,11 +1050,11 @@ gpt-rosalind-research|||usual phase|||5 0.5 - 25||
 o1|usual|medium|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
 o1-pro|usual|medium|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
 o3|usual|medium|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|usual|medium|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
+o3-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
 o3-mini|usual|medium|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
-o4-mini|usual|medium|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|usual|medium|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+o3-pro|usual|medium|usual -code_interpreter|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
+o4-mini|usual|medium|usual -image_generation|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
 
 # Ids that the API itself serves with another model.
@@ -1103,6 +1103,7 @@ class _ModelFacts(NamedTuple):
     phase: bool = False
     functions: bool = True
     hosted: bool = False  # takes the tools that OpenAI itself runs
+    lacks: tuple[str, ...] = ()  # types of such tools that it does not take
     vision: bool = True
     prefix_bound: bool = False  # reasoning is dropped when what preceded it changed
     max_output_tokens: int | None = None
@@ -1247,6 +1248,7 @@ def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
     sampling = "never" if "reasoning" in words else "always"
     return name, _ModelFacts(
         **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
+        lacks=tuple(word[1:] for word in words if word[0] == "-"),
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
@@ -1286,8 +1288,8 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
     facts = dict(row)
     like, name = facts.pop("like", ""), facts.pop("name", "")
-    if "efforts" in facts:
-        facts["efforts"] = tuple(facts["efforts"])
+    for key in facts.keys() & {"efforts", "lacks"}:
+        facts[key] = tuple(facts[key])
     model = resolve_model(like or model_id)
     if like:
         model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
@@ -1301,6 +1303,8 @@ def _can_be(key: str, value: object) -> bool:
         return isinstance(value, int) and value > 0
     if key == "sampling":
         return value in ("always", "with_none", "never")
+    if key == "lacks":
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
     if key == "efforts":
         return isinstance(value, list) and all(
             one in REASONING_EFFORTS for one in value
@@ -2527,211 +2531,6 @@ def parameter_error(name: str, why: str) -> InvalidRequest:
     return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
-# ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
-
-_SAMPLING = {"temperature", "top_p", "top_logprobs"}
-
-_MOST_OUTPUT_TOKENS = 128_000
-
-
-class ResponsesRequest(BaseModel):
-    """The body of `POST /responses`, with the API's field names."""
-
-    # JSON has no NaN and no infinity.
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
-    model: str
-    input: SkipValidation[list[Item]]  # it may be very large
-    instructions: str | None = None
-    stream: bool = True
-    store: bool = False
-    background: bool | None = None
-    include: list[str] | None = None
-    reasoning: dict[str, Any] | None = None
-    text: dict[str, Any] | None = None
-    tools: list[Item] | None = None
-    tool_choice: str | dict[str, Any] | None = None
-    parallel_tool_calls: bool | None = None
-    max_output_tokens: int | None = None
-    max_tool_calls: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_logprobs: int | None = None
-    truncation: str | None = None
-    service_tier: str | None = None
-    prompt_cache_key: str | None = None
-    prompt_cache_options: dict[str, Any] | None = None
-    prompt_cache_retention: str | None = None
-    safety_identifier: str | None = None
-    context_management: list[dict[str, Any]] | None = None
-    metadata: dict[str, str] | None = None
-    moderation: dict[str, Any] | None = None
-    image: dict[str, Any] | None = None
-    access_programs: dict[str, Any] | None = None
-
-    def payload(self) -> dict[str, Any]:
-        """Return the JSON object to send, without fields that are not set."""
-        return {name: value for name, value in self if value is not None}
-
-
-_PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
-
-
-class Settings(NamedTuple):
-    """What the administrator and the user chose; the caller's keys have priority."""
-
-    effort: str | None = None
-    summary: str | None = None
-    verbosity: str | None = None
-    stream: bool = True
-    background: bool = False
-    encrypted_reasoning: bool = True
-    tools: Sequence[Item] = ()
-    parallel_tool_calls: bool | None = None
-    defaults: Mapping[str, Any] = MappingProxyType({})
-
-
-def build_request(
-    model: ResolvedModel,
-    instructions: str,
-    items: Sequence[Item],
-    body: Mapping[str, Any],
-    settings: Settings,
-) -> ResponsesRequest:
-    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
-    if not items:
-        raise InvalidRequest("There is no message to answer. Write one and send it.")
-    given, facts = read_parameters(body), model.facts
-    asked = given["reasoning"].get("effort") or settings.effort or model.effort
-    effort = asked if asked and model.takes_effort(asked) else None
-    resolved = effort or facts.default_effort
-    # An unknown model reasons if an effort is set.
-    reasons = facts.reasoning or effort is not None
-    tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
-    refused = set() if _takes_sampling(facts.sampling, resolved) else _SAMPLING
-    fields = {
-        "model": model.id,
-        "input": list(items),
-        "instructions": instructions or None,
-        "stream": settings.stream and given.get("enable_stream", True),
-        # Background mode requires that the response is stored.
-        **({"background": True, "store": True} if settings.background else {}),
-        "include": _include(tools, reasons and settings.encrypted_reasoning) or None,
-        "reasoning": _reasoning(model, effort, given, settings) if reasons else None,
-        "text": _text_object(model, given, settings) or None,
-        "tools": tools or None,
-        "parallel_tool_calls": settings.parallel_tool_calls,
-        **settings.defaults,
-        **{key: given[key] for key in (given.keys() & _PASSED_ON) - refused},
-    }
-    return _validate(fields, max(_MOST_OUTPUT_TOKENS, facts.max_output_tokens or 0))
-
-
-def _validate(fields: Mapping[str, Any], most_tokens: int) -> ResponsesRequest:
-    try:
-        request = ResponsesRequest(**fields)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise parameter_error(place, first["msg"]) from None
-    asked = request.max_output_tokens
-    if asked is not None and not 1 <= asked <= most_tokens:
-        why = f"it must be a whole number from 1 to {most_tokens}"
-        raise parameter_error("max_output_tokens", why)
-    return request
-
-
-def _takes_tool(effort: str | None, tool: Item) -> bool:
-    return effort != "minimal" or not tool_kind(tool).refused_at_minimal
-
-
-def _takes_sampling(sampling: str, effort: str | None) -> bool:
-    return sampling == "always" or (sampling == "with_none" and effort == "none")
-
-
-def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
-    wanted = ["reasoning.encrypted_content"] if with_reasoning else []
-    return wanted + [name for tool in tools if (name := tool_kind(tool).include)]
-
-
-def _reasoning(
-    model: ResolvedModel,
-    effort: str | None,
-    given: Mapping[str, Any],
-    settings: Settings,
-) -> dict[str, Any] | None:
-    own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
-    resolved = effort or model.facts.default_effort
-    if settings.summary and model.facts.summary and resolved != "none":
-        own.setdefault("summary", settings.summary)
-    return ({"effort": effort, **own} if effort else own) or None
-
-
-def _text_object(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
-) -> dict[str, Any]:
-    own = dict(given["text"])
-    verbosity = own.pop("verbosity", None) or settings.verbosity
-    if verbosity and model.facts.verbosity:
-        own["verbosity"] = verbosity
-    return own
-
-
-_READ_OTHERWISE = (
-    "messages",
-    "model",
-    "stream",
-    "enable_stream",
-    "tools",
-    "extra_tools",
-)
-
-_LONGEST_NAME = 40
-
-
-def dropped_parameters(
-    asked: Mapping[str, Any], request: ResponsesRequest
-) -> list[str]:
-    """Return the caller's parameters that are not sent, like `reasoning.effort`."""
-    given, sent = read_parameters(asked), request.payload()
-    names = [
-        f"{key}.{inner}"
-        for key in ("reasoning", "text")
-        for inner in given.pop(key)
-        if inner not in sent.get(key, {})
-    ]
-    names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names)
-
-
-_OPENAI_ONLY = (
-    *("access_programs", "context_management", "image", "moderation"),
-    *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
-    *("safety_identifier", "stream_options"),
-)
-
-
-_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
-
-
-def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
-    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
-    return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
-
-
-def _strict_item(item: Item) -> Item:
-    if item_type(item) == "message" and item.get("role") == "assistant":
-        return {"role": "assistant", "content": message_text(item)}
-    prefix = _ID_PREFIXES.get(item_type(item))
-    return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
-
-
-def _digest(item: Item) -> str:
-    seed = str(item.get("encrypted_content") or item.get("call_id") or item)
-    return hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:32]
-
-
 # ==== openai_responses.requests.json_schema: JSON Schemas of tools in the API's two forms, open and strict.
 
 _Schema = dict[str, Any]
@@ -3122,9 +2921,12 @@ class ToolNames:
         """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
         return self._sent.get(name) or _allowed_name(name, self._sent)
 
-    def own_name(self, sent: str) -> str:
+    def own_name(self, called: str, others: Collection[str] = ()) -> str:
         """Return the tool's own name for the name that the model used."""
-        return self._own.get(sent, sent)
+        own = self._own.get(called)
+        if own is None and called not in others:
+            own = self._spelled.get(_spelling(called))
+        return own or called
 
     @cached_property
     def _sent(self) -> Mapping[str, str]:
@@ -3135,6 +2937,14 @@ class ToolNames:
     def _own(self) -> Mapping[str, str]:
         # Of two with one name, the first counts.
         return {self._sent[name]: name for name in reversed(self.known)}
+
+    @cached_property
+    def _spelled(self) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        for name in dict.fromkeys(self.known):
+            key = _spelling(name)
+            found[key] = "" if key in found else name  # neither of two can be meant
+        return found
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
@@ -3157,6 +2967,26 @@ def _allowed_name(name: str, taken: Collection[str]) -> str:
         sent = f"{stem}_{seed[:_DIGEST]}"
         if sent not in taken:
             return sent
+
+
+_MODELS_PREFIX = "functions."
+_LONGEST_CALL_ID = 64
+
+
+def _spelling(name: str) -> str:
+    return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
+
+
+def clean_call(item: Item) -> Item:
+    """Return an item with a name and a `call_id` that the API takes."""
+    name, call_id = item.get("name"), item.get("call_id")
+    changed: Item = {}
+    if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
+        changed["name"] = ToolNames().sent_name(name.removeprefix(_MODELS_PREFIX))
+    if isinstance(call_id, str) and not 0 < len(call_id) <= _LONGEST_CALL_ID:
+        digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
+        changed["call_id"] = f"call_{digest[:32]}"
+    return {**item, **changed} if changed else item
 
 
 _MODES = ("auto", "none", "required")
@@ -3268,8 +3098,8 @@ def _function(
     wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
     tool: Item = {"type": "function", "name": function["name"]}
-    if function.get("description"):
-        tool["description"] = function["description"]
+    if description := as_text(function.get("description")):
+        tool["description"] = description
     tool |= {key: function[key] for key in _OF_THE_API if key in function}
     shown, is_strict = function_parameters(parameters, strict_left if wanted else None)
     return {**tool, "parameters": shown, "strict": is_strict}
@@ -3331,6 +3161,212 @@ def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
     name = "" if is_hosted_tool(tool) else as_text(tool.get("name"))
     kind, label = as_text(tool.get("type")), as_text(tool.get("server_label"))
     return (kind, label, name), (kind, "", name)
+
+
+# ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
+
+_SAMPLING = {"temperature", "top_p", "top_logprobs"}
+
+_MOST_OUTPUT_TOKENS = 128_000
+
+
+class ResponsesRequest(BaseModel):
+    """The body of `POST /responses`, with the API's field names."""
+
+    # JSON has no NaN and no infinity.
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    model: str
+    input: SkipValidation[list[Item]]  # it may be very large
+    instructions: str | None = None
+    stream: bool = True
+    store: bool = False
+    background: bool | None = None
+    include: list[str] | None = None
+    reasoning: dict[str, Any] | None = None
+    text: dict[str, Any] | None = None
+    tools: list[Item] | None = None
+    tool_choice: str | dict[str, Any] | None = None
+    parallel_tool_calls: bool | None = None
+    max_output_tokens: int | None = None
+    max_tool_calls: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_logprobs: int | None = None
+    truncation: str | None = None
+    service_tier: str | None = None
+    prompt_cache_key: str | None = None
+    prompt_cache_options: dict[str, Any] | None = None
+    prompt_cache_retention: str | None = None
+    safety_identifier: str | None = None
+    context_management: list[dict[str, Any]] | None = None
+    metadata: dict[str, str] | None = None
+    moderation: dict[str, Any] | None = None
+    image: dict[str, Any] | None = None
+    access_programs: dict[str, Any] | None = None
+
+    def payload(self) -> dict[str, Any]:
+        """Return the JSON object to send, without fields that are not set."""
+        fields = {name: value for name, value in self if value is not None}
+        return {**fields, "input": list(map(clean_call, self.input))}
+
+
+_PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
+
+
+class Settings(NamedTuple):
+    """What the administrator and the user chose; the caller's keys have priority."""
+
+    effort: str | None = None
+    summary: str | None = None
+    verbosity: str | None = None
+    stream: bool = True
+    background: bool = False
+    encrypted_reasoning: bool = True
+    tools: Sequence[Item] = ()
+    parallel_tool_calls: bool | None = None
+    defaults: Mapping[str, Any] = MappingProxyType({})
+
+
+def build_request(
+    model: ResolvedModel,
+    instructions: str,
+    items: Sequence[Item],
+    body: Mapping[str, Any],
+    settings: Settings,
+) -> ResponsesRequest:
+    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
+    if not items:
+        raise InvalidRequest("There is no message to answer. Write one and send it.")
+    given, facts = read_parameters(body), model.facts
+    asked = given["reasoning"].get("effort") or settings.effort or model.effort
+    effort = asked if asked and model.takes_effort(asked) else None
+    resolved = effort or facts.default_effort
+    # An unknown model reasons if an effort is set.
+    reasons = facts.reasoning or effort is not None
+    tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
+    refused = set() if _takes_sampling(facts.sampling, resolved) else _SAMPLING
+    fields = {
+        "model": model.id,
+        "input": list(items),
+        "instructions": instructions or None,
+        "stream": settings.stream and given.get("enable_stream", True),
+        # Background mode requires that the response is stored.
+        **({"background": True, "store": True} if settings.background else {}),
+        "include": _include(tools, reasons and settings.encrypted_reasoning) or None,
+        "reasoning": _reasoning(model, effort, given, settings) if reasons else None,
+        "text": _text_object(model, given, settings) or None,
+        "tools": tools or None,
+        "parallel_tool_calls": settings.parallel_tool_calls,
+        **settings.defaults,
+        **{key: given[key] for key in (given.keys() & _PASSED_ON) - refused},
+    }
+    return _validate(fields, max(_MOST_OUTPUT_TOKENS, facts.max_output_tokens or 0))
+
+
+def _validate(fields: Mapping[str, Any], most_tokens: int) -> ResponsesRequest:
+    try:
+        request = ResponsesRequest(**fields)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise parameter_error(place, first["msg"]) from None
+    asked = request.max_output_tokens
+    if asked is not None and not 1 <= asked <= most_tokens:
+        why = f"it must be a whole number from 1 to {most_tokens}"
+        raise parameter_error("max_output_tokens", why)
+    return request
+
+
+def _takes_tool(effort: str | None, tool: Item) -> bool:
+    return effort != "minimal" or not tool_kind(tool).refused_at_minimal
+
+
+def _takes_sampling(sampling: str, effort: str | None) -> bool:
+    return sampling == "always" or (sampling == "with_none" and effort == "none")
+
+
+def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
+    wanted = ["reasoning.encrypted_content"] if with_reasoning else []
+    return wanted + [name for tool in tools if (name := tool_kind(tool).include)]
+
+
+def _reasoning(
+    model: ResolvedModel,
+    effort: str | None,
+    given: Mapping[str, Any],
+    settings: Settings,
+) -> dict[str, Any] | None:
+    own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
+    resolved = effort or model.facts.default_effort
+    if settings.summary and model.facts.summary and resolved != "none":
+        own.setdefault("summary", settings.summary)
+    return ({"effort": effort, **own} if effort else own) or None
+
+
+def _text_object(
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+) -> dict[str, Any]:
+    own = dict(given["text"])
+    verbosity = own.pop("verbosity", None) or settings.verbosity
+    if verbosity and model.facts.verbosity:
+        own["verbosity"] = verbosity
+    return own
+
+
+_READ_OTHERWISE = (
+    "messages",
+    "model",
+    "stream",
+    "enable_stream",
+    "tools",
+    "extra_tools",
+)
+
+_LONGEST_NAME = 40
+
+
+def dropped_parameters(
+    asked: Mapping[str, Any], request: ResponsesRequest
+) -> list[str]:
+    """Return the caller's parameters that are not sent, like `reasoning.effort`."""
+    given, sent = read_parameters(asked), request.payload()
+    names = [
+        f"{key}.{inner}"
+        for key in ("reasoning", "text")
+        for inner in given.pop(key)
+        if inner not in sent.get(key, {})
+    ]
+    names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
+    return sorted(name[:_LONGEST_NAME] for name in names)
+
+
+_OPENAI_ONLY = (
+    *("access_programs", "context_management", "image", "moderation"),
+    *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
+    *("safety_identifier", "stream_options"),
+)
+
+
+_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+
+
+def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
+    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
+    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
+    return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
+
+
+def _strict_item(item: Item) -> Item:
+    if item_type(item) == "message" and item.get("role") == "assistant":
+        return {"role": "assistant", "content": message_text(item)}
+    prefix = _ID_PREFIXES.get(item_type(item))
+    return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
+
+
+def _digest(item: Item) -> str:
+    seed = str(item.get("encrypted_content") or item.get("call_id") or item)
+    return hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:32]
 
 
 # ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent again.
@@ -9761,9 +9797,12 @@ class HostTools:
         self._host = call.host
         self._names = names
 
+    def _own_name(self, name: str) -> str:
+        return self._names.own_name(name, self._host.tools)
+
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, or None for no such tool."""
-        tool = self._host.tools.get(self._names.own_name(name))
+        tool = self._host.tools.get(self._own_name(name))
         if tool is None:
             return None
         spec = tool.get("spec") or {}
@@ -9771,14 +9810,15 @@ class HostTools:
 
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool's time is a person's."""
-        tool = self._host.tools.get(self._names.own_name(name)) or {}
-        return name == "ask_user" and tool.get("type") == "builtin"
+        own = self._own_name(name)
+        tool = self._host.tools.get(own) or {}
+        return own == "ask_user" and tool.get("type") == "builtin"
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the tool that a call will run, resolved as in the host."""
-        own, tools = self._names.own_name(name), self._host.tools
+        own, tools = self._own_name(name), self._host.tools
         if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
             return own, arguments
         inner, params = read_call_tool(arguments) or (None, {})
@@ -9788,7 +9828,7 @@ class HostTools:
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool and return its result for the model and for the page."""
-        own = self._names.own_name(name)
+        own = self._own_name(name)
         tool, params = self._host.tools[own], arguments
         if tool.get("type") != "mcp":  # MCP servers check their own arguments
             known = (self.parameters(own) or {}).get("properties") or {}
@@ -9883,21 +9923,30 @@ _PLACE = ("city", "region", "country", "timezone")
 def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[str]]:
     """Return OpenAI's tools of a request, and the names of the host's they replace."""
     made, replaced = list[Item](), set[str]()
-    if not model.facts.hosted:
-        return made, replaced
+    takes = partial(_takes, model)
     # Open WebUI's tools for the same purpose go: offering both would be ambiguous.
-    if config.code_interpreter:
+    if config.code_interpreter and takes("code_interpreter"):
         made.append({"type": "code_interpreter", "container": {"type": "auto"}})
         replaced.add("execute_code")
-    if config.image_generation:
+    if config.image_generation and takes("image_generation"):
         made.append({**_image_options(config.valves), "type": "image_generation"})
         replaced |= {"generate_image", "edit_image"}
-    if config.replaces_search:
-        replaced |= _HOST_SEARCH_TOOLS
-    searches = [_web_search(config)] if config.web_search else []
-    if stores := comma_list(config.valves.FILE_SEARCH_VECTOR_STORES):
+    searches = list[Item]()
+    if takes("web_search"):
+        replaced |= _HOST_SEARCH_TOOLS if config.replaces_search else set()
+        searches += [_web_search(config)] if config.web_search else []
+    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)
+    if stores and takes("file_search"):
         searches.append({"type": "file_search", "vector_store_ids": stores})
-    return [*searches, *config.remote.tools, *made], replaced
+    servers = config.remote.tools if takes("mcp") else ()
+    return [*searches, *servers, *made], replaced
+
+
+def _takes(model: ResolvedModel, kind: str) -> bool:
+    if kind in CALLED_BY_NAME:
+        return model.facts.functions
+    # The older web search has a longer name.
+    return model.facts.hosted and not kind.startswith(model.facts.lacks)
 
 
 def _image_options(valves: Valves) -> Item:
@@ -9939,6 +9988,8 @@ class OfferedTools(NamedTuple):
     items: Sequence[Item] = ()
     names: ToolNames = ToolNames()
     choice: Any = None
+    notice: str = ""
+    """What the person who asked is told, if anything."""
 
 
 def called_tools(
@@ -9951,7 +10002,10 @@ def called_tools(
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
     strict = valves.ENABLE_STRICT_TOOL_CALLING
     tools = responses_tools(specs, strict=strict, log=log)
-    return tools if model.facts.functions else []
+    return [tool for tool in tools if _takes(model, tool["type"])]
+
+
+_MOST_TOOLS = 128
 
 
 def offer_tools(
@@ -9959,16 +10013,26 @@ def offer_tools(
     hosted: Sequence[Item] = (),
     called: Sequence[Item] = (),
     withheld: Collection[str] = (),
+    builtin: Collection[str] = (),
 ) -> OfferedTools:
     """Return the tools of a chat: OpenAI's, then the others, and the choice."""
     tools = merge_tools(hosted, called)
     tools = [tool for tool in tools if tool.get("name") not in withheld]
+    notice = ""
+    if len(tools) > _MOST_TOOLS:
+        notice = (
+            f"{len(tools) - _MOST_TOOLS} tools were left out: the API takes at most "
+            f"{_MOST_TOOLS}. Switch off tools that this chat does not need."
+        )
+        tools.sort(key=lambda t: 0 if is_hosted_tool(t) else 1 + (t["name"] in builtin))
+        tools = tools[:_MOST_TOOLS]
     if not tools:
         return OfferedTools()
-    named = [tool for tool in tools if tool.get("type") in ("function", "custom")]
+    named = [tool for tool in tools if not is_hosted_tool(tool)]
     names = ToolNames(tuple(str(tool["name"]) for tool in named))
     items = names.rename_tools(tools)
-    return OfferedTools(items, names, responses_tool_choice(choice, items, names))
+    chosen = responses_tool_choice(choice, items, names)
+    return OfferedTools(items, names, chosen, notice)
 
 
 # ==== owui_manifold.rounds: What one round of tools leaves for the next, inside one request of the host.
@@ -10285,7 +10349,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         store,
         before,
         _toolset(call, tools),
-        notices=() if before or not reason else (reason,),
+        notices=() if before else tuple(filter(None, (reason, tools.notice))),
         sign=keys.sign,
     )
 
@@ -10393,7 +10457,9 @@ def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     hosted, replaced = hosted_tools(call.config, model)
     log, choice = partial(call.log.line, "WARNING"), call.body.get("tool_choice")
     called = called_tools(call.body, model, call.valves, log)
-    return offer_tools(choice, hosted, called, replaced)
+    rows = call.host.tools
+    builtin = {name for name in rows if rows[name].get("type") == "builtin"}
+    return offer_tools(choice, hosted, called, replaced, builtin)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:

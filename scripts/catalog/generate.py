@@ -4,6 +4,8 @@
 says it, and each source has a date. `generate.py` rewrites the module, and
 `generate.py --check` only reports whether it is current.
 
+Behind a minus the traits name types of hosted tools that a model does not take.
+
 The table has no column for `sampling`, which follows from the efforts and the traits of
 each model; a test compares the result with `models.json`.
 """
@@ -33,6 +35,7 @@ USUAL_EFFORTS = "low medium high"
 USUAL_TRAITS = ("reasoning", "summary", "functions", "hosted", "vision")
 PRICES = ("input", "cached", "cache_write", "output")
 OPTIONAL = (
+    "lacks",
     "efforts",
     "default_effort",
     "max_output_tokens",
@@ -88,7 +91,12 @@ def render_row(model: str, facts: dict[str, Any]) -> str:
         model,
         " ".join(facts.get("efforts", ())).replace(USUAL_EFFORTS, "usual"),
         facts.get("default_effort"),
-        render_traits([trait for trait in TRAITS if facts[trait]]),
+        " ".join(
+            (
+                render_traits([trait for trait in TRAITS if facts[trait]]),
+                *(f"-{kind}" for kind in facts.get("lacks", ())),
+            )
+        ),
         facts.get("max_output_tokens"),
         facts.get("context"),
         " ".join(

@@ -25,6 +25,7 @@ from openai_responses.requests.parameters import (
     parameter_error,
     read_parameters,
 )
+from openai_responses.requests.tools import clean_call
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
@@ -69,7 +70,8 @@ class ResponsesRequest(BaseModel):
 
     def payload(self) -> dict[str, Any]:
         """Return the JSON object to send, without fields that are not set."""
-        return {name: value for name, value in self if value is not None}
+        fields = {name: value for name, value in self if value is not None}
+        return {**fields, "input": list(map(clean_call, self.input))}
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
