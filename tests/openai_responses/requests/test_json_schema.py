@@ -18,7 +18,7 @@ from schema_forms import (
     strict_schema,
 )
 from schema_strategies import VALUES, Schema, garbage, schemas, values
-from simulator.checks.limits import check_schemas
+from simulator.checks.schemas import check_schemas
 from simulator.refusals import Refusal
 from strict_rules import broken_rules
 
@@ -75,19 +75,27 @@ def test_corpus_exceptions(name: str) -> None:
 @pytest.mark.parametrize("tool", HARD, ids=lambda tool: tool["name"])
 def test_schemas_that_the_api_refuses(tool: dict[str, Any]) -> None:
     """Each is mended, keeps its properties, and says what had to be left out."""
-    with pytest.raises(Refusal):
-        check_schemas([{**FUNCTION, "strict": False, "parameters": tool["parameters"]}])
+    assert _is_refused(tool["parameters"])
 
     made = open_schema(tool["parameters"])
 
     Draft202012Validator.check_schema(made)
-    check_schemas([{**FUNCTION, "strict": False, "parameters": made}])
+    assert not _is_refused(made)
     assert open_schema(made) == made
     descriptions = "\n".join(_descriptions(made))
     assert all(words in descriptions for words in tool["says"])
     if closed := strict_schema(tool["parameters"]):
         assert broken_rules(closed) == []
         check_schemas([{**FUNCTION, "parameters": closed}])
+
+
+def _is_refused(parameters: Schema) -> bool:
+    tool = {**FUNCTION, "strict": False, "parameters": parameters}
+    try:
+        check_schemas([tool])
+    except Refusal:
+        return True
+    return bool(find_lookaround([tool]))
 
 
 def _descriptions(node: Any) -> list[str]:
@@ -145,7 +153,7 @@ def test_any_schema_can_be_sent(schema: Schema) -> None:
     made = open_schema(schema)
 
     Draft202012Validator.check_schema(made)
-    check_schemas([{**FUNCTION, "strict": False, "parameters": made}])
+    assert not _is_refused(made)
     json.dumps(made, allow_nan=False)
 
 

@@ -19,7 +19,7 @@ from openai_responses.requests.tools import (
     responses_tools,
 )
 from schema_forms import open_schema
-from simulator.checks.limits import check_schemas
+from simulator.checks.schemas import check_schemas
 
 HERE = Path(__file__).resolve().parents[2] / "schemas"
 SAMPLES = json.loads((HERE / "samples.json").read_text("utf-8"))
