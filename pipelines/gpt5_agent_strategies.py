@@ -715,7 +715,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "server_error": _SERVER_ERROR,
         "rate_limit_exceeded": _RATE_LIMIT,
         "slow_down": _RATE_LIMIT,
-        **dict.fromkeys(NO_CREDIT_CODES, _NO_CREDIT),
+        **dict.fromkeys(sorted(NO_CREDIT_CODES), _NO_CREDIT),
         "server_is_overloaded": _OVERLOADED,
         "context_length_exceeded": "This chat is longer than the model can read. "
         "Start a new chat, or choose a model with a larger context.",
@@ -728,7 +728,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
-        **dict.fromkeys(PICTURE_CODES, _PICTURE),
+        **dict.fromkeys(sorted(PICTURE_CODES), _PICTURE),
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
@@ -5537,6 +5537,7 @@ def build_input(
     reader: Origin | None,
     *,
     with_tools: bool = True,
+    repairs: Sequence[Repair] = (),
 ) -> list[Item]:
     items: list[Item] = []
     run: list[ChatPart] = []
@@ -5550,6 +5551,9 @@ def build_input(
         else:
             run.append(part)
     items += _RunHistory(run, left, reader).items()
+    if repairs and any(map(is_compaction, items)):
+        sent = {id(item) for _, item in repair_items(items, repairs)}
+        items = [one for one in items if id(one) in sent or not is_compaction(one)]
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
         image_message(item) if has_image(item) else item

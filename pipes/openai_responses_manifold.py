@@ -448,7 +448,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "server_error": _SERVER_ERROR,
         "rate_limit_exceeded": _RATE_LIMIT,
         "slow_down": _RATE_LIMIT,
-        **dict.fromkeys(NO_CREDIT_CODES, _NO_CREDIT),
+        **dict.fromkeys(sorted(NO_CREDIT_CODES), _NO_CREDIT),
         "server_is_overloaded": _OVERLOADED,
         "context_length_exceeded": "This chat is longer than the model can read. "
         "Start a new chat, or choose a model with a larger context.",
@@ -461,7 +461,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
-        **dict.fromkeys(PICTURE_CODES, _PICTURE),
+        **dict.fromkeys(sorted(PICTURE_CODES), _PICTURE),
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
@@ -6042,6 +6042,7 @@ def build_input(
     reader: Origin | None,
     *,
     with_tools: bool = True,
+    repairs: Sequence[Repair] = (),
 ) -> list[Item]:
     items: list[Item] = []
     run: list[ChatPart] = []
@@ -6055,6 +6056,9 @@ def build_input(
         else:
             run.append(part)
     items += _RunHistory(run, left, reader).items()
+    if repairs and any(map(is_compaction, items)):
+        sent = {id(item) for _, item in repair_items(items, repairs)}
+        items = [one for one in items if id(one) in sent or not is_compaction(one)]
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
         image_message(item) if has_image(item) else item
@@ -10369,8 +10373,12 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None
     with_tools = valves.PERSIST_TOOL_RESULTS
+    repairs = chat.store.repairs if chat.store else ()
     items = await run_work(
-        size, lambda: build_input(parts, records, reader, with_tools=with_tools)
+        size,
+        lambda: build_input(
+            parts, records, reader, with_tools=with_tools, repairs=repairs
+        ),
     )
     check_input_size(items)
     return items
