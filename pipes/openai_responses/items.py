@@ -307,9 +307,10 @@ def is_hosted(item: Mapping[str, Any]) -> bool:
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is a hosted one that a later request can contain."""
-    kind, action = kind_of(item), as_mapping(item.get("action")).get("type")
+    kind = kind_of(item)
     if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
+    action = as_mapping(item.get("action")).get("type")
     if kind.tool == "web_search" and action not in _ACTIONS:
         return False
     if item_type(item) == "mcp_list_tools" and item.get("error"):

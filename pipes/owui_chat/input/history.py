@@ -110,7 +110,7 @@ class _RunHistory:
         reader: Origin | None,
     ) -> None:
         """Take what the `run` names out of the `records`."""
-        pieces = [piece for part in run for piece in _split(part)]
+        pieces = self._pieces = [piece for part in run for piece in _split(part)]
         self._reader = reader
         self._records = {
             piece.ulid: records.pop(piece.ulid)
@@ -126,10 +126,10 @@ class _RunHistory:
             )
             for ulid, record in self._records.items()
         }
-        self._pieces = [
-            piece._replace(text=rest) if isinstance(piece, MarkedText) else piece
-            for piece, rest in zip(pieces, codes.rest(), strict=True)
-        ]
+        for place, text in codes.rest():
+            piece = pieces[place]
+            if isinstance(piece, MarkedText):
+                pieces[place] = piece._replace(text=text)
         self._ulid_of_call = {
             str(item.get("call_id")): ulid
             for ulid, waiting in self._waiting.items()
