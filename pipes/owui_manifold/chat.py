@@ -235,18 +235,22 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     """Return the input of a chat's history, with its files."""
     call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
     rows = chat.store.messages if chat.store else {}
-    parts = resolve_images(attach_files(chat.parts, rows, call.host.metadata))
+    parts = await run_work(
+        size,
+        lambda: resolve_images(attach_files(chat.parts, rows, call.host.metadata)),
+    )
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
     if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None
     with_tools = valves.PERSIST_TOOL_RESULTS
-    items = await run_work(
-        size, lambda: build_input(parts, records, reader, with_tools=with_tools)
+    return await run_work(
+        size,
+        lambda: check_input_size(
+            build_input(parts, records, reader, with_tools=with_tools)
+        ),
     )
-    check_input_size(items)
-    return items
 
 
 def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:

@@ -103,6 +103,7 @@ async def run_work(size: int, work: Callable[[], _Result]) -> _Result:
 
 
 _HISTORY = "history"
+_FEW = 32  # records of one message: each is written at once
 _LAST_TRIES = 3  # in each the host waits five seconds for SQLite
 
 
@@ -128,6 +129,7 @@ class ChatStore:
         self.records = read_records(chat, keys.sign)
         self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
+        self._due = 0
         self._unshown: list[StoredRecord] = []
         self._caller = caller
         self._keys = keys
@@ -144,11 +146,14 @@ class ChatStore:
         """Store `record`; if the host refuses it, it waits for the next write.
 
         Its marker is shown anyway, because later it would have another place. A marker
-        that names nothing in the end is removed when it is read.
+        that names nothing in the end is removed when it is read. As each write has all
+        records of the message, some of many wait, too.
         """
         del output_index  # the marker tells the place
-        self._own = {**self._own, record.ulid: record}
-        await self._write()
+        self._own[record.ulid] = record
+        self._is_behind = True
+        if len(self._own) >= self._due:
+            await self._write()
 
     def set_sent(self, sent: SentContext) -> None:
         """Take what this run sends in addition to the chat, for the next write."""
@@ -180,14 +185,18 @@ class ChatStore:
             await self._write()
 
     async def _write(self) -> None:
+        self._due = len(self._own) + len(self._own) // _FEW
+        values = await run_work(self.size, self._values)
+        self._is_behind = not await write_chat_keys(self._caller.chat_id, values)
+        if not self._is_behind:
+            self._untidy = {}
+
+    def _values(self) -> dict[str, Any]:
         sign = self._keys.sign
         value = self._with_sent(write_records(self._own, sign, self._dead))
         room = MAX_STORED_KB * 1024 - stored_size(value)
         others = prune(self._untidy, self.messages, self._key, room, sign)
-        values = {**others, self._key: value}
-        self._is_behind = not await write_chat_keys(self._caller.chat_id, values)
-        if not self._is_behind:
-            self._untidy = {}
+        return {**others, self._key: value}
 
     def _with_sent(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         message_id = self._caller.message_id

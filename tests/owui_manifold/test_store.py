@@ -84,6 +84,24 @@ async def test_record_that_is_written_again_replaces_itself(host: StandInHost) -
     assert host.kept == {FIRST: write_records({"1" * 26: changed}, SIGN)}
 
 
+async def test_many_records_are_written_less_often(host: StandInHost) -> None:
+    """Each write has all of them; the end of the answer stores what is left."""
+    store = await opened()
+    records = {f"{n:026d}": record("1")._replace(ulid=f"{n:026d}") for n in range(500)}
+
+    written = 0
+    for number, one in enumerate(records.values(), 1):
+        await store.write(one)
+        if len(host.chats.writes) > written:
+            written = len(host.chats.writes)
+            assert len(host.kept[FIRST]["items"]) == number
+        assert number > 32 or written == number
+    assert written < 150
+    assert await store.flush()
+
+    assert host.kept == {FIRST: write_records(records, SIGN)}
+
+
 async def test_records_of_an_earlier_round_are_kept_on(host: StandInHost) -> None:
     """Each round opens the store anew."""
     await (await opened()).write(record("1"))

@@ -197,8 +197,8 @@ def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
     return {"type": "input_text", "text": f"[{found}]"}
 
 
-def check_input_size(items: Sequence[Item]) -> None:
-    """Raise InvalidRequest for more pictures or bytes than a request may have."""
+def check_input_size(items: list[Item]) -> list[Item]:
+    """Return `items`; raises InvalidRequest for too many pictures or bytes."""
     contents = [item.get("content") or item.get("output") for item in items]
     parts = [part for content in contents for part in content_parts(content)]
     pictures = _count_images(parts)
@@ -211,6 +211,7 @@ def check_input_size(items: Sequence[Item]) -> None:
             f"and files. One request takes {_MOST_PICTURES} and "
             f"{_LARGEST_INPUT // 1_000_000} MB: start a new chat."
         )
+    return items
 
 
 def _files_without_row(
