@@ -505,9 +505,10 @@ def is_hosted(item: Mapping[str, Any]) -> bool:
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is a hosted one that a later request can contain."""
-    kind, action = kind_of(item), as_mapping(item.get("action")).get("type")
+    kind = kind_of(item)
     if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
+    action = as_mapping(item.get("action")).get("type")
     if kind.tool == "web_search" and action not in _ACTIONS:
         return False
     if item_type(item) == "mcp_list_tools" and item.get("error"):
@@ -4721,6 +4722,7 @@ Sign = Callable[[object], str]
 _FIELD = "signature"
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 def derive_key(secret: str, purpose: str) -> bytes:
@@ -4759,9 +4761,7 @@ def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _signature(key: bytes, value: object) -> str:
-    # A database may return the keys of an object in another order.
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hmac.digest(key, text.encode(), "sha256").hex()[:32]
+    return hmac.digest(key, _ENCODER.encode(value).encode(), "sha256").hex()[:32]
 
 
 # ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
@@ -4940,16 +4940,19 @@ def write_details(
     sign: Sign | None,
 ) -> list[Item]:
     """Return the entries of a response from its items and the text shown for each."""
-    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
-        _entry(back, shown)
-        for item, shown in items
-        for back in replay_output([item], with_reasoning=True)
+        {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)},
+        *(
+            _entry(back, shown)
+            for item, shown in items
+            for back in replay_output([item], with_reasoning=True)
+        ),
     ]
-    return [
-        sign_object({**entry, "format": _FORMAT, "turn": name, "index": place}, sign)
-        for place, entry in enumerate([head, *entries])
-    ]
+    head, *carried = (
+        {**entry, "format": _FORMAT, "turn": name, "index": place}
+        for place, entry in enumerate(entries)
+    )
+    return [sign_object(head, sign, carried), *carried]
 
 
 def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
@@ -4993,14 +4996,18 @@ def _is_entry(entry: object) -> bool:
 
 def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     head = next((entry for entry in entries if entry["type"] == _TURN), {})
-    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
     carried = [entry for entry in entries if entry["type"] != _TURN]
-    stubs = harmless_items([_detail_item(entry).item for entry in carried])
-    items = tuple(
-        _detail_item(entry) if is_signed(entry, sign) else _stub_detail(entry, stub)
-        for entry, stub in zip(carried, stubs, strict=True)
+    details, origin = list(map(_detail_item, carried)), read_origin(
+        head.get("origin"), ""
     )
-    origin = read_origin(head.get("origin"), "")
+    if is_signed(head, sign, carried):
+        return DetailTurn(tuple(details), origin, as_mapping(head.get("notes")))
+    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
+    stubs = harmless_items([detail.item for detail in details])
+    items = (
+        detail if is_signed(entry, sign) else _stub_detail(detail, stub)
+        for entry, detail, stub in zip(carried, details, stubs, strict=True)
+    )
     return DetailTurn(tuple(filter(None, items)), origin, notes)
 
 
@@ -5011,8 +5018,8 @@ def _detail_item(entry: Item) -> _DetailItem:
     return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
-def _stub_detail(entry: Item, stub: Item | None) -> _DetailItem | None:
-    shown = _detail_item(entry).shown
+def _stub_detail(detail: _DetailItem, stub: Item | None) -> _DetailItem | None:
+    shown = detail.shown
     length = shown if isinstance(shown, int) else len(shown)
     return None if stub is None else _DetailItem(stub, length)
 
@@ -5144,7 +5151,8 @@ class CodeTexts:
 
     def __init__(self, texts: Iterable[str]) -> None:
         """Begin with the first text."""
-        self._texts = [(text, list[int]()) for text in texts]
+        self._texts = list(texts)
+        self._cuts: dict[int, list[int]] = {}
         self._place = self._start = self._deleted = 0
 
     def take_out(self, item: Mapping[str, Any]) -> bool:
@@ -5155,21 +5163,21 @@ class CodeTexts:
         told = f"<code_interpreter>\n{code}\n</code_interpreter>"
         start = self._start
         for place in range(self._place, len(self._texts)):
-            text, cuts = self._texts[place]
-            at = text.find(told, start)
+            at = self._texts[place].find(told, start)
             if at >= 0:
                 self._place, self._start = place, at + len(told)
-                cuts += [at, self._start]
+                self._cuts.setdefault(place, []).extend([at, self._start])
                 return True
             start = 0
         self._deleted += 1
         return False
 
-    def rest(self) -> Iterator[str]:
-        """Yield what is left of each text."""
-        for text, cuts in self._texts:
+    def rest(self) -> Iterator[tuple[int, str]]:
+        """Yield what is left of the texts that became shorter, with their places."""
+        for place, cuts in self._cuts.items():
+            text = self._texts[place]
             ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
-            yield "".join(text[start:end] for start, end in ends).strip()
+            yield place, "".join(text[start:end] for start, end in ends).strip()
 
 
 # ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
@@ -5334,8 +5342,9 @@ def _given(wire: object) -> Item:
 
 
 def _plain_text(content: object) -> str:
-    texts = (as_text(as_mapping(part).get("text")) for part in as_list(content))
-    return "".join(texts) or as_text(content)
+    if isinstance(content, str):
+        return content
+    return "".join(as_text(as_mapping(p).get("text")) for p in as_list(content))
 
 
 # ==== owui_chat.input.history: The input items of a chat's history.
@@ -5397,7 +5406,7 @@ class _RunHistory:
         records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
-        pieces = [piece for part in run for piece in _split(part)]
+        pieces = self._pieces = [piece for part in run for piece in _split(part)]
         self._reader = reader
         self._records = {
             piece.ulid: records.pop(piece.ulid)
@@ -5413,10 +5422,10 @@ class _RunHistory:
             )
             for ulid, record in self._records.items()
         }
-        self._pieces = [
-            piece._replace(text=rest) if isinstance(piece, MarkedText) else piece
-            for piece, rest in zip(pieces, codes.rest(), strict=True)
-        ]
+        for place, text in codes.rest():
+            piece = pieces[place]
+            if isinstance(piece, MarkedText):
+                pieces[place] = piece._replace(text=text)
         self._ulid_of_call = {
             str(item.get("call_id")): ulid
             for ulid, waiting in self._waiting.items()

@@ -927,9 +927,10 @@ def is_hosted(item: Mapping[str, Any]) -> bool:
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is a hosted one that a later request can contain."""
-    kind, action = kind_of(item), as_mapping(item.get("action")).get("type")
+    kind = kind_of(item)
     if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
+    action = as_mapping(item.get("action")).get("type")
     if kind.tool == "web_search" and action not in _ACTIONS:
         return False
     if item_type(item) == "mcp_list_tools" and item.get("error"):
@@ -5234,7 +5235,8 @@ class CodeTexts:
 
     def __init__(self, texts: Iterable[str]) -> None:
         """Begin with the first text."""
-        self._texts = [(text, list[int]()) for text in texts]
+        self._texts = list(texts)
+        self._cuts: dict[int, list[int]] = {}
         self._place = self._start = self._deleted = 0
 
     def take_out(self, item: Mapping[str, Any]) -> bool:
@@ -5245,21 +5247,21 @@ class CodeTexts:
         told = f"<code_interpreter>\n{code}\n</code_interpreter>"
         start = self._start
         for place in range(self._place, len(self._texts)):
-            text, cuts = self._texts[place]
-            at = text.find(told, start)
+            at = self._texts[place].find(told, start)
             if at >= 0:
                 self._place, self._start = place, at + len(told)
-                cuts += [at, self._start]
+                self._cuts.setdefault(place, []).extend([at, self._start])
                 return True
             start = 0
         self._deleted += 1
         return False
 
-    def rest(self) -> Iterator[str]:
-        """Yield what is left of each text."""
-        for text, cuts in self._texts:
+    def rest(self) -> Iterator[tuple[int, str]]:
+        """Yield what is left of the texts that became shorter, with their places."""
+        for place, cuts in self._cuts.items():
+            text = self._texts[place]
             ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
-            yield "".join(text[start:end] for start, end in ends).strip()
+            yield place, "".join(text[start:end] for start, end in ends).strip()
 
 
 # ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
@@ -5424,8 +5426,9 @@ def _given(wire: object) -> Item:
 
 
 def _plain_text(content: object) -> str:
-    texts = (as_text(as_mapping(part).get("text")) for part in as_list(content))
-    return "".join(texts) or as_text(content)
+    if isinstance(content, str):
+        return content
+    return "".join(as_text(as_mapping(p).get("text")) for p in as_list(content))
 
 
 def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
@@ -5555,6 +5558,7 @@ Sign = Callable[[object], str]
 _FIELD = "signature"
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 def derive_key(secret: str, purpose: str) -> bytes:
@@ -5593,9 +5597,7 @@ def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _signature(key: bytes, value: object) -> str:
-    # A database may return the keys of an object in another order.
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hmac.digest(key, text.encode(), "sha256").hex()[:32]
+    return hmac.digest(key, _ENCODER.encode(value).encode(), "sha256").hex()[:32]
 
 
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
@@ -5910,7 +5912,7 @@ class _RunHistory:
         records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
-        pieces = [piece for part in run for piece in _split(part)]
+        pieces = self._pieces = [piece for part in run for piece in _split(part)]
         self._reader = reader
         self._records = {
             piece.ulid: records.pop(piece.ulid)
@@ -5926,10 +5928,10 @@ class _RunHistory:
             )
             for ulid, record in self._records.items()
         }
-        self._pieces = [
-            piece._replace(text=rest) if isinstance(piece, MarkedText) else piece
-            for piece, rest in zip(pieces, codes.rest(), strict=True)
-        ]
+        for place, text in codes.rest():
+            piece = pieces[place]
+            if isinstance(piece, MarkedText):
+                pieces[place] = piece._replace(text=text)
         self._ulid_of_call = {
             str(item.get("call_id")): ulid
             for ulid, waiting in self._waiting.items()
@@ -7476,16 +7478,19 @@ def write_details(
     sign: Sign | None,
 ) -> list[Item]:
     """Return the entries of a response from its items and the text shown for each."""
-    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
-        _entry(back, shown)
-        for item, shown in items
-        for back in replay_output([item], with_reasoning=True)
+        {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)},
+        *(
+            _entry(back, shown)
+            for item, shown in items
+            for back in replay_output([item], with_reasoning=True)
+        ),
     ]
-    return [
-        sign_object({**entry, "format": _FORMAT, "turn": name, "index": place}, sign)
-        for place, entry in enumerate([head, *entries])
-    ]
+    head, *carried = (
+        {**entry, "format": _FORMAT, "turn": name, "index": place}
+        for place, entry in enumerate(entries)
+    )
+    return [sign_object(head, sign, carried), *carried]
 
 
 def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
@@ -7529,14 +7534,18 @@ def _is_entry(entry: object) -> bool:
 
 def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     head = next((entry for entry in entries if entry["type"] == _TURN), {})
-    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
     carried = [entry for entry in entries if entry["type"] != _TURN]
-    stubs = harmless_items([_detail_item(entry).item for entry in carried])
-    items = tuple(
-        _detail_item(entry) if is_signed(entry, sign) else _stub_detail(entry, stub)
-        for entry, stub in zip(carried, stubs, strict=True)
+    details, origin = list(map(_detail_item, carried)), read_origin(
+        head.get("origin"), ""
     )
-    origin = read_origin(head.get("origin"), "")
+    if is_signed(head, sign, carried):
+        return DetailTurn(tuple(details), origin, as_mapping(head.get("notes")))
+    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
+    stubs = harmless_items([detail.item for detail in details])
+    items = (
+        detail if is_signed(entry, sign) else _stub_detail(detail, stub)
+        for entry, detail, stub in zip(carried, details, stubs, strict=True)
+    )
     return DetailTurn(tuple(filter(None, items)), origin, notes)
 
 
@@ -7547,8 +7556,8 @@ def _detail_item(entry: Item) -> _DetailItem:
     return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
-def _stub_detail(entry: Item, stub: Item | None) -> _DetailItem | None:
-    shown = _detail_item(entry).shown
+def _stub_detail(detail: _DetailItem, stub: Item | None) -> _DetailItem | None:
+    shown = detail.shown
     length = shown if isinstance(shown, int) else len(shown)
     return None if stub is None else _DetailItem(stub, length)
 
@@ -8069,8 +8078,8 @@ def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
     return {"type": "input_text", "text": f"[{found}]"}
 
 
-def check_input_size(items: Sequence[Item]) -> None:
-    """Raise InvalidRequest for more pictures or bytes than a request may have."""
+def check_input_size(items: list[Item]) -> list[Item]:
+    """Return `items`; raises InvalidRequest for too many pictures or bytes."""
     contents = [item.get("content") or item.get("output") for item in items]
     parts = [part for content in contents for part in content_parts(content)]
     pictures = _count_images(parts)
@@ -8083,6 +8092,7 @@ def check_input_size(items: Sequence[Item]) -> None:
             f"and files. One request takes {_MOST_PICTURES} and "
             f"{_LARGEST_INPUT // 1_000_000} MB: start a new chat."
         )
+    return items
 
 
 def _files_without_row(
@@ -8117,6 +8127,8 @@ def _with_readable(message: UserMessage, *, is_asked: bool) -> UserMessage:
     parts = message.content
     shown = [place for place, part in enumerate(parts) if part.get("image_url")]
     names = [found.name for found in message.attachments if found.is_image]
+    if not shown:
+        return message
     if len(names) != len(shown):
         names = [""] * len(shown)
     for place, name in zip(shown, names, strict=True):
@@ -9632,7 +9644,9 @@ async def load_stored_images(
 ) -> Mapping[str, Record]:
     """Return a chat's records with the pictures that its answers name."""
     wanted = stored_image_ids(parts, records)
-    user = await user_model(user_id) if wanted else None
+    if not wanted:
+        return records
+    user = await user_model(user_id)
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
         row = await file_row(file_id, user)
@@ -10057,6 +10071,7 @@ async def run_work(size: int, work: Callable[[], _Result]) -> _Result:
 
 
 _HISTORY = "history"
+_FEW = 32  # records of one message: each is written at once
 _LAST_TRIES = 3  # in each the host waits five seconds for SQLite
 
 
@@ -10076,6 +10091,7 @@ class ChatStore:
         self.records = read_records(chat, keys.sign)
         self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
+        self._due = 0
         self._unshown: list[StoredRecord] = []
         self._caller = caller
         self._keys = keys
@@ -10091,8 +10107,10 @@ class ChatStore:
     async def write(self, record: Record, output_index: int | None = None) -> None:
         """Store `record`; if the host refuses it, it waits for the next write."""
         del output_index  # the marker tells the place
-        self._own = {**self._own, record.ulid: record}
-        await self._write()
+        self._own[record.ulid] = record
+        self._is_behind = True
+        if len(self._own) >= self._due:
+            await self._write()
 
     def set_sent(self, sent: SentContext) -> None:
         """Take what this run sends in addition to the chat, for the next write."""
@@ -10120,14 +10138,18 @@ class ChatStore:
             await self._write()
 
     async def _write(self) -> None:
+        self._due = len(self._own) + len(self._own) // _FEW
+        values = await run_work(self.size, self._values)
+        self._is_behind = not await write_chat_keys(self._caller.chat_id, values)
+        if not self._is_behind:
+            self._untidy = {}
+
+    def _values(self) -> dict[str, Any]:
         sign = self._keys.sign
         value = self._with_sent(write_records(self._own, sign, self._dead))
         room = MAX_STORED_KB * 1024 - stored_size(value)
         others = prune(self._untidy, self.messages, self._key, room, sign)
-        values = {**others, self._key: value}
-        self._is_behind = not await write_chat_keys(self._caller.chat_id, values)
-        if not self._is_behind:
-            self._untidy = {}
+        return {**others, self._key: value}
 
     def _with_sent(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         message_id = self._caller.message_id
@@ -10353,18 +10375,22 @@ _PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
 async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
     rows = chat.store.messages if chat.store else {}
-    parts = resolve_images(attach_files(chat.parts, rows, call.host.metadata))
+    parts = await run_work(
+        size,
+        lambda: resolve_images(attach_files(chat.parts, rows, call.host.metadata)),
+    )
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
     if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None
     with_tools = valves.PERSIST_TOOL_RESULTS
-    items = await run_work(
-        size, lambda: build_input(parts, records, reader, with_tools=with_tools)
+    return await run_work(
+        size,
+        lambda: check_input_size(
+            build_input(parts, records, reader, with_tools=with_tools)
+        ),
     )
-    check_input_size(items)
-    return items
 
 
 def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:

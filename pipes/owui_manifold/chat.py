@@ -11,6 +11,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from openai_responses.clock import run_work
 from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
 from openai_responses.items import Item
 from openai_responses.json_input import as_mapping, count_entries
@@ -58,7 +59,7 @@ from owui_manifold.hosted_tools import (
     offer_tools,
 )
 from owui_manifold.rounds import DelegatedRound, continue_input, load_round
-from owui_manifold.store import ChatStore, chat_keys, open_store, run_work
+from owui_manifold.store import ChatStore, chat_keys, open_store
 from owui_manifold.valves import Valves
 
 _LEAST_THRESHOLD = 1000

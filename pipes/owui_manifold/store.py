@@ -7,15 +7,14 @@ Open WebUI has. It is imported when it is used, so a server without it still loa
 pipe, and stores less.
 """
 
-import asyncio
 import base64
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
-from openai_responses.clock import new_ulid
+from openai_responses.clock import new_ulid, run_work
 from openai_responses.items import is_encrypted
 from openai_responses.json_input import as_mapping, count_entries
 from owui_chat.events import StoredRecord
@@ -88,18 +87,6 @@ def _cipher(key: bytes) -> Any:
         return import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM(key)
     except ImportError:
         return None
-
-
-_LARGE = 10_000
-_Result = TypeVar("_Result")
-
-
-async def run_work(size: int, work: Callable[[], _Result]) -> _Result:
-    """Return the result of `work` on a chat with so many entries.
-
-    A large chat takes a thread, so that the server answers others meanwhile.
-    """
-    return await asyncio.to_thread(work) if size > _LARGE else work()
 
 
 _HISTORY = "history"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from openai_responses.clock import run_work
 from owui_chat.input.prefix import SentContext
 from owui_chat.render.items import OutputItems
 from owui_chat.storage.records import (
@@ -23,7 +24,6 @@ from owui_manifold.store import (
     ChatStore,
     chat_keys,
     open_store,
-    run_work,
 )
 from owui_manifold.valves import Valves
 from run_sample import ORIGIN, call, output, reasoning
