@@ -499,6 +499,26 @@ async def test_large_chat_is_read_in_a_thread(size: int, is_apart: bool) -> None
     assert (thread is not threading.current_thread()) == is_apart
 
 
+async def test_large_chat_is_cleaned_in_a_thread(host: StandInHost) -> None:
+    """Its first write signs and shortens what many messages hold."""
+    keys, threads = chat_keys(PLAIN, CALLER.user_id), set[threading.Thread]()
+    sign = keys.sign
+
+    def noted(value: object) -> str:
+        threads.add(threading.current_thread())
+        return sign(value) if sign else ""
+
+    keys.sign = noted
+    history = {"messages": {f"m-{n}": {"role": "user"} for n in range(4000)}}
+    host.chats.rows["chat-1"] = Row("user-1", {"history": history})
+    store = await open_store(CALLER, PLAIN, keys)
+    assert store is not None
+    await store.write(record("1"))
+
+    assert threads
+    assert threading.current_thread() not in threads
+
+
 async def test_store_knows_how_large_its_chat_is(host: StandInHost) -> None:
     """Outputs of answers and kept records count."""
     output = [{"type": "message"}] * 500
