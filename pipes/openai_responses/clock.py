@@ -60,10 +60,10 @@ class RecentTexts:
 
 
 _LARGE = 3000
-_Result = TypeVar("_Result")
+_Done = TypeVar("_Done")
 
 
-async def run_work(size: int, work: Callable[[], _Result]) -> _Result:
+async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
     """Return the result of `work` on a chat with so many entries.
 
     A large chat takes a thread, so that the server answers others meanwhile.

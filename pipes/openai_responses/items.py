@@ -232,12 +232,13 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     dangling: list[Item] = []  # reasoning whose product has not come yet
     lost_call = False
     for place, item in enumerate(rows):
-        if place not in pairs and (is_call(item) or is_call_output(item)):
-            lost_call = lost_call or is_call(item)
+        calls, answers = is_call(item), is_call_output(item)
+        if (calls or answers) and place not in pairs:
+            lost_call = lost_call or calls
             continue
         # Reasoning before several calls stays as long as one of them stays.
-        is_input = is_call_output(item) or item.get("role") in _INPUT_ROLES
-        if is_input or (lost_call and not is_call(item)):
+        is_input = answers or item.get("role") in _INPUT_ROLES
+        if is_input or (lost_call and not calls):
             dangling = []
         lost_call = False
         if is_reasoning(item):
@@ -328,10 +329,11 @@ def is_replayed(item: Mapping[str, Any]) -> bool:
 
     Unknown types are never sent, nor are messages that are not the model's.
     """
-    if is_hosted(item):
+    kind = kind_of(item)
+    if kind.tool:
         return is_kept_hosted(item) or has_image(item)
     is_output = item.get("role", "assistant") == "assistant"
-    return is_output and item_type(item) in _ITEM_KINDS
+    return is_output and kind is not _OTHER_KIND
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:

@@ -10,7 +10,6 @@ at their marker.
 """
 
 import re
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
 from openai_responses.items import (
@@ -118,12 +117,12 @@ class _RunHistory:
             if isinstance(piece, MarkedText) and piece.ulid in records
         }
         codes = CodeTexts(p.text if isinstance(p, MarkedText) else "" for p in pieces)
-        self._waiting = {
-            ulid: deque(
+        self._waiting = {  # the first item of each stands last
+            ulid: [
                 item
                 for item in map(strip_for_replay, filter(is_replayed, record.payload))
                 if not is_code(item) or codes.take_out(item)
-            )
+            ][::-1]
             for ulid, record in self._records.items()
         }
         for place, text in codes.rest():
@@ -133,7 +132,7 @@ class _RunHistory:
         self._ulid_of_call = {
             str(item.get("call_id")): ulid
             for ulid, waiting in self._waiting.items()
-            for item in waiting
+            for item in reversed(waiting)
             if is_call(item)
         }
 
@@ -156,9 +155,9 @@ class _RunHistory:
     def _call(self, call: ToolCall) -> list[Item]:
         """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.pop(call.call_id, "")
-        waiting, before = self._waiting.get(ulid, deque()), list[Item]()
+        waiting, before = self._waiting.get(ulid, []), list[Item]()
         while waiting:
-            item = waiting.popleft()
+            item = waiting.pop()
             own = str(item.get("call_id")) if is_call(item) else ""
             if own == call.call_id:
                 # Of a record that is not signed only the chat's own words count.
@@ -171,7 +170,7 @@ class _RunHistory:
 
     def _text(self, piece: MarkedText) -> list[Item]:
         items, message = (
-            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, ())),
+            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, [])[::-1]),
             None,
         )
         if items and _is_answer(items[-1]):
