@@ -413,13 +413,12 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     dangling: list[Item] = []  # reasoning whose product has not come yet
     lost_call = False
     for place, item in enumerate(rows):
-        calls, answers = is_call(item), is_call_output(item)
-        if (calls or answers) and place not in pairs:
-            lost_call = lost_call or calls
+        if place not in pairs and (is_call(item) or is_call_output(item)):
+            lost_call = lost_call or is_call(item)
             continue
         # Reasoning before several calls stays as long as one of them stays.
-        is_input = answers or item.get("role") in _INPUT_ROLES
-        if is_input or (lost_call and not calls):
+        is_input = is_call_output(item) or item.get("role") in _INPUT_ROLES
+        if is_input or (lost_call and not is_call(item)):
             dangling = []
         lost_call = False
         if is_reasoning(item):
@@ -4790,19 +4789,15 @@ def write_details(
     notes: Mapping[str, Any],
     sign: Sign | None,
 ) -> list[Item]:
+    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
+    named = {"format": _FORMAT, "turn": name}
     entries = [
-        {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)},
-        *(
-            _entry(back, shown)
-            for item, shown in items
-            for back in replay_output([item], with_reasoning=True)
-        ),
+        _entry(back, shown)
+        for item, shown in items
+        for back in replay_output([item], with_reasoning=True)
     ]
-    head, *carried = (
-        {**entry, "format": _FORMAT, "turn": name, "index": place}
-        for place, entry in enumerate(entries)
-    )
-    return [sign_object(head, sign, carried), *carried]
+    carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
+    return [sign_object({**head, **named}, sign, carried), *carried]
 
 
 def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
@@ -4846,11 +4841,10 @@ def _is_entry(entry: object) -> bool:
 def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     head = next((entry for entry in entries if entry["type"] == _TURN), {})
     carried = [entry for entry in entries if entry["type"] != _TURN]
-    details, origin = list(map(_detail_item, carried)), read_origin(
-        head.get("origin"), ""
-    )
+    details = tuple(map(_detail_item, carried))
+    origin = read_origin(head.get("origin"), "")
     if is_signed(head, sign, carried):
-        return DetailTurn(tuple(details), origin, as_mapping(head.get("notes")))
+        return DetailTurn(details, origin, as_mapping(head.get("notes")))
     notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
     stubs = harmless_items([detail.item for detail in details])
     items = (
@@ -5300,10 +5294,8 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _text(self, piece: MarkedText) -> list[Item]:
-        items, message = (
-            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, [])[::-1]),
-            None,
-        )
+        waiting, message = self._waiting.pop(piece.ulid, [])[::-1], None
+        items = self._allowed(piece.ulid, waiting)
         if items and _is_answer(items[-1]):
             last, shown = items[-1], self._records[piece.ulid].shown
             if piece.text and shown == text_digest(piece.text):

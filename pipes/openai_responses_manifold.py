@@ -810,13 +810,12 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     dangling: list[Item] = []  # reasoning whose product has not come yet
     lost_call = False
     for place, item in enumerate(rows):
-        calls, answers = is_call(item), is_call_output(item)
-        if (calls or answers) and place not in pairs:
-            lost_call = lost_call or calls
+        if place not in pairs and (is_call(item) or is_call_output(item)):
+            lost_call = lost_call or is_call(item)
             continue
         # Reasoning before several calls stays as long as one of them stays.
-        is_input = answers or item.get("role") in _INPUT_ROLES
-        if is_input or (lost_call and not calls):
+        is_input = is_call_output(item) or item.get("role") in _INPUT_ROLES
+        if is_input or (lost_call and not is_call(item)):
             dangling = []
         lost_call = False
         if is_reasoning(item):
@@ -5778,10 +5777,8 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _text(self, piece: MarkedText) -> list[Item]:
-        items, message = (
-            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, [])[::-1]),
-            None,
-        )
+        waiting, message = self._waiting.pop(piece.ulid, [])[::-1], None
+        items = self._allowed(piece.ulid, waiting)
         if items and _is_answer(items[-1]):
             last, shown = items[-1], self._records[piece.ulid].shown
             if piece.text and shown == text_digest(piece.text):
@@ -7234,19 +7231,15 @@ def write_details(
     notes: Mapping[str, Any],
     sign: Sign | None,
 ) -> list[Item]:
+    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
+    named = {"format": _FORMAT, "turn": name}
     entries = [
-        {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)},
-        *(
-            _entry(back, shown)
-            for item, shown in items
-            for back in replay_output([item], with_reasoning=True)
-        ),
+        _entry(back, shown)
+        for item, shown in items
+        for back in replay_output([item], with_reasoning=True)
     ]
-    head, *carried = (
-        {**entry, "format": _FORMAT, "turn": name, "index": place}
-        for place, entry in enumerate(entries)
-    )
-    return [sign_object(head, sign, carried), *carried]
+    carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
+    return [sign_object({**head, **named}, sign, carried), *carried]
 
 
 def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
@@ -7290,11 +7283,10 @@ def _is_entry(entry: object) -> bool:
 def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     head = next((entry for entry in entries if entry["type"] == _TURN), {})
     carried = [entry for entry in entries if entry["type"] != _TURN]
-    details, origin = list(map(_detail_item, carried)), read_origin(
-        head.get("origin"), ""
-    )
+    details = tuple(map(_detail_item, carried))
+    origin = read_origin(head.get("origin"), "")
     if is_signed(head, sign, carried):
-        return DetailTurn(tuple(details), origin, as_mapping(head.get("notes")))
+        return DetailTurn(details, origin, as_mapping(head.get("notes")))
     notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
     stubs = harmless_items([detail.item for detail in details])
     items = (
@@ -9974,8 +9966,9 @@ def _choose_model(
 def _attach_stored(chat: _Chat) -> _Chat:
     rows = chat.store.messages if chat.store else {}
     parts = add_tool_images(chat.parts, rows)
-    parts = attach_stored_messages(parts, rows, chat.call.host.metadata)
-    return chat._replace(parts=parts)
+    metadata = chat.call.host.metadata
+    parts = attach_stored_messages(parts, rows, metadata)
+    return chat._replace(parts=resolve_images(attach_files(parts, rows, metadata)))
 
 
 def _take_directive(chat: _Chat) -> _Chat:
@@ -10015,12 +10008,7 @@ _PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
 
 
 async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
-    call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
-    rows = chat.store.messages if chat.store else {}
-    parts = await run_work(
-        size,
-        lambda: resolve_images(attach_files(chat.parts, rows, call.host.metadata)),
-    )
+    parts, valves, user_id = chat.parts, chat.call.valves, chat.call.caller.user_id
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
     if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)

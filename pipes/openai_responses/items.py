@@ -232,13 +232,12 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     dangling: list[Item] = []  # reasoning whose product has not come yet
     lost_call = False
     for place, item in enumerate(rows):
-        calls, answers = is_call(item), is_call_output(item)
-        if (calls or answers) and place not in pairs:
-            lost_call = lost_call or calls
+        if place not in pairs and (is_call(item) or is_call_output(item)):
+            lost_call = lost_call or is_call(item)
             continue
         # Reasoning before several calls stays as long as one of them stays.
-        is_input = answers or item.get("role") in _INPUT_ROLES
-        if is_input or (lost_call and not calls):
+        is_input = is_call_output(item) or item.get("role") in _INPUT_ROLES
+        if is_input or (lost_call and not is_call(item)):
             dangling = []
         lost_call = False
         if is_reasoning(item):

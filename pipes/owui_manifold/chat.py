@@ -185,8 +185,9 @@ def _attach_stored(chat: _Chat) -> _Chat:
     """Give the parts what the host stores of them."""
     rows = chat.store.messages if chat.store else {}
     parts = add_tool_images(chat.parts, rows)
-    parts = attach_stored_messages(parts, rows, chat.call.host.metadata)
-    return chat._replace(parts=parts)
+    metadata = chat.call.host.metadata
+    parts = attach_stored_messages(parts, rows, metadata)
+    return chat._replace(parts=resolve_images(attach_files(parts, rows, metadata)))
 
 
 def _take_directive(chat: _Chat) -> _Chat:
@@ -234,12 +235,7 @@ _PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
 
 async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     """Return the input of a chat's history, with its files."""
-    call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
-    rows = chat.store.messages if chat.store else {}
-    parts = await run_work(
-        size,
-        lambda: resolve_images(attach_files(chat.parts, rows, call.host.metadata)),
-    )
+    parts, valves, user_id = chat.parts, chat.call.valves, chat.call.caller.user_id
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
     if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)

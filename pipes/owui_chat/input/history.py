@@ -169,10 +169,8 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _text(self, piece: MarkedText) -> list[Item]:
-        items, message = (
-            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, [])[::-1]),
-            None,
-        )
+        waiting, message = self._waiting.pop(piece.ulid, [])[::-1], None
+        items = self._allowed(piece.ulid, waiting)
         if items and _is_answer(items[-1]):
             last, shown = items[-1], self._records[piece.ulid].shown
             if piece.text and shown == text_digest(piece.text):

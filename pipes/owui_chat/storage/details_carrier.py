@@ -68,19 +68,15 @@ def write_details(
 
     `name` distinguishes the response from all others.
     """
+    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
+    named = {"format": _FORMAT, "turn": name}
     entries = [
-        {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)},
-        *(
-            _entry(back, shown)
-            for item, shown in items
-            for back in replay_output([item], with_reasoning=True)
-        ),
+        _entry(back, shown)
+        for item, shown in items
+        for back in replay_output([item], with_reasoning=True)
     ]
-    head, *carried = (
-        {**entry, "format": _FORMAT, "turn": name, "index": place}
-        for place, entry in enumerate(entries)
-    )
-    return [sign_object(head, sign, carried), *carried]
+    carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
+    return [sign_object({**head, **named}, sign, carried), *carried]
 
 
 def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
@@ -130,11 +126,10 @@ def _is_entry(entry: object) -> bool:
 def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     head = next((entry for entry in entries if entry["type"] == _TURN), {})
     carried = [entry for entry in entries if entry["type"] != _TURN]
-    details, origin = list(map(_detail_item, carried)), read_origin(
-        head.get("origin"), ""
-    )
+    details = tuple(map(_detail_item, carried))
+    origin = read_origin(head.get("origin"), "")
     if is_signed(head, sign, carried):
-        return DetailTurn(tuple(details), origin, as_mapping(head.get("notes")))
+        return DetailTurn(details, origin, as_mapping(head.get("notes")))
     notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
     stubs = harmless_items([detail.item for detail in details])
     items = (
