@@ -86,7 +86,7 @@ from pydantic import (
     field_validator,
 )
 
-# ==== openai_responses.clock: The time, random numbers, ids made of both, recent texts.
+# ==== openai_responses.clock: The time, random numbers, ids made of both, recent texts; threads for long work.
 
 
 def unix_seconds() -> int:
@@ -126,6 +126,14 @@ class RecentTexts:
             self._ends.clear()
         self._ends[hash(text)] = self._now() + _DAY_SECONDS
         return True
+
+
+_LARGE = 3000
+_Done = TypeVar("_Done")
+
+
+async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
+    return await asyncio.to_thread(work) if size > _LARGE else work()
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -170,7 +178,8 @@ def _levels(value: object) -> Iterator[list[Any]]:
 
 
 def json_weight(text: bytes | bytearray) -> int:
-    return len(text) + _VALUE_BYTES * sum(map(text.count, (b"[", b"{", b",")))
+    values = len(text) - len(text.translate(None, b"[{,"))
+    return len(text) + _VALUE_BYTES * values
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
@@ -916,9 +925,10 @@ def is_hosted(item: Mapping[str, Any]) -> bool:
 
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
-    kind, action = kind_of(item), as_mapping(item.get("action")).get("type")
+    kind = kind_of(item)
     if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
+    action = as_mapping(item.get("action")).get("type")
     if kind.tool == "web_search" and action not in _ACTIONS:
         return False
     if item_type(item) == "mcp_list_tools" and item.get("error"):
@@ -931,10 +941,11 @@ def is_kept_hosted(item: Mapping[str, Any]) -> bool:
 
 
 def is_replayed(item: Mapping[str, Any]) -> bool:
-    if is_hosted(item):
+    kind = kind_of(item)
+    if kind.tool:
         return is_kept_hosted(item) or has_image(item)
     is_output = item.get("role", "assistant") == "assistant"
-    return is_output and item_type(item) in _ITEM_KINDS
+    return is_output and kind is not _OTHER_KIND
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -1607,25 +1618,25 @@ class EventStreamDecoder:
     def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
         text = b"".join((self._partial_line, chunk))
         lines, self._partial_line = text.splitlines(), bytearray()
+        self._size += len(text) + _LINE_BYTES * len(lines)
         if text.endswith(b"\r"):
             self._after_cr = True
         elif not text.endswith(b"\n"):
             self._partial_line.extend(lines.pop())
+            self._size -= len(self._partial_line)
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
             if field == b"data":
                 self._lines.append(value.removeprefix(b" "))
-                self._size += len(value) + _LINE_BYTES
             elif field == b"event":
                 self._event = value.strip()
             elif not line:
                 if self._lines:
                     name = self._event.decode("utf-8", "replace")
                     value = b"\n".join(self._lines)
-                    events.append(
-                        ServerSentEvent(name, value.decode("utf-8", "replace"))
-                    )
+                    data = value.decode("utf-8", "replace")
+                    events.append(tuple.__new__(ServerSentEvent, (name, data)))
                 self._event, self._lines, self._size = b"", [], 0
             # id, retry, comments and unknown fields are not used
         return events
@@ -1762,6 +1773,7 @@ def _checked(value: object, kind: type) -> Any:
 def _text_reader(
     event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
 ) -> _Reader:
+    new = partial(tuple.__new__, event)  # half the time of the named tuple's own
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire["output_index"], wire[field]
@@ -1769,7 +1781,7 @@ def _text_reader(
             isinstance(text, str) and isinstance(index, int) and isinstance(place, int)
         ):
             raise TypeError
-        return event(index, kind, place, text)
+        return new((index, kind, place, text))
 
     return read
 
@@ -3610,6 +3622,8 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
         for item in rows
         if _is_remote(item, "function_call_output")
     }
+    if not outputs:
+        return rows
     ordered: list[Item] = []
     for item in rows:
         if not _is_remote(item, "function_call_output"):
@@ -5540,7 +5554,8 @@ class CodeTexts:
     """The texts of a run, out of which the host's texts for stored code are taken."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._texts = [(text, list[int]()) for text in texts]
+        self._texts = list(texts)
+        self._cuts: dict[int, list[int]] = {}
         self._place = self._start = self._deleted = 0
 
     def take_out(self, item: Mapping[str, Any]) -> bool:
@@ -5550,20 +5565,20 @@ class CodeTexts:
         told = f"<code_interpreter>\n{code}\n</code_interpreter>"
         start = self._start
         for place in range(self._place, len(self._texts)):
-            text, cuts = self._texts[place]
-            at = text.find(told, start)
+            at = self._texts[place].find(told, start)
             if at >= 0:
                 self._place, self._start = place, at + len(told)
-                cuts += [at, self._start]
+                self._cuts.setdefault(place, []).extend([at, self._start])
                 return True
             start = 0
         self._deleted += 1
         return False
 
-    def rest(self) -> Iterator[str]:
-        for text, cuts in self._texts:
+    def rest(self) -> Iterator[tuple[int, str]]:
+        for place, cuts in self._cuts.items():
+            text = self._texts[place]
             ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
-            yield "".join(text[start:end] for start, end in ends).strip()
+            yield place, "".join(text[start:end] for start, end in ends).strip()
 
 
 # ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
@@ -5724,8 +5739,9 @@ def _given(wire: object) -> Item:
 
 
 def _plain_text(content: object) -> str:
-    texts = (as_text(as_mapping(part).get("text")) for part in as_list(content))
-    return "".join(texts) or as_text(content)
+    if isinstance(content, str):
+        return content
+    return "".join(as_text(as_mapping(p).get("text")) for p in as_list(content))
 
 
 def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
@@ -5849,6 +5865,7 @@ Sign = Callable[[object], str]
 _FIELD = "signature"
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
 
 
 def derive_key(secret: str, purpose: str) -> bytes:
@@ -5883,9 +5900,7 @@ def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _signature(key: bytes, value: object) -> str:
-    # A database may return the keys of an object in another order.
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hmac.digest(key, text.encode(), "sha256").hex()[:32]
+    return hmac.digest(key, _ENCODER.encode(value).encode(), "sha256").hex()[:32]
 
 
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
@@ -6202,7 +6217,7 @@ class _RunHistory:
         records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
-        pieces = [piece for part in run for piece in _split(part)]
+        pieces = self._pieces = [piece for part in run for piece in _split(part)]
         self._reader = reader
         self._records = {
             piece.ulid: records.pop(piece.ulid)
@@ -6210,22 +6225,22 @@ class _RunHistory:
             if isinstance(piece, MarkedText) and piece.ulid in records
         }
         codes = CodeTexts(p.text if isinstance(p, MarkedText) else "" for p in pieces)
-        self._waiting = {
-            ulid: deque(
+        self._waiting = {  # the first item of each stands last
+            ulid: [
                 item
                 for item in map(strip_for_replay, filter(is_replayed, record.payload))
                 if not is_code(item) or codes.take_out(item)
-            )
+            ][::-1]
             for ulid, record in self._records.items()
         }
-        self._pieces = [
-            piece._replace(text=rest) if isinstance(piece, MarkedText) else piece
-            for piece, rest in zip(pieces, codes.rest(), strict=True)
-        ]
+        for place, text in codes.rest():
+            piece = pieces[place]
+            if isinstance(piece, MarkedText):
+                pieces[place] = piece._replace(text=text)
         self._ulid_of_call = {
             str(item.get("call_id")): ulid
             for ulid, waiting in self._waiting.items()
-            for item in waiting
+            for item in reversed(waiting)
             if is_call(item)
         }
 
@@ -6246,9 +6261,9 @@ class _RunHistory:
 
     def _call(self, call: ToolCall) -> list[Item]:
         ulid = self._ulid_of_call.pop(call.call_id, "")
-        waiting, before = self._waiting.get(ulid, deque()), list[Item]()
+        waiting, before = self._waiting.get(ulid, []), list[Item]()
         while waiting:
-            item = waiting.popleft()
+            item = waiting.pop()
             own = str(item.get("call_id")) if is_call(item) else ""
             if own == call.call_id:
                 # Of a record that is not signed only the chat's own words count.
@@ -6260,10 +6275,8 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _text(self, piece: MarkedText) -> list[Item]:
-        items, message = (
-            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, ())),
-            None,
-        )
+        waiting, message = self._waiting.pop(piece.ulid, [])[::-1], None
+        items = self._allowed(piece.ulid, waiting)
         if items and _is_answer(items[-1]):
             last, shown = items[-1], self._records[piece.ulid].shown
             if piece.text and shown == text_digest(piece.text):
@@ -6813,11 +6826,12 @@ def _places(
     found: dict[str, _Place] = {}
     place, has_text = (0, 0), False
     for item in run:
+        kind = item_type(item)
         if is_call_output(item):
             place = max(place, (outputs.get(str(item.get("call_id")), -1) + 1, 0))
-        elif item_type(item) == COMMENTARY_TYPE:
+        elif kind == COMMENTARY_TYPE:
             found[_item_id(item)] = place
-        elif item_type(item) == "message" and (text := _given_text(item)):
+        elif kind == "message" and (text := _given_text(item)):
             at = _find_text(answer, place, text)
             if at is None:
                 return None
@@ -7150,13 +7164,16 @@ _DELTA_TYPES: Mapping[str, str] = {
 }
 
 
+_FEW_FILES = 32
+
+
 class OutputItems:
     """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
         self.files: list[Item] = []
-        self._turn_start = 0
+        self._turn_start = self._files_due = 0
         self._answered = set[object]()
         self._open_calls: dict[object, int] = {}
         self._records: dict[object, int] = {}
@@ -7203,12 +7220,17 @@ class OutputItems:
         if files := card.get("files"):
             yield host_event("files", {"files": files})
             if self.files:
-                yield self.show_files(files)
+                yield from self.show_files(files)
             self.files += files
 
-    def show_files(self, more: Sequence[Item] = ()) -> Chunk:
-        event = host_event("chat:message:files", {"files": [*self.files, *more]})
-        return {**event, "choices": []}
+    def show_files(
+        self, more: Sequence[Item] = (), *, is_last: bool = False
+    ) -> Iterator[Chunk]:
+        count = len(self.files)
+        if count > _FEW_FILES if is_last else count >= self._files_due:
+            self._files_due = count + count // _FEW_FILES
+            event = host_event("chat:message:files", {"files": [*self.files, *more]})
+            yield {**event, "choices": []}
 
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
         place = self._open_calls.get(event.item["call_id"])
@@ -7371,13 +7393,13 @@ class _ImageHostItem(_HostedItem):
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
                 picture = {"type": "image", "url": image_url(sketch)}
-                yield self._shown.show_files([picture])
+                yield from self._shown.show_files([picture])
             case ItemDone():
                 yield from self._end(event)
                 yield from self._shown.add_files(event.card)
             case _:
                 yield from self._note(_BROKE_OFF)
-                yield self._shown.show_files()
+                yield from self._shown.show_files()
 
     def _end(self, event: ItemDone) -> Iterator[Chunk]:
         notes = event.card.get("notes", ())
@@ -7632,6 +7654,7 @@ class NativeRenderer:
             yield from self._shown.break_off_calls()
         if marker := self._take_marker():
             yield from self._shown.add_marker(marker)
+        yield from self._shown.show_files(is_last=True)
         yield from end_after_code(self._shown)
         if self._closes and not failed and not open_calls(event.output):
             yield status_chunk(_closing_line(self._now() - self._began, event))
@@ -7706,16 +7729,15 @@ def write_details(
     notes: Mapping[str, Any],
     sign: Sign | None,
 ) -> list[Item]:
-    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
+    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
+    named = {"format": _FORMAT, "turn": name}
     entries = [
         _entry(back, shown)
         for item, shown in items
         for back in replay_output([item], with_reasoning=True)
     ]
-    return [
-        sign_object({**entry, "format": _FORMAT, "turn": name, "index": place}, sign)
-        for place, entry in enumerate([head, *entries])
-    ]
+    carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
+    return [sign_object({**head, **named}, sign, carried), *carried]
 
 
 def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
@@ -7758,14 +7780,17 @@ def _is_entry(entry: object) -> bool:
 
 def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     head = next((entry for entry in entries if entry["type"] == _TURN), {})
-    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
     carried = [entry for entry in entries if entry["type"] != _TURN]
-    stubs = harmless_items([_detail_item(entry).item for entry in carried])
-    items = tuple(
-        _detail_item(entry) if is_signed(entry, sign) else _stub_detail(entry, stub)
-        for entry, stub in zip(carried, stubs, strict=True)
-    )
+    details = tuple(map(_detail_item, carried))
     origin = read_origin(head.get("origin"), "")
+    if is_signed(head, sign, carried):
+        return DetailTurn(details, origin, as_mapping(head.get("notes")))
+    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
+    stubs = harmless_items([detail.item for detail in details])
+    items = (
+        detail if is_signed(entry, sign) else _stub_detail(detail, stub)
+        for entry, detail, stub in zip(carried, details, stubs, strict=True)
+    )
     return DetailTurn(tuple(filter(None, items)), origin, notes)
 
 
@@ -7776,8 +7801,8 @@ def _detail_item(entry: Item) -> _DetailItem:
     return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
-def _stub_detail(entry: Item, stub: Item | None) -> _DetailItem | None:
-    shown = _detail_item(entry).shown
+def _stub_detail(detail: _DetailItem, stub: Item | None) -> _DetailItem | None:
+    shown = detail.shown
     length = shown if isinstance(shown, int) else len(shown)
     return None if stub is None else _DetailItem(stub, length)
 
@@ -8358,6 +8383,8 @@ def _with_readable(
     parts = message.content
     shown = [place for place, part in enumerate(parts) if part.get("image_url")]
     names = [found.name for found in message.attachments if found.is_image]
+    if not shown:
+        return message
     if len(names) != len(shown):
         names = [""] * len(shown)
     for place, name in zip(shown, names, strict=True):
@@ -9848,7 +9875,9 @@ async def load_stored_images(
     records: Mapping[str, Record], parts: Sequence[ChatPart], user_id: str
 ) -> Mapping[str, Record]:
     wanted = stored_image_ids(parts, records)
-    user = await user_model(user_id) if wanted else None
+    if not wanted:
+        return records
+    user = await user_model(user_id)
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
         row = await file_row(file_id, user)
@@ -10275,15 +10304,8 @@ def _cipher(key: bytes) -> Any:
         return None
 
 
-_LARGE = 10_000
-_Result = TypeVar("_Result")
-
-
-async def run_work(size: int, work: Callable[[], _Result]) -> _Result:
-    return await asyncio.to_thread(work) if size > _LARGE else work()
-
-
 _HISTORY = "history"
+_FEW = 32  # records of one message: each is written at once
 _LAST_TRIES = 3  # in each the host waits five seconds for SQLite
 
 
@@ -10303,6 +10325,7 @@ class ChatStore:
         self.repairs = stored_repairs(chat[key] for key in chat if is_pipe_key(key))
         self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
+        self._due = 0
         self._unshown: list[StoredRecord] = []
         self._caller = caller
         self._keys = keys
@@ -10317,8 +10340,10 @@ class ChatStore:
 
     async def write(self, record: Record, output_index: int | None = None) -> None:
         del output_index  # the marker tells the place
-        self._own = {**self._own, record.ulid: record}
-        await self._write()
+        self._own[record.ulid] = record
+        self._is_behind = True
+        if len(self._own) >= self._due:
+            await self._write()
 
     def set_sent(self, sent: SentContext) -> None:
         if sent != SentContext():
@@ -10338,14 +10363,18 @@ class ChatStore:
         await self._write()
 
     async def _write(self) -> None:
+        self._due = len(self._own) + len(self._own) // _FEW
+        values = await run_work(self.size, self._values)
+        self._is_behind = not await write_chat_keys(self._caller.chat_id, values)
+        if not self._is_behind:
+            self._untidy = {}
+
+    def _values(self) -> dict[str, Any]:
         sign = self._keys.sign
         value = self._with_sent(write_records(self._own, sign, self._repairs))
         room = MAX_STORED_KB * 1024 - stored_size(value)
         others = prune(self._untidy, self.messages, self._key, room, sign)
-        values = {**others, self._key: value}
-        self._is_behind = not await write_chat_keys(self._caller.chat_id, values)
-        if not self._is_behind:
-            self._untidy = {}
+        return {**others, self._key: value}
 
     def _with_sent(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         message_id = self._caller.message_id
@@ -10523,8 +10552,9 @@ def _choose_model(
 def _attach_stored(chat: _Chat) -> _Chat:
     rows = chat.store.messages if chat.store else {}
     parts = add_tool_images(chat.parts, rows)
-    parts = attach_stored_messages(parts, rows, chat.call.host.metadata)
-    return chat._replace(parts=parts)
+    metadata = chat.call.host.metadata
+    parts = attach_stored_messages(parts, rows, metadata)
+    return chat._replace(parts=attach_files(parts, rows, metadata))
 
 
 def _take_directive(chat: _Chat) -> _Chat:
@@ -10564,9 +10594,7 @@ _PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
 
 
 async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
-    call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
-    rows = chat.store.messages if chat.store else {}
-    parts = attach_files(chat.parts, rows, call.host.metadata)
+    parts, valves, user_id = chat.parts, chat.call.valves, chat.call.caller.user_id
     size += sum(map(image_length, parts)) >> 10
     parts = await run_work(size, partial(resolve_images, parts, scale_image))
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
@@ -10576,13 +10604,12 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     reader = origin if valves.remembers_reasoning() else None
     with_tools = valves.PERSIST_TOOL_RESULTS
     repairs = chat.store.repairs if chat.store else ()
-    items = await run_work(
+    return await run_work(
         size,
-        lambda: build_input(
-            parts, records, reader, with_tools=with_tools, repairs=repairs
+        lambda: fit_input(
+            build_input(parts, records, reader, with_tools=with_tools, repairs=repairs)
         ),
     )
-    return fit_input(items)
 
 
 def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:

@@ -1,14 +1,16 @@
-"""The time, random numbers, ids made of both, recent texts.
+"""The time, random numbers, ids made of both, recent texts; threads for long work.
 
 Ids are ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet, so
 they sort by time. A package for them would have to be installed on the user's server.
 """
 
+import asyncio
 import random
 import secrets
 import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime
+from typing import TypeVar
 
 
 def unix_seconds() -> int:
@@ -55,6 +57,18 @@ class RecentTexts:
             self._ends.clear()
         self._ends[hash(text)] = self._now() + _DAY_SECONDS
         return True
+
+
+_LARGE = 3000
+_Done = TypeVar("_Done")
+
+
+async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
+    """Return the result of `work` on a chat with so many entries.
+
+    A large chat takes a thread, so that the server answers others meanwhile.
+    """
+    return await asyncio.to_thread(work) if size > _LARGE else work()
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

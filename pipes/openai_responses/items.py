@@ -323,9 +323,10 @@ def is_hosted(item: Mapping[str, Any]) -> bool:
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
     """Say whether `item` is a hosted one that a later request can contain."""
-    kind, action = kind_of(item), as_mapping(item.get("action")).get("type")
+    kind = kind_of(item)
     if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
+    action = as_mapping(item.get("action")).get("type")
     if kind.tool == "web_search" and action not in _ACTIONS:
         return False
     if item_type(item) == "mcp_list_tools" and item.get("error"):
@@ -343,10 +344,11 @@ def is_replayed(item: Mapping[str, Any]) -> bool:
 
     Unknown types are never sent, nor are messages that are not the model's.
     """
-    if is_hosted(item):
+    kind = kind_of(item)
+    if kind.tool:
         return is_kept_hosted(item) or has_image(item)
     is_output = item.get("role", "assistant") == "assistant"
-    return is_output and item_type(item) in _ITEM_KINDS
+    return is_output and kind is not _OTHER_KIND
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:

@@ -41,7 +41,8 @@ def _levels(value: object) -> Iterator[list[Any]]:
 
 def json_weight(text: bytes | bytearray) -> int:
     """Return about how many bytes a JSON text takes once it is parsed."""
-    return len(text) + _VALUE_BYTES * sum(map(text.count, (b"[", b"{", b",")))
+    values = len(text) - len(text.translate(None, b"[{,"))
+    return len(text) + _VALUE_BYTES * values
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:

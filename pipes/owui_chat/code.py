@@ -48,7 +48,8 @@ class CodeTexts:
 
     def __init__(self, texts: Iterable[str]) -> None:
         """Begin with the first text."""
-        self._texts = [(text, list[int]()) for text in texts]
+        self._texts = list(texts)
+        self._cuts: dict[int, list[int]] = {}
         self._place = self._start = self._deleted = 0
 
     def take_out(self, item: Mapping[str, Any]) -> bool:
@@ -62,18 +63,18 @@ class CodeTexts:
         told = f"<code_interpreter>\n{code}\n</code_interpreter>"
         start = self._start
         for place in range(self._place, len(self._texts)):
-            text, cuts = self._texts[place]
-            at = text.find(told, start)
+            at = self._texts[place].find(told, start)
             if at >= 0:
                 self._place, self._start = place, at + len(told)
-                cuts += [at, self._start]
+                self._cuts.setdefault(place, []).extend([at, self._start])
                 return True
             start = 0
         self._deleted += 1
         return False
 
-    def rest(self) -> Iterator[str]:
-        """Yield what is left of each text."""
-        for text, cuts in self._texts:
+    def rest(self) -> Iterator[tuple[int, str]]:
+        """Yield what is left of the texts that became shorter, with their places."""
+        for place, cuts in self._cuts.items():
+            text = self._texts[place]
             ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
-            yield "".join(text[start:end] for start, end in ends).strip()
+            yield place, "".join(text[start:end] for start, end in ends).strip()

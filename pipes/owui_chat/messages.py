@@ -181,8 +181,9 @@ def _given(wire: object) -> Item:
 
 
 def _plain_text(content: object) -> str:
-    texts = (as_text(as_mapping(part).get("text")) for part in as_list(content))
-    return "".join(texts) or as_text(content)
+    if isinstance(content, str):
+        return content
+    return "".join(as_text(as_mapping(p).get("text")) for p in as_list(content))
 
 
 def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:

@@ -11,6 +11,7 @@ from functools import partial
 from hashlib import sha256
 from typing import Any, NamedTuple
 
+from openai_responses.clock import run_work
 from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
 from openai_responses.items import Item
 from openai_responses.json_input import as_mapping, count_entries
@@ -60,7 +61,7 @@ from owui_manifold.hosted_tools import (
     offer_tools,
 )
 from owui_manifold.rounds import DelegatedRound, continue_input, load_round
-from owui_manifold.store import ChatStore, chat_keys, open_store, run_work
+from owui_manifold.store import ChatStore, chat_keys, open_store
 from owui_manifold.valves import Valves
 
 _LEAST_THRESHOLD = 1000
@@ -187,8 +188,9 @@ def _attach_stored(chat: _Chat) -> _Chat:
     """Give the parts what the host stores of them."""
     rows = chat.store.messages if chat.store else {}
     parts = add_tool_images(chat.parts, rows)
-    parts = attach_stored_messages(parts, rows, chat.call.host.metadata)
-    return chat._replace(parts=parts)
+    metadata = chat.call.host.metadata
+    parts = attach_stored_messages(parts, rows, metadata)
+    return chat._replace(parts=attach_files(parts, rows, metadata))
 
 
 def _take_directive(chat: _Chat) -> _Chat:
@@ -236,9 +238,7 @@ _PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
 
 async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     """Return the input of a chat's history, with its files."""
-    call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
-    rows = chat.store.messages if chat.store else {}
-    parts = attach_files(chat.parts, rows, call.host.metadata)
+    parts, valves, user_id = chat.parts, chat.call.valves, chat.call.caller.user_id
     size += sum(map(image_length, parts)) >> 10
     parts = await run_work(size, partial(resolve_images, parts, scale_image))
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
@@ -248,13 +248,12 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     reader = origin if valves.remembers_reasoning() else None
     with_tools = valves.PERSIST_TOOL_RESULTS
     repairs = chat.store.repairs if chat.store else ()
-    items = await run_work(
+    return await run_work(
         size,
-        lambda: build_input(
-            parts, records, reader, with_tools=with_tools, repairs=repairs
+        lambda: fit_input(
+            build_input(parts, records, reader, with_tools=with_tools, repairs=repairs)
         ),
     )
-    return fit_input(items)
 
 
 def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:

@@ -163,7 +163,9 @@ async def load_stored_images(
     Pictures that the user may not read, or that no longer exist, are left out.
     """
     wanted = stored_image_ids(parts, records)
-    user = await user_model(user_id) if wanted else None
+    if not wanted:
+        return records
+    user = await user_model(user_id)
     pictures: dict[str, str] = {}
     for file_id in dict.fromkeys(wanted):
         row = await file_row(file_id, user)

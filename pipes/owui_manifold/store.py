@@ -7,15 +7,14 @@ Open WebUI has. It is imported when it is used, so a server without it still loa
 pipe, and stores less.
 """
 
-import asyncio
 import base64
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import Any
 
-from openai_responses.clock import new_ulid
+from openai_responses.clock import new_ulid, run_work
 from openai_responses.json_input import as_mapping, count_entries
 from openai_responses.requests.repairs import Repair
 from owui_chat.events import StoredRecord
@@ -90,19 +89,8 @@ def _cipher(key: bytes) -> Any:
         return None
 
 
-_LARGE = 10_000
-_Result = TypeVar("_Result")
-
-
-async def run_work(size: int, work: Callable[[], _Result]) -> _Result:
-    """Return the result of `work` on a chat with so many entries.
-
-    A large chat takes a thread, so that the server answers others meanwhile.
-    """
-    return await asyncio.to_thread(work) if size > _LARGE else work()
-
-
 _HISTORY = "history"
+_FEW = 32  # records of one message: each is written at once
 _LAST_TRIES = 3  # in each the host waits five seconds for SQLite
 
 
@@ -130,6 +118,7 @@ class ChatStore:
         self.repairs = stored_repairs(chat[key] for key in chat if is_pipe_key(key))
         self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
+        self._due = 0
         self._unshown: list[StoredRecord] = []
         self._caller = caller
         self._keys = keys
@@ -146,11 +135,14 @@ class ChatStore:
         """Store `record`; if the host refuses it, it waits for the next write.
 
         Its marker is shown anyway, because later it would have another place. A marker
-        that names nothing in the end is removed when it is read.
+        that names nothing in the end is removed when it is read. As each write has all
+        records of the message, some of many wait, too.
         """
         del output_index  # the marker tells the place
-        self._own = {**self._own, record.ulid: record}
-        await self._write()
+        self._own[record.ulid] = record
+        self._is_behind = True
+        if len(self._own) >= self._due:
+            await self._write()
 
     def set_sent(self, sent: SentContext) -> None:
         """Take what this run sends in addition to the chat, for the next write."""
@@ -177,14 +169,18 @@ class ChatStore:
         await self._write()
 
     async def _write(self) -> None:
+        self._due = len(self._own) + len(self._own) // _FEW
+        values = await run_work(self.size, self._values)
+        self._is_behind = not await write_chat_keys(self._caller.chat_id, values)
+        if not self._is_behind:
+            self._untidy = {}
+
+    def _values(self) -> dict[str, Any]:
         sign = self._keys.sign
         value = self._with_sent(write_records(self._own, sign, self._repairs))
         room = MAX_STORED_KB * 1024 - stored_size(value)
         others = prune(self._untidy, self.messages, self._key, room, sign)
-        values = {**others, self._key: value}
-        self._is_behind = not await write_chat_keys(self._caller.chat_id, values)
-        if not self._is_behind:
-            self._untidy = {}
+        return {**others, self._key: value}
 
     def _with_sent(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
         message_id = self._caller.message_id

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from bench.chats import MODEL, ORIGIN
-from bench.large_chats import SIGN
+from bench.large_chats import SIGN, call_item, message_item, thought_item
 from gpt5_agent.agent.thoughts import ThoughtFilter
 from gpt5_agent.shell.views import HostRenderer
 from openai_responses.endings import COMPLETED
@@ -30,30 +30,7 @@ Work = Callable[[], object]
 
 
 def _call(number: int) -> Item:
-    return {
-        "type": "function_call",
-        "id": f"fc_{number}",
-        "call_id": f"call_{number}",
-        "name": "get_weather",
-        "arguments": '{"city": "Bern"}',
-        "status": "completed",
-    }
-
-
-def _thought(number: int) -> Item:
-    return {
-        "type": "reasoning",
-        "id": f"rs_{number}",
-        "summary": [],
-        "encrypted_content": f"gAAAA{number}",
-    }
-
-
-def _message(number: int, text: str, annotations: list[Item], phase: str = "") -> Item:
-    part = {"type": "output_text", "text": text, "annotations": annotations}
-    head = {"type": "message", "id": f"msg_{number}", "role": "assistant"}
-    named = {"phase": phase} if phase else {}
-    return {**head, **named, "status": "completed", "content": [part]}
+    return call_item(f"call_{number}")
 
 
 def _ended(output: Iterable[Item]) -> RunDone:
@@ -145,8 +122,8 @@ def _answer_with(count: int, phase: str) -> Work:
     events: list[RunEvent] = []
     items: list[Item] = []
     for number in range(count):
-        thought = _thought(number)
-        message = _message(number, f"Step {number}.", [], phase)
+        thought = thought_item(number)
+        message = message_item(number, f"Step {number}.", [], phase)
         index = len(items)
         events += _item_events([thought], index)
         begun = {**message, "content": []}
@@ -160,7 +137,7 @@ def _answer_with(count: int, phase: str) -> Work:
 def long_commentary(count: int) -> Work:
     """Commentary that comes in many pieces."""
     text = "word " * count
-    message = _message(0, text, [], "commentary")
+    message = message_item(0, text, [], "commentary")
     deltas = [TextDelta(0, "text", 0, "word ") for _ in range(count)]
     begun = ItemAdded(0, {**message, "content": []})
     events: list[RunEvent] = [begun, *deltas, ItemDone(0, message), _ended([message])]
@@ -170,7 +147,7 @@ def long_commentary(count: int) -> Work:
 def plain_answer(count: int) -> Work:
     """Messages and commentary in turn, for a client of plain HTTP, in one piece."""
     phases = ("commentary", "final_answer")
-    items = [_message(n, f"Step {n}.", [], phases[n % 2]) for n in range(count)]
+    items = [message_item(n, f"Step {n}.", [], phases[n % 2]) for n in range(count)]
     ended = _ended(items)
     return lambda: completion(ended, "chatcmpl-1", 0, MODEL)
 
@@ -190,7 +167,7 @@ def _cited(count: int) -> Item:
         }
         for number, place in enumerate(places)
     ]
-    return _message(0, "".join(pieces), annotations)
+    return message_item(0, "".join(pieces), annotations)
 
 
 def cited_sources(count: int) -> Work:
@@ -252,7 +229,9 @@ def run_many_calls(count: int) -> Work:
 def calls_of_the_agent(count: int) -> Work:
     """Calls and texts of one round of the pipeline's agent."""
     items = [
-        one for n in range(count) for one in (_message(n, f"Step {n}.", []), _call(n))
+        one
+        for n in range(count)
+        for one in (message_item(n, f"Step {n}.", []), _call(n))
     ]
     events = [*_item_events(items), ResponseDone("resp_1", "completed", None)]
 
@@ -301,7 +280,7 @@ def foreign_lines(characters: int) -> Work:
 def half_links(characters: int) -> Work:
     """A text of beginnings of links."""
     text = _repeat("[a](https://b(c [d]([https://e?utm_source=", characters)
-    message = _message(0, text, [])
+    message = message_item(0, text, [])
     size = 100_000
     deltas = [
         TextDelta(0, "text", 0, text[place : place + size])
@@ -319,7 +298,7 @@ def one_long_link(characters: int) -> Work:
         TextDelta(0, "text", 0, text[place : place + 10])
         for place in range(0, len(text), 10)
     ]
-    message = _message(0, text, [])
+    message = message_item(0, text, [])
     begun = ItemAdded(0, {**message, "content": []})
     events: list[RunEvent] = [begun, *deltas, ItemDone(0, message), _ended([message])]
     return lambda: _shown_and_recorded(events)

@@ -80,7 +80,8 @@ def _tool_call(call_id: str) -> Json:
     return {"id": call_id, "type": "function", "function": function}
 
 
-def _api_call(call_id: str) -> Item:
+def call_item(call_id: str) -> Item:
+    """Return a call as the API sends it."""
     return {
         "type": "function_call",
         "id": f"fc_{call_id}",
@@ -91,7 +92,8 @@ def _api_call(call_id: str) -> Item:
     }
 
 
-def _thought(number: int) -> Item:
+def thought_item(number: int) -> Item:
+    """Return reasoning that the API can read again."""
     return {
         "type": "reasoning",
         "id": f"rs_{number}",
@@ -100,10 +102,14 @@ def _thought(number: int) -> Item:
     }
 
 
-def _message(number: int, text: str) -> Item:
-    part = {"type": "output_text", "text": text, "annotations": []}
+def message_item(
+    number: int, text: str, annotations: Sequence[Item] = (), phase: str = ""
+) -> Item:
+    """Return an answer of the model."""
+    part = {"type": "output_text", "text": text, "annotations": list(annotations)}
     head = {"type": "message", "id": f"msg_{number}", "role": "assistant"}
-    return {**head, "status": "completed", "content": [part]}
+    named = {"phase": phase} if phase else {}
+    return {**head, **named, "status": "completed", "content": [part]}
 
 
 def calls_in_one_run(count: int) -> Work:
@@ -176,8 +182,8 @@ def turns_with_details(count: int) -> Work:
     """Turns that each carry their reasoning."""
     messages: list[Json] = []
     for number in range(count):
-        answer = _message(number, f"Answer {number}.")
-        pairs = [(_thought(number), ""), (answer, f"Answer {number}.")]
+        answer = message_item(number, f"Answer {number}.")
+        pairs = [(thought_item(number), ""), (answer, f"Answer {number}.")]
         details = _turn_details(f"turn{number}", pairs)
         messages += [
             _said("user", f"Question {number}?"),
@@ -193,7 +199,8 @@ def details_in_one_message(count: int) -> Work:
         entry
         for number, text in enumerate(texts)
         for entry in _turn_details(
-            f"turn{number}", [(_thought(number), ""), (_message(number, text), text)]
+            f"turn{number}",
+            [(thought_item(number), ""), (message_item(number, text), text)],
         )
     ]
     answer = _said("assistant", "\n".join(texts), reasoning_details=details)
@@ -202,9 +209,9 @@ def details_in_one_message(count: int) -> Work:
 
 def one_call_many_times(count: int) -> Work:
     """A record of many calls, the first of which the chat names again and again."""
-    calls = [(_api_call(f"call_{number}"), "") for number in range(count)]
+    calls = [(call_item(f"call_{number}"), "") for number in range(count)]
     again = [_tool_call("call_0") for _ in range(count)]
-    details = _turn_details("turn", [(_thought(0), ""), *calls])
+    details = _turn_details("turn", [(thought_item(0), ""), *calls])
     mark = _said("assistant", format_marker("items", f"{0:026d}"))
     given = _said("assistant", "", tool_calls=again, reasoning_details=details)
     # Its place is in front of the calls, so that they take their items from it.
@@ -213,7 +220,7 @@ def one_call_many_times(count: int) -> Work:
 
 def one_marker_many_times(count: int) -> Work:
     """A record of many items, named in every turn."""
-    pairs = [(_message(number, "Yes."), "") for number in range(count)]
+    pairs = [(message_item(number, "Yes."), "") for number in range(count)]
     details = _turn_details("turn", pairs)
     first = _said("assistant", "Yes.", reasoning_details=details)
     line = format_marker("items", f"{0:026d}")
@@ -272,11 +279,11 @@ def _output_turn(number: int, items: int) -> tuple[list[Item], list[Json]]:
     for place in range(items):
         text, own = f"Step {place} of {number}.", f"msg_{number}_{place}"
         ulid = f"{number * items + place:026d}"
-        payload = [_thought(place), _api_call(f"call_{number}_{place}")]
+        payload = [thought_item(place), call_item(f"call_{number}_{place}")]
         output += [
             _kept_item(ulid, f"a{number}", payload, own),
-            {**_message(place, text), "id": own},
-            _api_call(f"call_{number}_{place}"),
+            {**message_item(place, text), "id": own},
+            call_item(f"call_{number}_{place}"),
             {
                 "type": "function_call_output",
                 "id": f"fco_call_{number}_{place}",
@@ -373,7 +380,7 @@ def _records(count: int, message: str, start: int = 0) -> dict[str, Record]:
             f"{start + n:026d}",
             MODEL,
             n,
-            (_thought(n), _api_call(f"call_{n}")),
+            (thought_item(n), call_item(f"call_{n}")),
             message,
             ORIGIN,
         )
@@ -428,7 +435,7 @@ def changed_instructions(count: int) -> Work:
 def delegated_calls(count: int) -> Work:
     """A round whose calls the host has run."""
     ids = [f"call_{number}" for number in range(count)]
-    ended = DelegatedRound((), tuple(map(_api_call, ids)), ())
+    ended = DelegatedRound((), tuple(map(call_item, ids)), ())
     rows = [_said("tool", "Rain.", tool_call_id=one) for one in ids]
     parts = parse_messages(rows)[1]
     return lambda: continue_input(ended, parts)
@@ -438,7 +445,7 @@ def rounds_of_the_agent(count: int) -> Work:
     """Rounds of the pipeline's agent behind one question."""
     messages = [_said("user", "How is the weather?")]
     for number in range(count):
-        pairs = [(_thought(number), ""), (_api_call(f"call_{number}"), "")]
+        pairs = [(thought_item(number), ""), (call_item(f"call_{number}"), "")]
         messages += [
             _said(
                 "assistant",

@@ -45,7 +45,7 @@ CODES = [
 def removed(text: str, item: Item) -> str | None:
     """A text without what the host made of code; None if that is not in it."""
     texts = CodeTexts([text])
-    return "".join(texts.rest()) if texts.take_out(item) else None
+    return dict(texts.rest()).get(0, text) if texts.take_out(item) else None
 
 
 def host_text(host: HostFunctions, *output: Item) -> str:

@@ -7,6 +7,7 @@ from math import inf
 
 import pytest
 
+from openai_responses.clock import run_work
 from openai_responses.requests.repairs import Repair
 from owui_chat.input.prefix import SentContext
 from owui_chat.render.items import OutputItems
@@ -23,7 +24,6 @@ from owui_manifold.store import (
     ChatStore,
     chat_keys,
     open_store,
-    run_work,
 )
 from owui_manifold.valves import Valves
 from run_sample import ORIGIN, call, output, reasoning
@@ -82,6 +82,24 @@ async def test_record_that_is_written_again_replaces_itself(host: StandInHost) -
     await store.write(changed)
 
     assert host.kept == {FIRST: write_records({"1" * 26: changed}, SIGN)}
+
+
+async def test_many_records_are_written_less_often(host: StandInHost) -> None:
+    """Each write has all of them; the end of the answer stores what is left."""
+    store = await opened()
+    records = {f"{n:026d}": record("1")._replace(ulid=f"{n:026d}") for n in range(500)}
+
+    written = 0
+    for number, one in enumerate(records.values(), 1):
+        await store.write(one)
+        if len(host.chats.writes) > written:
+            written = len(host.chats.writes)
+            assert len(host.kept[FIRST]["items"]) == number
+        assert number > 32 or written == number
+    assert written < 150
+    assert await store.flush()
+
+    assert host.kept == {FIRST: write_records(records, SIGN)}
 
 
 async def test_records_of_an_earlier_round_are_kept_on(host: StandInHost) -> None:
@@ -458,6 +476,26 @@ async def test_large_chat_is_read_in_a_thread(size: int, is_apart: bool) -> None
     thread = await run_work(size, threading.current_thread)
 
     assert (thread is not threading.current_thread()) == is_apart
+
+
+async def test_large_chat_is_cleaned_in_a_thread(host: StandInHost) -> None:
+    """Its first write signs and shortens what many messages hold."""
+    keys, threads = chat_keys(PLAIN, CALLER.user_id), set[threading.Thread]()
+    sign = keys.sign
+
+    def noted(value: object) -> str:
+        threads.add(threading.current_thread())
+        return sign(value) if sign else ""
+
+    keys.sign = noted
+    history = {"messages": {f"m-{n}": {"role": "user"} for n in range(4000)}}
+    host.chats.rows["chat-1"] = Row("user-1", {"history": history})
+    store = await open_store(CALLER, PLAIN, keys)
+    assert store is not None
+    await store.write(record("1"))
+
+    assert threads
+    assert threading.current_thread() not in threads
 
 
 async def test_store_knows_how_large_its_chat_is(host: StandInHost) -> None:

@@ -27,9 +27,11 @@ from gpt5_agent.events import (
 )
 from gpt5_agent.ports import ModelAnswer, Provider
 from gpt5_agent.request import AgentRequest
+from openai_responses.clock import run_work
 from openai_responses.endings import COMPLETED, ending_of_exception
 from openai_responses.errors import ResponsesError
 from openai_responses.items import Item, is_call
+from openai_responses.json_input import count_entries
 from openai_responses.loop.events import ResponseDone, RunDone, Status
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import cost_of_run
@@ -219,7 +221,7 @@ async def run_agent(
     agent, kind = None, "cancelled"
     try:
         try:
-            agent = _start_agent(request, make_provider, totals)
+            agent = await _start_agent(request, make_provider, totals)
         except ResponsesError as refused:
             ended = RunDone(ending_of_exception(refused, has_begun=False))
         else:
@@ -238,10 +240,11 @@ async def run_agent(
             request.on_end(_build_metadata(request, totals, kind))
 
 
-def _start_agent(
+async def _start_agent(
     request: AgentRequest, make_provider: MakeProvider, totals: RunTotals
 ) -> _Agent:
-    prepared = prepare_run(request)
+    size = count_entries(request.messages, 3)
+    prepared = await run_work(size, lambda: prepare_run(request))
     earlier = prepared.earlier_rounds
     totals.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
     return _Agent(request, prepared, make_provider(request, prepared), totals)

@@ -162,6 +162,8 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
         for item in rows
         if _is_remote(item, "function_call_output")
     }
+    if not outputs:
+        return rows
     ordered: list[Item] = []
     for item in rows:
         if not _is_remote(item, "function_call_output"):

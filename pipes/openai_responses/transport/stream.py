@@ -10,6 +10,7 @@ connection is alive.
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from itertools import groupby
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -82,25 +83,25 @@ class EventStreamDecoder:
     def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
         text = b"".join((self._partial_line, chunk))
         lines, self._partial_line = text.splitlines(), bytearray()
+        self._size += len(text) + _LINE_BYTES * len(lines)
         if text.endswith(b"\r"):
             self._after_cr = True
         elif not text.endswith(b"\n"):
             self._partial_line.extend(lines.pop())
+            self._size -= len(self._partial_line)
         events = []
         for line in lines:
             field, _, value = line.partition(b":")
             if field == b"data":
                 self._lines.append(value.removeprefix(b" "))
-                self._size += len(value) + _LINE_BYTES
             elif field == b"event":
                 self._event = value.strip()
             elif not line:
                 if self._lines:
                     name = self._event.decode("utf-8", "replace")
                     value = b"\n".join(self._lines)
-                    events.append(
-                        ServerSentEvent(name, value.decode("utf-8", "replace"))
-                    )
+                    data = value.decode("utf-8", "replace")
+                    events.append(tuple.__new__(ServerSentEvent, (name, data)))
                 self._event, self._lines, self._size = b"", [], 0
             # id, retry, comments and unknown fields are not used
         return events
@@ -257,6 +258,7 @@ def _text_reader(
     event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
 ) -> _Reader:
     """Return the reader of a text in `field`, whose place is the field `part`."""
+    new = partial(tuple.__new__, event)  # half the time of the named tuple's own
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire["output_index"], wire[field]
@@ -264,7 +266,7 @@ def _text_reader(
             isinstance(text, str) and isinstance(index, int) and isinstance(place, int)
         ):
             raise TypeError
-        return event(index, kind, place, text)
+        return new((index, kind, place, text))
 
     return read
 

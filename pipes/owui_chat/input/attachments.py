@@ -283,6 +283,8 @@ def _with_readable(
     parts = message.content
     shown = [place for place, part in enumerate(parts) if part.get("image_url")]
     names = [found.name for found in message.attachments if found.is_image]
+    if not shown:
+        return message
     if len(names) != len(shown):
         names = [""] * len(shown)
     for place, name in zip(shown, names, strict=True):

@@ -10,7 +10,6 @@ at their marker.
 """
 
 import re
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 
 from openai_responses.items import (
@@ -116,7 +115,7 @@ class _RunHistory:
         reader: Origin | None,
     ) -> None:
         """Take what the `run` names out of the `records`."""
-        pieces = [piece for part in run for piece in _split(part)]
+        pieces = self._pieces = [piece for part in run for piece in _split(part)]
         self._reader = reader
         self._records = {
             piece.ulid: records.pop(piece.ulid)
@@ -124,22 +123,22 @@ class _RunHistory:
             if isinstance(piece, MarkedText) and piece.ulid in records
         }
         codes = CodeTexts(p.text if isinstance(p, MarkedText) else "" for p in pieces)
-        self._waiting = {
-            ulid: deque(
+        self._waiting = {  # the first item of each stands last
+            ulid: [
                 item
                 for item in map(strip_for_replay, filter(is_replayed, record.payload))
                 if not is_code(item) or codes.take_out(item)
-            )
+            ][::-1]
             for ulid, record in self._records.items()
         }
-        self._pieces = [
-            piece._replace(text=rest) if isinstance(piece, MarkedText) else piece
-            for piece, rest in zip(pieces, codes.rest(), strict=True)
-        ]
+        for place, text in codes.rest():
+            piece = pieces[place]
+            if isinstance(piece, MarkedText):
+                pieces[place] = piece._replace(text=text)
         self._ulid_of_call = {
             str(item.get("call_id")): ulid
             for ulid, waiting in self._waiting.items()
-            for item in waiting
+            for item in reversed(waiting)
             if is_call(item)
         }
 
@@ -162,9 +161,9 @@ class _RunHistory:
     def _call(self, call: ToolCall) -> list[Item]:
         """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.pop(call.call_id, "")
-        waiting, before = self._waiting.get(ulid, deque()), list[Item]()
+        waiting, before = self._waiting.get(ulid, []), list[Item]()
         while waiting:
-            item = waiting.popleft()
+            item = waiting.pop()
             own = str(item.get("call_id")) if is_call(item) else ""
             if own == call.call_id:
                 # Of a record that is not signed only the chat's own words count.
@@ -176,10 +175,8 @@ class _RunHistory:
         return [_call_item(call)]
 
     def _text(self, piece: MarkedText) -> list[Item]:
-        items, message = (
-            self._allowed(piece.ulid, self._waiting.pop(piece.ulid, ())),
-            None,
-        )
+        waiting, message = self._waiting.pop(piece.ulid, [])[::-1], None
+        items = self._allowed(piece.ulid, waiting)
         if items and _is_answer(items[-1]):
             last, shown = items[-1], self._records[piece.ulid].shown
             if piece.text and shown == text_digest(piece.text):

@@ -98,13 +98,13 @@ class _ImageHostItem(_HostedItem):
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
                 picture = {"type": "image", "url": image_url(sketch)}
-                yield self._shown.show_files([picture])
+                yield from self._shown.show_files([picture])
             case ItemDone():
                 yield from self._end(event)
                 yield from self._shown.add_files(event.card)
             case _:
                 yield from self._note(_BROKE_OFF)
-                yield self._shown.show_files()
+                yield from self._shown.show_files()
 
     def _end(self, event: ItemDone) -> Iterator[Chunk]:
         notes = event.card.get("notes", ())

@@ -123,6 +123,9 @@ _DELTA_TYPES: Mapping[str, str] = {
 }
 
 
+_FEW_FILES = 32
+
+
 class OutputItems:
     """Makes the events; `items` and `files` are what the host has stored so far."""
 
@@ -130,7 +133,7 @@ class OutputItems:
         """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
-        self._turn_start = 0
+        self._turn_start = self._files_due = 0
         self._answered = set[object]()
         self._open_calls: dict[object, int] = {}
         self._records: dict[object, int] = {}
@@ -184,13 +187,22 @@ class OutputItems:
         if files := card.get("files"):
             yield host_event("files", {"files": files})
             if self.files:
-                yield self.show_files(files)
+                yield from self.show_files(files)
             self.files += files
 
-    def show_files(self, more: Sequence[Item] = ()) -> Chunk:
-        """Return the chunk that shows files on the page only, with some `more`."""
-        event = host_event("chat:message:files", {"files": [*self.files, *more]})
-        return {**event, "choices": []}
+    def show_files(
+        self, more: Sequence[Item] = (), *, is_last: bool = False
+    ) -> Iterator[Chunk]:
+        """Yield the chunk that shows files on the page only, with some `more`.
+
+        It has all files, so if they are many, it comes less often; the last one for
+        them.
+        """
+        count = len(self.files)
+        if count > _FEW_FILES if is_last else count >= self._files_due:
+            self._files_due = count + count // _FEW_FILES
+            event = host_event("chat:message:files", {"files": [*self.files, *more]})
+            yield {**event, "choices": []}
 
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
         """Yield the output of a call in the form in which the host would store it."""

@@ -172,6 +172,7 @@ class NativeRenderer:
             yield from self._shown.break_off_calls()
         if marker := self._take_marker():
             yield from self._shown.add_marker(marker)
+        yield from self._shown.show_files(is_last=True)
         yield from end_after_code(self._shown)
         if self._closes and not failed and not open_calls(event.output):
             yield status_chunk(_closing_line(self._now() - self._began, event))

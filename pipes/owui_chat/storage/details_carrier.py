@@ -8,8 +8,9 @@ the same model, but without their places in the message (docs/reference/open-web
     {"type": "openai_responses.item", "item": ..., "shown": a text, or its length}
     {"type": "openai_responses.turn", "origin": ..., "notes": ...}
 
-Each entry has a `signature`, because clients can send entries of their own. Of others
-only what cannot harm is read (`storage.records`).
+The `signature` of a response's first entry holds for them all, because clients can send
+entries of their own; earlier writers signed each entry. Of others only what cannot harm
+is read (`storage.records`).
 
 A message is stored without its text if the shown text is the same. Messages with
 entries are translated to messages with markers and their records, so that the history
@@ -67,16 +68,15 @@ def write_details(
 
     `name` distinguishes the response from all others.
     """
-    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
+    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
+    named = {"format": _FORMAT, "turn": name}
     entries = [
         _entry(back, shown)
         for item, shown in items
         for back in replay_output([item], with_reasoning=True)
     ]
-    return [
-        sign_object({**entry, "format": _FORMAT, "turn": name, "index": place}, sign)
-        for place, entry in enumerate([head, *entries])
-    ]
+    carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
+    return [sign_object({**head, **named}, sign, carried), *carried]
 
 
 def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
@@ -125,14 +125,17 @@ def _is_entry(entry: object) -> bool:
 
 def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     head = next((entry for entry in entries if entry["type"] == _TURN), {})
-    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
     carried = [entry for entry in entries if entry["type"] != _TURN]
-    stubs = harmless_items([_detail_item(entry).item for entry in carried])
-    items = tuple(
-        _detail_item(entry) if is_signed(entry, sign) else _stub_detail(entry, stub)
-        for entry, stub in zip(carried, stubs, strict=True)
-    )
+    details = tuple(map(_detail_item, carried))
     origin = read_origin(head.get("origin"), "")
+    if is_signed(head, sign, carried):
+        return DetailTurn(details, origin, as_mapping(head.get("notes")))
+    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
+    stubs = harmless_items([detail.item for detail in details])
+    items = (
+        detail if is_signed(entry, sign) else _stub_detail(detail, stub)
+        for entry, detail, stub in zip(carried, details, stubs, strict=True)
+    )
     return DetailTurn(tuple(filter(None, items)), origin, notes)
 
 
@@ -143,9 +146,9 @@ def _detail_item(entry: Item) -> _DetailItem:
     return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
 
 
-def _stub_detail(entry: Item, stub: Item | None) -> _DetailItem | None:
+def _stub_detail(detail: _DetailItem, stub: Item | None) -> _DetailItem | None:
     """Return an entry of somebody else: its place in the shown text is used."""
-    shown = _detail_item(entry).shown
+    shown = detail.shown
     length = shown if isinstance(shown, int) else len(shown)
     return None if stub is None else _DetailItem(stub, length)
 

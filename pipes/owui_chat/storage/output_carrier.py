@@ -138,11 +138,12 @@ def _places(
     found: dict[str, _Place] = {}
     place, has_text = (0, 0), False
     for item in run:
+        kind = item_type(item)
         if is_call_output(item):
             place = max(place, (outputs.get(str(item.get("call_id")), -1) + 1, 0))
-        elif item_type(item) == COMMENTARY_TYPE:
+        elif kind == COMMENTARY_TYPE:
             found[_item_id(item)] = place
-        elif item_type(item) == "message" and (text := _given_text(item)):
+        elif kind == "message" and (text := _given_text(item)):
             at = _find_text(answer, place, text)
             if at is None:
                 return None

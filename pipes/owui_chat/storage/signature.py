@@ -17,6 +17,8 @@ Sign = Callable[[object], str]
 _FIELD = "signature"
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+"""A database may return the keys of an object in another order."""
 
 
 def derive_key(secret: str, purpose: str) -> bytes:
@@ -55,6 +57,4 @@ def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _signature(key: bytes, value: object) -> str:
-    # A database may return the keys of an object in another order.
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return hmac.digest(key, text.encode(), "sha256").hex()[:32]
+    return hmac.digest(key, _ENCODER.encode(value).encode(), "sha256").hex()[:32]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from openai_responses.endings import COMPLETED
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, RunEvent
 from openai_responses.transport.stream import (
@@ -101,6 +102,29 @@ def test_second_picture_stands_beside_the_first() -> None:
         [OTHER],
         [FILE, OTHER],
     ]
+
+
+def test_many_pictures_are_shown_again_less_often() -> None:
+    """Each such event has all of them; the last one is complete."""
+
+    def sent(count: int) -> list[int]:
+        files = [{**FILE, "id": f"f-{number}"} for number in range(count)]
+        events = [
+            event
+            for place, one in enumerate(files)
+            for event in (
+                ItemAdded(place, DRAWN),
+                ItemDone(place, DRAWN, {"files": [one]}),
+            )
+        ]
+        shown_again = host_events(
+            shown([*events, RunDone(COMPLETED)]), "chat:message:files"
+        )
+        assert shown_again[-1]["files"] == files
+        return [len(data["files"]) for data in shown_again]
+
+    assert sent(30) == list(range(2, 31))
+    assert sum(sent(2000)) < 2.5 * sum(sent(1000))
 
 
 @pytest.mark.parametrize(

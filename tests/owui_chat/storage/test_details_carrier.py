@@ -29,6 +29,7 @@ from owui_chat.storage.details_carrier import (
     write_details,
 )
 from owui_chat.storage.output_carrier import closing_commentary
+from owui_chat.storage.signature import sign_object
 from run_sample import (
     ORIGIN,
     Page,
@@ -367,8 +368,7 @@ def test_entries_of_others_are_read_for_what_cannot_harm() -> None:
         (call("1"), ""),
     ]
     details = write_details("1", turn, ORIGIN, {"style": "lean"}, SIGN)
-    for entry in details:
-        entry["signature"] = entry["signature"][::-1]
+    details[0]["signature"] = details[0]["signature"][::-1]
     said = {"role": "assistant", "content": "Hello.", "reasoning_details": details}
 
     [found] = read_details(said, SIGN)
@@ -381,3 +381,37 @@ def test_entries_of_others_are_read_for_what_cannot_harm() -> None:
     assert [item.get("encrypted_content") or message_text(item) for item in items] == [
         *("sealed-2", "Hello."),
     ]
+
+
+def test_one_signature_holds_for_a_response() -> None:
+    """It is made once; an entry that was changed, taken away or added breaks it."""
+    turn = [(reasoning("1"), ""), (call("1"), "")]
+    details = write_details("1", turn, ORIGIN, {"style": "lean"}, SIGN)
+    changed = [*details[:2], {**details[2], "item": call("2")}]
+    forms = [changed, details[:2], [*details, {**details[2], "index": 3}]]
+
+    assert ["signature" in entry for entry in details] == [True, False, False]
+    assert read_details({"reasoning_details": details[::-1]}, SIGN)[0].notes
+    for form in forms:
+        [found] = read_details({"reasoning_details": form}, SIGN)
+        assert found.notes == {}
+        assert "arguments" not in str(found)
+
+
+def test_entries_that_were_signed_one_by_one_are_read() -> None:
+    """Earlier writers did so."""
+    turn = [(reasoning("1"), ""), (call("1"), "")]
+    details = [
+        sign_object({k: v for k, v in entry.items() if k != "signature"}, SIGN)
+        for entry in write_details("1", turn, ORIGIN, {"style": "lean"}, SIGN)
+    ]
+    details[1]["data"] = "changed"
+
+    [found] = read_details({"reasoning_details": details}, SIGN)
+
+    assert found.notes == {"style": "lean"}
+    assert found.items[1].item["arguments"]
+    assert found.items[0].item == {
+        **{"type": "reasoning", "summary": []},
+        "encrypted_content": "changed",
+    }
