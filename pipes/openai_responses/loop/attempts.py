@@ -115,8 +115,6 @@ class Attempts:
                 break
             yield note
             await asyncio.sleep(wait)
-        for event in self.response.close():
-            yield event
 
     def count_bytes(self, chunk: bytes) -> None:
         """Count what arrived of this response; raises AnswerTooLarge."""
