@@ -1382,6 +1382,7 @@ class TextDelta(NamedTuple):
     kind: str
     part: int
     text: str
+    item_id: str = ""
 
 
 class TextDone(NamedTuple):
@@ -1391,6 +1392,7 @@ class TextDone(NamedTuple):
     kind: str
     part: int
     text: str
+    item_id: str = ""
 
 
 class AnnotationAdded(NamedTuple):
@@ -1399,6 +1401,7 @@ class AnnotationAdded(NamedTuple):
     output_index: int
     part: int
     annotation: Item
+    item_id: str = ""
 
 
 class PartialImage(NamedTuple):
@@ -1408,6 +1411,7 @@ class PartialImage(NamedTuple):
     number: int
     image: str
     form: str
+    item_id: str = ""
 
 
 class ItemAdded(NamedTuple):
@@ -1452,13 +1456,14 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events`, with neighbouring deltas of one text joined to one delta."""
     out: list[StreamEvent] = []
     for place, neighbours in groupby(
-        events, lambda one: one[:3] if isinstance(one, TextDelta) else None
+        events,
+        lambda one: one[:3] + one[4:] if isinstance(one, TextDelta) else None,
     ):
         if place is None:
             out += neighbours
         else:
             texts = [event.text for event in neighbours if isinstance(event, TextDelta)]
-            out.append(TextDelta(*place, "".join(texts)))
+            out.append(TextDelta(*place[:3], "".join(texts), place[3]))
     return out
 
 
@@ -1502,17 +1507,27 @@ def _checked(value: object, kind: type) -> Any:
     return value
 
 
+def _index(wire: Mapping[str, Any]) -> int:
+    index = wire.get("output_index")
+    return -1 if index is None else _checked(index, int)
+
+
 def _text_reader(
     event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
 ) -> _Reader:
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place, index, text = wire.get(part, 0), wire["output_index"], wire[field]
+        place, index, text = wire.get(part, 0), wire.get("output_index"), wire[field]
+        if index is None:
+            index = -1
         if not (
             isinstance(text, str) and isinstance(index, int) and isinstance(place, int)
         ):
             raise TypeError
-        return event(index, kind, place, text)
+        item_id = wire.get("item_id")
+        if not isinstance(item_id, str):
+            item_id = ""
+        return event(index, kind, place, text, item_id)
 
     return read
 
@@ -1523,23 +1538,22 @@ def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
     )
     if annotation is None:  # the type allows it; the final item has all annotations
         return None
-    index = _checked(wire["output_index"], int)
-    return AnnotationAdded(index, part, _checked(annotation, dict))
+    item_id = as_text(wire.get("item_id"))
+    return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
 
 
 def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
     return PartialImage(
-        _checked(wire["output_index"], int),
+        _index(wire),
         _checked(wire.get("partial_image_index", 0), int),
         _checked(wire["partial_image_b64"], str),
         str(wire.get("output_format") or ""),
+        as_text(wire.get("item_id")),
     )
 
 
 def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
-    return lambda wire: event(
-        _checked(wire["output_index"], int), _checked(wire["item"], dict)
-    )
+    return lambda wire: event(_index(wire), _checked(wire["item"], dict))
 
 
 def _final_reader(status: str) -> _Reader:
@@ -2430,7 +2444,10 @@ class ResponseState:
         self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
-        self._early: dict[int, list[TextDelta | TextDone]] = {}
+        self._items: list[Item] = []  # as they were announced
+        self._ids: dict[str, int] = {}
+        self._latest: dict[int, int] = {}  # places by `output_index`
+        self._early: dict[str | int, list[TextDelta | TextDone]] = {}
         self._open: dict[int, dict[TextPlace, list[str]]] = {}
         self._ended: dict[int, Item] = {}
 
@@ -2446,19 +2463,18 @@ class ResponseState:
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
-            case TextDelta() if event.output_index in self._open:
-                return self._grow(event)
-            case TextDone() if event.output_index in self._open:
-                place = event.kind, event.part
-                return self._show_rest(event.output_index, place, event.text)
-            case TextDelta() | TextDone() if event.output_index not in self._ended:
-                self._early.setdefault(event.output_index, []).append(event)
-            case AnnotationAdded() | PartialImage() if event.output_index in self._open:
-                return [self._renumber(event)]
-            case ItemAdded():
-                return self._start(event)
-            case ItemDone():
-                return self._end(event)
+            case TextDelta() | TextDone():
+                return self._grow(event) if event.text else []
+            case AnnotationAdded() | PartialImage():
+                place = self._find(event.output_index, [event.item_id], bool)
+                if place in self._open:
+                    at = self._first + place
+                    return [event._replace(output_index=at, item_id="")]
+            case ItemAdded(index, item):
+                if self._find_item(index, item) is None:
+                    return self._start(index, item, _ids(item))
+            case ItemDone(index, item):
+                return self._end(self._find_item(index, item), index, item)
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
@@ -2468,48 +2484,82 @@ class ResponseState:
                 self.refusal = event.error if self.event_count == 1 else None
         return []
 
-    def _renumber(self, event: ItemEvent) -> ItemEvent:
-        if not self._first:
-            return event
-        return event._replace(output_index=self._first + event.output_index)
+    def _find(
+        self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
+    ) -> int | None:
+        for one in ids:
+            place = self._ids.get(one)
+            if place is not None and fits(self._items[place]):
+                return place
+        place = self._latest.get(index)
+        if place is None or not fits(self._items[place]):
+            return None
+        return place if place in self._open or not any(ids) else None
 
-    def _grow(self, event: TextDelta) -> list[RunEvent]:
-        if not event.text:
-            return []
-        texts = self._open[event.output_index]
-        texts.setdefault((event.kind, event.part), []).append(event.text)
-        return [self._renumber(event)]
+    def _find_item(self, index: int, item: Item) -> int | None:
+        kind, call_id = item_type(item), item.get("call_id")
 
-    def _start(self, event: ItemAdded) -> list[RunEvent]:
-        place = event.output_index
-        if place in self._open or place in self._ended:
-            return []
+        def fits(known: Item) -> bool:
+            calls = {call_id, known.get("call_id")} - {None, ""}
+            return item_type(known) == kind and len(calls) < 2
+
+        return self._find(index, _ids(item), fits)
+
+    def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
+        place = len(self._items)
+        self._items.append(item)
         self._open[place] = {}
-        events: list[RunEvent] = [self._renumber(event)]
-        for early in self._early.pop(place, ()):
-            events += self._take(early)
+        self._ids.update(dict.fromkeys(ids, place))
+        self._latest[index] = place
+        events: list[RunEvent] = [ItemAdded(self._first + place, item)]
+        names: list[str | int] = [*ids, index]
+        for name in names:
+            for early in self._early.pop(name, ()):
+                events += self._grow(early)
         return events
 
-    def _end(self, event: ItemDone) -> list[RunEvent]:
-        place, item = event.output_index, event.item
+    def _grow(self, event: TextDelta | TextDone) -> list[RunEvent]:
+        kind, ids = event.kind, [event.item_id]
+        place = self._find(event.output_index, ids, lambda item: _can_grow(item, kind))
+        events: list[RunEvent] = []
+        if place is None:
+            if kind not in _OPENED_BY:
+                name = event.item_id or event.output_index
+                self._early.setdefault(name, []).append(event)
+                return []
+            place = len(self._items)
+            events = self._start(event.output_index, dict(_OPENED_BY[kind]), ids)
+        if place not in self._open:
+            return events
+        text_place = kind, event.part
+        if isinstance(event, TextDone):
+            return events + self._show_rest(place, text_place, event.text)
+        self._open[place].setdefault(text_place, []).append(event.text)
+        return [*events, TextDelta(self._first + place, *text_place, event.text)]
+
+    def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
         if place in self._ended:
             return []
-        events = self._start(ItemAdded(place, item))
+        events: list[RunEvent] = []
+        if place is None:
+            place = len(self._items)
+            events = self._start(index, item, _ids(item))
+        self._ids.update(dict.fromkeys(_ids(item), place))
         for text_place, text in item_texts(item):
             events += self._show_rest(place, text_place, text)
         del self._open[place]
         self._ended[place] = item
-        return [*events, self._renumber(event)]
+        return [*events, ItemDone(self._first + place, item)]
 
     def _show_rest(
-        self, output_index: int, place: TextPlace, text: str
+        self, place: int, text_place: TextPlace, text: str
     ) -> list[RunEvent]:
-        texts = self._open[output_index]
-        shown = "".join(texts.get(place, ()))
-        texts[place] = [text]
+        texts = self._open[place]
+        shown = "".join(texts.get(text_place, ()))
+        texts[text_place] = [text]
         if len(text) <= len(shown) or not text.startswith(shown):
             return []
-        return [self._renumber(TextDelta(output_index, *place, text[len(shown) :]))]
+        return [TextDelta(self._first + place, *text_place, text[len(shown) :])]
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
@@ -2521,22 +2571,43 @@ class ResponseState:
             removed=_removals(response.get("input_transformations")),
         )
         events: list[RunEvent] = []
-        for output_index, item in enumerate(as_list(response.get("output"))):
-            if isinstance(item, dict):
-                events += self._end(ItemDone(output_index, item))
-        events += self.close()
+        for place, item in self._match(content_parts(response.get("output"))):
+            events += self._end(place, _NOWHERE, item)
         response_id = str(response.get("id") or "")
         return [*events, ResponseDone(response_id, event.status, self.usage)]
 
-    def close(self) -> list[RunEvent]:
-        """Show texts of messages that were never announced; no more events follow."""
-        events: list[RunEvent] = []
-        for output_index in sorted(self._early):
-            kinds = {early.kind for early in self._early[output_index]}
-            if kinds & {"text", "refusal"}:
-                message = {"type": "message", "role": "assistant", "content": []}
-                events += self._start(ItemAdded(output_index, message))
-        return events
+    def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
+        places = [self._find_item(_NOWHERE, item) for item in items]
+        left: dict[str, list[int]] = {}
+        for place in sorted(
+            {*range(len(self._items))}.difference(places), reverse=True
+        ):
+            left.setdefault(item_type(self._items[place]), []).append(place)
+        for found, item in zip(places, items, strict=True):
+            others = left.get(item_type(item))
+            yield others.pop() if found is None and others else found, item
+
+
+_NOWHERE = -2
+
+_EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
+_EMPTY_REASONING: Item = {"type": "reasoning", "summary": []}
+_OPENED_BY = {
+    "text": _EMPTY_MESSAGE,
+    "refusal": _EMPTY_MESSAGE,
+    "summary": _EMPTY_REASONING,
+    "reasoning": _EMPTY_REASONING,
+}
+
+
+def _can_grow(item: Item, kind: str) -> bool:
+    if kind in _OPENED_BY:
+        return item_type(item) == item_type(_OPENED_BY[kind])
+    return (kind_of(item).text or ("", ""))[0] == kind
+
+
+def _ids(item: Item) -> list[str]:
+    return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
@@ -2995,8 +3066,6 @@ class Attempts:
                 break
             yield note
             await asyncio.sleep(wait)
-        for event in self.response.close():
-            yield event
 
     def count_bytes(self, chunk: bytes) -> None:
         """Count what arrived of this response; raises AnswerTooLarge."""
@@ -4576,6 +4645,7 @@ def _new_id(own: str) -> str:
 
 _ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
 _CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
+_RAN_ALREADY = "was not run: a call with this call_id ran already."
 _BROKEN_OFF = "was not run: the answer that asked for it broke off."
 
 
@@ -4628,6 +4698,7 @@ class _Answers:
         self.is_limited = False
         self._rounds = 0
         self._calls_run = 0
+        self._seen: set[str] = set()
 
     def add_response(self, response: ResponseState) -> None:
         self.output += response.output
@@ -4644,7 +4715,9 @@ class _Answers:
         for request, refusal in zip(self.requests, refusals, strict=True):
             for event in self._decide(request, refusal):
                 yield event
-        calls = self.calls if toolset.runs_calls else []
+        calls, repeated = self._new_calls() if toolset.runs_calls else ([], [])
+        for event in self.refuse(repeated, _RAN_ALREADY):
+            yield event
         left = 0 if is_over else max(0, toolset.most_calls - self._calls_run)
         async with aclosing(run_calls(calls[:left], toolset)) as results:
             async for call, result in results:
@@ -4656,6 +4729,14 @@ class _Answers:
         self.is_limited = is_over or len(calls) > left
         self._rounds += 1
         self._calls_run += len(calls[:left])
+
+    def _new_calls(self) -> tuple[list[Item], list[Item]]:
+        found: tuple[list[Item], list[Item]] = [], []
+        for call in self.calls:
+            call_id = as_text(call.get("call_id"))
+            found[call_id in self._seen].append(call)
+            self._seen.add(call_id)
+        return found
 
     def refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
         for call in calls:

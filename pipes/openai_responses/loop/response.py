@@ -133,7 +133,11 @@ class ResponseState:
             calls = {call_id, known.get("call_id")} - {None, ""}
             return item_type(known) == kind and len(calls) < 2
 
-        return self._find(index, _ids(item), fits)
+        place = self._find(index, _ids(item), fits)
+        if place not in self._ended or index == _NOWHERE:
+            return place
+        # Two calls of one `call_id` stay two; the snapshot only repeats what came.
+        return place if item.get("id") in (None, self._ended[place].get("id")) else None
 
     def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
         place = len(self._items)
@@ -150,7 +154,7 @@ class ResponseState:
 
     def _grow(self, event: TextDelta | TextDone) -> list[RunEvent]:
         kind, ids = event.kind, [event.item_id]
-        place = self._find(event.output_index, ids, lambda item: _grows(item, kind))
+        place = self._find(event.output_index, ids, lambda item: _can_grow(item, kind))
         events: list[RunEvent] = []
         if place is None:
             if kind not in _OPENED_BY:
@@ -158,7 +162,8 @@ class ResponseState:
                 self._early.setdefault(name, []).append(event)
                 return []
             place = len(self._items)
-            events = self._start(event.output_index, dict(_OPENED_BY[kind]), ids)
+            item = {**_OPENED_BY[kind], "id": event.item_id or f"item_{place}"}
+            events = self._start(event.output_index, item, ids)
         if place not in self._open:
             return events
         text_place = kind, event.part
@@ -226,18 +231,18 @@ class ResponseState:
 _NOWHERE = -2
 """An `output_index` that no event has."""
 
-_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
-_REASONING: Item = {"type": "reasoning", "summary": []}
+_EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
+_EMPTY_REASONING: Item = {"type": "reasoning", "summary": []}
 _OPENED_BY = {
-    "text": _MESSAGE,
-    "refusal": _MESSAGE,
-    "summary": _REASONING,
-    "reasoning": _REASONING,
+    "text": _EMPTY_MESSAGE,
+    "refusal": _EMPTY_MESSAGE,
+    "summary": _EMPTY_REASONING,
+    "reasoning": _EMPTY_REASONING,
 }
 """Items that their texts alone open."""
 
 
-def _grows(item: Item, kind: str) -> bool:
+def _can_grow(item: Item, kind: str) -> bool:
     if kind in _OPENED_BY:
         return item_type(item) == item_type(_OPENED_BY[kind])
     return (kind_of(item).text or ("", ""))[0] == kind
