@@ -632,6 +632,12 @@ class ApiError(NamedTuple):
     param: str | None = None
     message: str = ""
 
+    @property
+    def status(self) -> int:
+        """The HTTP status that other servers send as the code, else 0."""
+        code = self.code or ""
+        return int(code) if re.fullmatch("[45][0-9]{2}", code) else 0
+
 
 class Failure(NamedTuple):
     """A failure before the first event."""
@@ -674,6 +680,9 @@ def read_api_error(wire: object) -> ApiError:
     code, kind, param = (
         as_text(wire.get(key)) or None for key in ("code", "type", "param")
     )
+    number = wire.get("code")
+    if isinstance(number, int) and 400 <= number < 600:
+        code = str(number)
     return ApiError(code, kind, param, as_text(message))
 
 
@@ -853,6 +862,11 @@ COMPLETED = Ending("completed")
 CUT = _usual_ending("cut")
 UNREADABLE = _usual_ending("unreadable")
 
+ASKED_MODEL = "{model}"
+"""Stands in a sentence for the id that was asked for, where it is not known."""
+
+_TOO_LONG = "context_length_exceeded"
+_MOST_READ = 2000
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
@@ -893,6 +907,8 @@ def _code(error: ApiError) -> str | None:
 
 def failure_sentence(error: ApiError) -> str:
     """Return the sentence for an error after the request was accepted."""
+    if error.status:
+        return refusal_sentence(error.status, error, ASKED_MODEL)
     return _sentence("failed", error)
 
 
@@ -904,8 +920,8 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     if status < 400:
         return refused["3"].format(status=status)
     known = {**SENTENCES["failed"], **refused}
-    for word in (error.code, error.type):
-        if word and word in known:
+    for word in _words(error):
+        if word in known and word != str(status):
             return known[word].format(code="", model=model, status=status)
     other = refused["5"] if status >= 500 else refused[""]
     about = {"code": _shown(error.code), "param": _shown(error.param, " at {}")}
@@ -923,8 +939,24 @@ def failure_status(failure: Failure) -> str:
 
 def _sentence(kind: str, error: ApiError) -> str:
     sentences = SENTENCES[kind]
-    words = (word for word in (error.code, error.type) if word in sentences)
+    words = (word for word in _words(error) if word in sentences)
     return sentences[next(words, None) or ""].format(code=_shown(_code(error)))
+
+
+_PHRASES = (
+    (r"maximum context length|context (size|window)|ContextWindow", _TOO_LONG),
+    (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
+    (r"RateLimitError", "rate_limit_exceeded"),
+)
+_WRAPPED_CODE = re.compile(r"""["']code["']: *["'](\w{1,60})["']""")
+
+
+def _words(error: ApiError) -> list[str]:
+    found = _WRAPPED_CODE.findall(error.message[:_MOST_READ])
+    for phrase, code in _PHRASES:
+        if re.search(phrase, error.message[:_MOST_READ], re.IGNORECASE | re.DOTALL):
+            found.append(code)
+    return [word for word in (error.code, error.type, *found) if word]
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
@@ -1787,6 +1819,12 @@ class Endpoint:
         """The server's name; raises the same error as `url`."""
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
+    def name_server(self, sentence: str) -> str:
+        """Return `sentence` about OpenAI as one about this server."""
+        if "OpenAI" not in sentence or self.host.endswith(".openai.com"):
+            return sentence
+        return sentence.replace("OpenAI", self.host)
+
     @property
     def is_azure(self) -> bool:
         """Whether it is one of Azure."""
@@ -1826,8 +1864,9 @@ def _normalize_base_url(text: str) -> str:
             "BASE_URL holds a user name or a password, which cannot be sent beside "
             "API_KEY. An administrator has to take it out in the valves of this pipe."
         )
-    path = parts.path.rstrip("/").removesuffix("/responses").rstrip("/")
-    if not path:
+    typed = parts.path.rstrip("/")
+    path = typed.removesuffix("/responses").rstrip("/")
+    if not typed:
         azure = str(parts.hostname).endswith(_AZURE_HOSTS)
         path = "/openai/v1" if azure else "/v1"
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
@@ -2248,7 +2287,8 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
 
 def _strict_item(item: Item) -> Item:
     if item_type(item) == "message" and item.get("role") == "assistant":
-        return {"role": "assistant", "content": message_text(item)}
+        head = {"type": "message", "role": "assistant"}
+        return {**head, "content": message_text(item)}
     prefix = _ID_PREFIXES.get(item_type(item))
     return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
 
@@ -2503,7 +2543,11 @@ class ResponseState:
             calls = {call_id, known.get("call_id")} - {None, ""}
             return item_type(known) == kind and len(calls) < 2
 
-        return self._find(index, _ids(item), fits)
+        place = self._find(index, _ids(item), fits)
+        if place not in self._ended or index == _NOWHERE:
+            return place
+        # Two calls of one `call_id` stay two; the snapshot only repeats what came.
+        return place if item.get("id") in (None, self._ended[place].get("id")) else None
 
     def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
         place = len(self._items)
@@ -2528,7 +2572,8 @@ class ResponseState:
                 self._early.setdefault(name, []).append(event)
                 return []
             place = len(self._items)
-            events = self._start(event.output_index, dict(_OPENED_BY[kind]), ids)
+            item = {**_OPENED_BY[kind], "id": event.item_id or f"item_{place}"}
+            events = self._start(event.output_index, item, ids)
         if place not in self._open:
             return events
         text_place = kind, event.part
@@ -3077,10 +3122,15 @@ class Attempts:
     def ending(self) -> Ending:
         """How the response ended."""
         if self.response.ending:
-            return self.response.ending
+            return self._named(self.response.ending)
         if self.error is not None:
-            return ending_of_exception(self.error, self.response.event_count > 0)
+            has_begun = self.response.event_count > 0
+            return self._named(ending_of_exception(self.error, has_begun))
         return CUT if self.response.event_count else UNREADABLE
+
+    def _named(self, ending: Ending) -> Ending:
+        sentence = ending.sentence.replace(ASKED_MODEL, self.request.model)
+        return ending._replace(sentence=self.endpoint.name_server(sentence))
 
     @property
     def trace(self) -> Trace:
@@ -4902,9 +4952,11 @@ def _has_marker(text: str) -> bool:
 
 
 def split_at_markers(text: str) -> Iterator[MarkedText]:
-    """Yield the pieces of `text` without white space at their ends."""
+    """Yield the pieces of `text`; at a marker they have no white space."""
     if not any(sign in text for sign in _SIGNS):
-        yield MarkedText("", text.strip())
+        yield MarkedText(
+            "", text
+        )  # its ends are the model's: a prompt cache reads them
         return
     ulid, start = "", 0
     for match in _MARKER.finditer(text):
@@ -6493,7 +6545,7 @@ class _HostedItem(ABC):
         """Yield the chunks for an event."""
 
 
-_REFUSED = "The picture was not drawn: OpenAI's safety system refused it."
+_REFUSED = "The picture was not drawn: the safety system refused it."
 _FAILED = "The picture could not be drawn."
 _BROKE_OFF = "The answer broke off before the picture was finished."
 

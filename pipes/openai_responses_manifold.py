@@ -346,6 +346,12 @@ class ApiError(NamedTuple):
     param: str | None = None
     message: str = ""
 
+    @property
+    def status(self) -> int:
+        """The HTTP status that other servers send as the code, else 0."""
+        code = self.code or ""
+        return int(code) if re.fullmatch("[45][0-9]{2}", code) else 0
+
 
 class Failure(NamedTuple):
     """A failure before the first event."""
@@ -388,6 +394,9 @@ def read_api_error(wire: object) -> ApiError:
     code, kind, param = (
         as_text(wire.get(key)) or None for key in ("code", "type", "param")
     )
+    number = wire.get("code")
+    if isinstance(number, int) and 400 <= number < 600:
+        code = str(number)
     return ApiError(code, kind, param, as_text(message))
 
 
@@ -567,6 +576,11 @@ COMPLETED = Ending("completed")
 CUT = _usual_ending("cut")
 UNREADABLE = _usual_ending("unreadable")
 
+ASKED_MODEL = "{model}"
+"""Stands in a sentence for the id that was asked for, where it is not known."""
+
+_TOO_LONG = "context_length_exceeded"
+_MOST_READ = 2000
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
@@ -607,6 +621,8 @@ def _code(error: ApiError) -> str | None:
 
 def failure_sentence(error: ApiError) -> str:
     """Return the sentence for an error after the request was accepted."""
+    if error.status:
+        return refusal_sentence(error.status, error, ASKED_MODEL)
     return _sentence("failed", error)
 
 
@@ -618,8 +634,8 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     if status < 400:
         return refused["3"].format(status=status)
     known = {**SENTENCES["failed"], **refused}
-    for word in (error.code, error.type):
-        if word and word in known:
+    for word in _words(error):
+        if word in known and word != str(status):
             return known[word].format(code="", model=model, status=status)
     other = refused["5"] if status >= 500 else refused[""]
     about = {"code": _shown(error.code), "param": _shown(error.param, " at {}")}
@@ -637,8 +653,24 @@ def failure_status(failure: Failure) -> str:
 
 def _sentence(kind: str, error: ApiError) -> str:
     sentences = SENTENCES[kind]
-    words = (word for word in (error.code, error.type) if word in sentences)
+    words = (word for word in _words(error) if word in sentences)
     return sentences[next(words, None) or ""].format(code=_shown(_code(error)))
+
+
+_PHRASES = (
+    (r"maximum context length|context (size|window)|ContextWindow", _TOO_LONG),
+    (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
+    (r"RateLimitError", "rate_limit_exceeded"),
+)
+_WRAPPED_CODE = re.compile(r"""["']code["']: *["'](\w{1,60})["']""")
+
+
+def _words(error: ApiError) -> list[str]:
+    found = _WRAPPED_CODE.findall(error.message[:_MOST_READ])
+    for phrase, code in _PHRASES:
+        if re.search(phrase, error.message[:_MOST_READ], re.IGNORECASE | re.DOTALL):
+            found.append(code)
+    return [word for word in (error.code, error.type, *found) if word]
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
@@ -1902,6 +1934,12 @@ class Endpoint:
         """The server's name; raises the same error as `url`."""
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
+    def name_server(self, sentence: str) -> str:
+        """Return `sentence` about OpenAI as one about this server."""
+        if "OpenAI" not in sentence or self.host.endswith(".openai.com"):
+            return sentence
+        return sentence.replace("OpenAI", self.host)
+
     @property
     def is_azure(self) -> bool:
         """Whether it is one of Azure."""
@@ -1941,8 +1979,9 @@ def _normalize_base_url(text: str) -> str:
             "BASE_URL holds a user name or a password, which cannot be sent beside "
             "API_KEY. An administrator has to take it out in the valves of this pipe."
         )
-    path = parts.path.rstrip("/").removesuffix("/responses").rstrip("/")
-    if not path:
+    typed = parts.path.rstrip("/")
+    path = typed.removesuffix("/responses").rstrip("/")
+    if not typed:
         azure = str(parts.hostname).endswith(_AZURE_HOSTS)
         path = "/openai/v1" if azure else "/v1"
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
@@ -2737,7 +2776,8 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
 
 def _strict_item(item: Item) -> Item:
     if item_type(item) == "message" and item.get("role") == "assistant":
-        return {"role": "assistant", "content": message_text(item)}
+        head = {"type": "message", "role": "assistant"}
+        return {**head, "content": message_text(item)}
     prefix = _ID_PREFIXES.get(item_type(item))
     return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
 
@@ -3769,7 +3809,11 @@ class ResponseState:
             calls = {call_id, known.get("call_id")} - {None, ""}
             return item_type(known) == kind and len(calls) < 2
 
-        return self._find(index, _ids(item), fits)
+        place = self._find(index, _ids(item), fits)
+        if place not in self._ended or index == _NOWHERE:
+            return place
+        # Two calls of one `call_id` stay two; the snapshot only repeats what came.
+        return place if item.get("id") in (None, self._ended[place].get("id")) else None
 
     def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
         place = len(self._items)
@@ -3794,7 +3838,8 @@ class ResponseState:
                 self._early.setdefault(name, []).append(event)
                 return []
             place = len(self._items)
-            events = self._start(event.output_index, dict(_OPENED_BY[kind]), ids)
+            item = {**_OPENED_BY[kind], "id": event.item_id or f"item_{place}"}
+            events = self._start(event.output_index, item, ids)
         if place not in self._open:
             return events
         text_place = kind, event.part
@@ -3956,10 +4001,15 @@ class Attempts:
     def ending(self) -> Ending:
         """How the response ended."""
         if self.response.ending:
-            return self.response.ending
+            return self._named(self.response.ending)
         if self.error is not None:
-            return ending_of_exception(self.error, self.response.event_count > 0)
+            has_begun = self.response.event_count > 0
+            return self._named(ending_of_exception(self.error, has_begun))
         return CUT if self.response.event_count else UNREADABLE
+
+    def _named(self, ending: Ending) -> Ending:
+        sentence = ending.sentence.replace(ASKED_MODEL, self.request.model)
+        return ending._replace(sentence=self.endpoint.name_server(sentence))
 
     @property
     def trace(self) -> Trace:
@@ -5591,9 +5641,11 @@ def _has_marker(text: str) -> bool:
 
 
 def split_at_markers(text: str) -> Iterator[MarkedText]:
-    """Yield the pieces of `text` without white space at their ends."""
+    """Yield the pieces of `text`; at a marker they have no white space."""
     if not any(sign in text for sign in _SIGNS):
-        yield MarkedText("", text.strip())
+        yield MarkedText(
+            "", text
+        )  # its ends are the model's: a prompt cache reads them
         return
     ulid, start = "", 0
     for match in _MARKER.finditer(text):
@@ -7201,7 +7253,7 @@ class _HostedItem(ABC):
         """Yield the chunks for an event."""
 
 
-_REFUSED = "The picture was not drawn: OpenAI's safety system refused it."
+_REFUSED = "The picture was not drawn: the safety system refused it."
 _FAILED = "The picture could not be drawn."
 _BROKE_OFF = "The answer broke off before the picture was finished."
 
@@ -7913,12 +7965,19 @@ class Recorder:
 
     def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         record = self._records.pop(ended.output_index, None)
+        text = message_text(ended.item)
         if record is None:
+            # The host strips texts. A marker would have to stand in front of this one.
+            is_cut = text != text.strip() and not self._pending
+            if is_cut and self._scope.carrier == "output":
+                whole = self._record((_stored_message(ended.item),))
+                shown = text_digest(ended.shown)
+                yield NewRecord(whole._replace(shown=shown), ended.output_index)
             return
         before = tuple(i for i in record.payload if item_type(i) != "message")
         shown = text_digest(ended.shown)
         payload = (*before, _stored_message(ended.item))
-        if ended.shown == message_text(ended.item):
+        if ended.shown == text:
             kept, shown = _without_shown_text(ended.item), ""
             is_plain = not kept.get("phase") and kept.get("content") == [UNSHOWN_TEXT]
             payload = before if before and is_plain else (*before, kept)
@@ -10764,7 +10823,9 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         f"param {param}, request id {trace.request_id}",
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
-    sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
+    sentence = ended.ending.sentence
+    if own_key_is_wrong:
+        sentence = prepared.endpoint.name_server(_WRONG_OWN_KEY)
     ending = ended.ending._replace(sentence=_with_error_id(call, sentence))
     return _add_cost(prepared, ended._replace(ending=ending))
 
@@ -11176,6 +11237,14 @@ class _Diagnostics:
     async def _models_line(self) -> str:
         try:
             usable = await fetch_models(self._endpoint, self._connections)
+        except ApiRefused as error:
+            if error.status in (404, 405, 501):
+                return _finding(
+                    "The list of models", "This server lists no models.", ""
+                )
+            return (
+                f"- ⚠️ **The list of models**: {self._endpoint.name_server(str(error))}"
+            )
         except ResponsesError as error:
             return f"- ⚠️ **The list of models**: {error}"
         missing = ", ".join(name for name in self._listed if name not in usable)
@@ -11187,8 +11256,13 @@ class _Diagnostics:
         return _finding(what, works, await self._complaint(**more))
 
     async def _complaint(self, **more: Any) -> str:
-        small = {"max_output_tokens": _FEWEST_TOKENS, "stream": False, **more}
-        request = ResponsesRequest(model=self._model.id, input=[_PING], **small)
+        complaint = await self._try(max_output_tokens=_FEWEST_TOKENS, **more)
+        # Other servers refuse so low a limit, or fail when a call does not fit in it.
+        return await self._try(**more) if complaint else ""
+
+    async def _try(self, **more: Any) -> str:
+        asked = {"stream": False, **more}
+        request = ResponsesRequest(model=self._model.id, input=[_PING], **asked)
         remedy, ended = "", RunDone(CUT)
         events = run(request, self._endpoint, self._connections, self._limits)
         async with aclosing(events):

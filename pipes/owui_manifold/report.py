@@ -71,7 +71,9 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         f"param {param}, request id {trace.request_id}",
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
-    sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
+    sentence = ended.ending.sentence
+    if own_key_is_wrong:
+        sentence = prepared.endpoint.name_server(_WRONG_OWN_KEY)
     ending = ended.ending._replace(sentence=_with_error_id(call, sentence))
     return _add_cost(prepared, ended._replace(ending=ending))
 

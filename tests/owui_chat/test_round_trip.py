@@ -299,6 +299,22 @@ def assert_prefixes(
 
 
 @pytest.mark.parametrize("carrier", ["markers", "output"])
+@pytest.mark.parametrize("thought", [(), (reasoning("1"),)])
+def test_white_space_around_a_preamble_stays(
+    thought: tuple[Item, ...], carrier: str, host_functions: HostFunctions
+) -> None:
+    """A server that caches prompts reads on behind it only if it is the same."""
+    looking = run_of(*thought, message("1", "I look. "), call("1"))
+    rounds = [looking, run_of(message("2", "Rain."))]
+
+    sent = sent_next(host_functions, rounds, carrier)
+
+    texts = [message_text(one) for one in sent if one.get("role") == "assistant"]
+    is_marked = carrier == "output" or bool(thought)  # the host strips all texts
+    assert texts == ["I look. " if is_marked else "I look.", "Rain."]
+
+
+@pytest.mark.parametrize("carrier", ["markers", "output"])
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_transcript_is_replayed_as_it_came(
     scenario: str, carrier: str, host_functions: HostFunctions

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.clock import random_fraction
 from openai_responses.endings import (
+    ASKED_MODEL,
     CUT,
     UNREADABLE,
     Ending,
@@ -126,10 +127,15 @@ class Attempts:
     def ending(self) -> Ending:
         """How the response ended."""
         if self.response.ending:
-            return self.response.ending
+            return self._named(self.response.ending)
         if self.error is not None:
-            return ending_of_exception(self.error, self.response.event_count > 0)
+            has_begun = self.response.event_count > 0
+            return self._named(ending_of_exception(self.error, has_begun))
         return CUT if self.response.event_count else UNREADABLE
+
+    def _named(self, ending: Ending) -> Ending:
+        sentence = ending.sentence.replace(ASKED_MODEL, self.request.model)
+        return ending._replace(sentence=self.endpoint.name_server(sentence))
 
     @property
     def trace(self) -> Trace:

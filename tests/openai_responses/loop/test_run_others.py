@@ -4,6 +4,7 @@ The transcripts of `tests/streams/others` are written by hand in the shapes that
 servers send; what is special about each is in docs/servers.md.
 """
 
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from openai_responses.transport.stream import (
 )
 from runs import asking, end_of, limits
 from tool_sample import MemoryTools
-from upstream import Answerer, Upstream, replying, started
+from upstream import Answerer, Upstream, replying, started, streaming
 
 pytestmark = pytest.mark.asyncio
 
@@ -148,3 +149,22 @@ async def test_a_call_that_ran_is_not_run_again(connections: Connections) -> Non
     answers = [event for event in events if isinstance(event, ToolOutput)]
     assert [event.failed for event in answers[:3]] == [False, True, True]
     assert "ran already" in answers[1].item["output"]
+
+
+async def test_an_error_in_a_stream_names_server_and_model(
+    connections: Connections,
+) -> None:
+    """Its code is an HTTP status; OpenAI is not blamed for it."""
+    for code, words in (
+        ("404", "The model gpt-5.6-sol does not exist"),
+        (500, "127.0.0.1 had an error of its own (HTTP 500)"),
+    ):
+        error = {"code": code, "message": "The model `x` does not exist."}
+        if code == 500:
+            error["message"] = "oops"
+        event = json.dumps({"type": "error", "error": error})
+        wire = f"data: {event}\n\n".encode()
+        events, _, _ = await events_of(connections, streaming(wire))
+        sentence = end_of(events).ending.sentence
+        assert sentence.startswith(words)
+        assert "OpenAI" not in sentence

@@ -108,7 +108,7 @@ def test_second_picture_stands_beside_the_first() -> None:
     [
         (
             {"code": "moderation_blocked"},
-            "The picture was not drawn: OpenAI's safety system refused it.",
+            "The picture was not drawn: the safety system refused it.",
         ),
         ({"code": "other", "message": "secret"}, "The picture could not be drawn."),
         (None, "The picture could not be drawn."),
