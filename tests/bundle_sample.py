@@ -43,17 +43,14 @@ class Pipe:
     Valves = Valves
 
     async def pipe(self, body: dict[str, object]) -> AsyncIterator[str]:
-        """Say the greeting."""
         await asyncio.sleep(0)
         yield reply(Greeting(WORD))
 '''
 ASYNC_METHOD = '''    async def pipe(self, body: dict[str, object]) -> AsyncIterator[str]:
-        """Say the greeting."""
         await asyncio.sleep(0)
         yield reply(Greeting(WORD))
 '''
 PLAIN_METHOD = '''    def pipe(self, body: dict[str, object]) -> str:
-        """Say the greeting."""
         return reply(Greeting(WORD))
 '''
 PIPELINE_ENTRY = (
@@ -99,7 +96,6 @@ class Reply:
 
 
 def reply(greeting: Greeting) -> str:
-    """Answer a greeting."""
 
     return Reply(str.title).say(greeting.word)
 '''
