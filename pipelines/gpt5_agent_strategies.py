@@ -344,6 +344,11 @@ def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
+def has_plain_reasoning(item: Mapping[str, Any]) -> bool:
+    is_plain = is_reasoning(item) and not item.get("encrypted_content")
+    return is_plain and bool(message_text(item))
+
+
 def is_encrypted(item: Mapping[str, Any]) -> bool:
     return kind_of(item).is_encrypted
 
@@ -2193,7 +2198,7 @@ def _strict_item(item: Item) -> Item:
         head = {"type": "message", "role": "assistant"}
         return {**head, "content": message_text(item)}
     prefix = _ID_PREFIXES.get(item_type(item))
-    return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
+    return {"id": f"{prefix}_{_digest(item)}", **item} if prefix else item
 
 
 def _digest(item: Item) -> str:
@@ -2434,11 +2439,11 @@ class ResponseState:
         return place if place in self._open or not any(ids) else None
 
     def _find_item(self, index: int, item: Item) -> int | None:
-        kind, call_id = item_type(item), item.get("call_id")
+        kind, call_id = item_type(item), as_text(item.get("call_id"))
 
         def fits(known: Item) -> bool:
-            calls = {call_id, known.get("call_id")} - {None, ""}
-            return item_type(known) == kind and len(calls) < 2
+            calls = {call_id, as_text(known.get("call_id")), ""}
+            return item_type(known) == kind and len(calls) < 3
 
         place = self._find(index, _ids(item), fits)
         if place not in self._ended or index == _NOWHERE:
@@ -2456,7 +2461,8 @@ class ResponseState:
         names: list[str | int] = [*ids, index]
         for name in names:
             for early in self._early.pop(name, ()):
-                events += self._grow(early)
+                if _can_grow(item, early.kind):
+                    events += self._grow(early)
         return events
 
     def _grow(self, event: TextDelta | TextDone) -> list[RunEvent]:
@@ -4495,6 +4501,8 @@ def strip_for_replay(item: Item) -> Item:
 def replay_items(item: Item) -> list[Item]:
     if item_type(item) == "mcp_call":
         return [remote_call(item), remote_output(item)]
+    if has_plain_reasoning(item):  # its server wants it as it was
+        return [{key: value for key, value in item.items() if value not in (None, "")}]
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
@@ -4505,7 +4513,9 @@ def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]
 
 def _goes_back(item: Item, with_reasoning: bool) -> bool:
     if is_reasoning(item):
-        return with_reasoning and has_encrypted_reasoning(item)
+        return with_reasoning and (
+            has_encrypted_reasoning(item) or has_plain_reasoning(item)
+        )
     return not is_hosted(item) or is_host_returned(item) or has_image(item)
 
 

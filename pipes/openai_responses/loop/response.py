@@ -127,11 +127,11 @@ class ResponseState:
         return place if place in self._open or not any(ids) else None
 
     def _find_item(self, index: int, item: Item) -> int | None:
-        kind, call_id = item_type(item), item.get("call_id")
+        kind, call_id = item_type(item), as_text(item.get("call_id"))
 
         def fits(known: Item) -> bool:
-            calls = {call_id, known.get("call_id")} - {None, ""}
-            return item_type(known) == kind and len(calls) < 2
+            calls = {call_id, as_text(known.get("call_id")), ""}
+            return item_type(known) == kind and len(calls) < 3
 
         place = self._find(index, _ids(item), fits)
         if place not in self._ended or index == _NOWHERE:
@@ -149,7 +149,8 @@ class ResponseState:
         names: list[str | int] = [*ids, index]
         for name in names:
             for early in self._early.pop(name, ()):
-                events += self._grow(early)
+                if _can_grow(item, early.kind):
+                    events += self._grow(early)
         return events
 
     def _grow(self, event: TextDelta | TextDone) -> list[RunEvent]:

@@ -234,7 +234,7 @@ def _strict_item(item: Item) -> Item:
         head = {"type": "message", "role": "assistant"}
         return {**head, "content": message_text(item)}
     prefix = _ID_PREFIXES.get(item_type(item))
-    return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
+    return {"id": f"{prefix}_{_digest(item)}", **item} if prefix else item
 
 
 def _digest(item: Item) -> str:

@@ -26,6 +26,7 @@ from openai_responses.items import (
     content_parts,
     has_encrypted_reasoning,
     has_image,
+    has_plain_reasoning,
     image_message,
     is_call_output,
     is_host_returned,
@@ -218,6 +219,8 @@ def replay_items(item: Item) -> list[Item]:
     """Return the items that represent `item` in later requests."""
     if item_type(item) == "mcp_call":
         return [remote_call(item), remote_output(item)]
+    if has_plain_reasoning(item):  # its server wants it as it was
+        return [{key: value for key, value in item.items() if value not in (None, "")}]
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
@@ -229,7 +232,9 @@ def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]
 
 def _goes_back(item: Item, with_reasoning: bool) -> bool:
     if is_reasoning(item):
-        return with_reasoning and has_encrypted_reasoning(item)
+        return with_reasoning and (
+            has_encrypted_reasoning(item) or has_plain_reasoning(item)
+        )
     return not is_hosted(item) or is_host_returned(item) or has_image(item)
 
 

@@ -12,7 +12,13 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from openai_responses.items import Item, is_call, is_call_output, item_texts
+from openai_responses.items import (
+    Item,
+    is_call,
+    is_call_output,
+    is_reasoning,
+    item_texts,
+)
 from openai_responses.loop.events import RunEvent, ToolOutput
 from openai_responses.loop.response import ResponseState
 from openai_responses.loop.run import run
@@ -89,6 +95,10 @@ def assert_is_sound(events: list[RunEvent]) -> None:
             }
 
 
+PLAIN = {"llama.cpp", "gpt-oss", "ogx", "hugging-face", "vllm", "openrouter"}
+"""Servers that give reasoning as plain text, without an encrypted form."""
+
+
 def types_of(items: Any) -> Counter[str]:
     """How many items there are of each type."""
     return Counter(item["type"] for item in items)
@@ -117,6 +127,12 @@ async def test_each_server(
     calls = [item["call_id"] for item in second if is_call(item)]
     assert calls == [item["call_id"] for item in second if is_call_output(item)]
     assert len(calls) == 1
+    thoughts = [item for item in second if is_reasoning(item)]
+    assert len(thoughts) == (name in PLAIN or name == "ollama")
+    if name in PLAIN:
+        given = next(filter(is_reasoning, end.output))
+        assert thoughts[0]["content"] == given["content"]
+        assert thoughts[0]["id"] == given["id"]
 
 
 @pytest.mark.parametrize("name", NAMES)
