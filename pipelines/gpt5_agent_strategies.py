@@ -820,8 +820,6 @@ UNREADABLE = _usual_ending("unreadable")
 ASKED_MODEL = "{model}"
 """Stands in a sentence for the id that was asked for, where it is not known."""
 
-_TOO_LONG = "context_length_exceeded"
-_MOST_READ = 2000
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
@@ -893,7 +891,10 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 
 _PHRASES = (
-    (r"maximum context length|context (size|window)|ContextWindow", _TOO_LONG),
+    (
+        r"maximum context length|context (size|window)|ContextWindow",
+        "context_length_exceeded",
+    ),
     (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
     (r"RateLimitError", "rate_limit_exceeded"),
 )
@@ -901,11 +902,10 @@ _WRAPPED_CODE = re.compile(r"""["']code["']: *["'](\w{1,60})["']""")
 
 
 def _words(error: ApiError) -> list[str]:
-    found = _WRAPPED_CODE.findall(error.message[:_MOST_READ])
-    for phrase, code in _PHRASES:
-        if re.search(phrase, error.message[:_MOST_READ], re.IGNORECASE | re.DOTALL):
-            found.append(code)
-    return [word for word in (error.code, error.type, *found) if word]
+    text = error.message[:2000]
+    found = [code for phrase, code in _PHRASES if re.search(phrase, text, re.I)]
+    words = (error.code, error.type, *_WRAPPED_CODE.findall(text), *found)
+    return list(filter(None, words))
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
@@ -4798,9 +4798,7 @@ def _has_marker(text: str) -> bool:
 
 def split_at_markers(text: str) -> Iterator[MarkedText]:
     if not any(sign in text for sign in _SIGNS):
-        yield MarkedText(
-            "", text
-        )  # its ends are the model's: a prompt cache reads them
+        yield MarkedText("", text)  # its ends are the model's own
         return
     ulid, start = "", 0
     for match in _MARKER.finditer(text):

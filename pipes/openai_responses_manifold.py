@@ -548,8 +548,6 @@ UNREADABLE = _usual_ending("unreadable")
 ASKED_MODEL = "{model}"
 """Stands in a sentence for the id that was asked for, where it is not known."""
 
-_TOO_LONG = "context_length_exceeded"
-_MOST_READ = 2000
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
@@ -621,7 +619,10 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 
 _PHRASES = (
-    (r"maximum context length|context (size|window)|ContextWindow", _TOO_LONG),
+    (
+        r"maximum context length|context (size|window)|ContextWindow",
+        "context_length_exceeded",
+    ),
     (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
     (r"RateLimitError", "rate_limit_exceeded"),
 )
@@ -629,11 +630,10 @@ _WRAPPED_CODE = re.compile(r"""["']code["']: *["'](\w{1,60})["']""")
 
 
 def _words(error: ApiError) -> list[str]:
-    found = _WRAPPED_CODE.findall(error.message[:_MOST_READ])
-    for phrase, code in _PHRASES:
-        if re.search(phrase, error.message[:_MOST_READ], re.IGNORECASE | re.DOTALL):
-            found.append(code)
-    return [word for word in (error.code, error.type, *found) if word]
+    text = error.message[:2000]
+    found = [code for phrase, code in _PHRASES if re.search(phrase, text, re.I)]
+    words = (error.code, error.type, *_WRAPPED_CODE.findall(text), *found)
+    return list(filter(None, words))
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
@@ -5465,9 +5465,7 @@ def _has_marker(text: str) -> bool:
 
 def split_at_markers(text: str) -> Iterator[MarkedText]:
     if not any(sign in text for sign in _SIGNS):
-        yield MarkedText(
-            "", text
-        )  # its ends are the model's: a prompt cache reads them
+        yield MarkedText("", text)  # its ends are the model's own
         return
     ulid, start = "", 0
     for match in _MARKER.finditer(text):
@@ -10407,8 +10405,8 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
 
 _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
-    "OpenAI does not accept your own API key. Check API_KEY in your settings of this "
-    "pipe: the slider icon beside the chat input, or Controls > Valves."
+    "The model's server does not accept your own API key. Check API_KEY in your "
+    "settings of this pipe: the slider icon beside the chat input, or Controls > Valves."
 )
 _REFUSED_CHOICES = (
     "Only administrators may change these of your settings, so they have no effect: "
@@ -10454,9 +10452,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         f"param {param}, request id {trace.request_id}",
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
-    sentence = ended.ending.sentence
-    if own_key_is_wrong:
-        sentence = prepared.endpoint.name_server(_WRONG_OWN_KEY)
+    sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
     ending = ended.ending._replace(sentence=_with_error_id(call, sentence))
     return _add_cost(prepared, ended._replace(ending=ending))
 
@@ -10860,16 +10856,11 @@ class _Diagnostics:
     async def _models_line(self) -> str:
         try:
             usable = await fetch_models(self._endpoint, self._connections)
-        except ApiRefused as error:
-            if error.status in (404, 405, 501):
-                return _finding(
-                    "The list of models", "This server lists no models.", ""
-                )
-            return (
-                f"- ⚠️ **The list of models**: {self._endpoint.name_server(str(error))}"
-            )
         except ResponsesError as error:
-            return f"- ⚠️ **The list of models**: {error}"
+            what = "The list of models"
+            if isinstance(error, ApiRefused) and error.status in (404, 405, 501):
+                return _finding(what, "This server lists no models.", "")
+            return f"- ⚠️ **{what}**: {self._endpoint.name_server(str(error))}"
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
             return f"- ⚠️ **The key**: It is accepted, but not listed: {missing}."

@@ -198,8 +198,6 @@ UNREADABLE = _usual_ending("unreadable")
 ASKED_MODEL = "{model}"
 """Stands in a sentence for the id that was asked for, where it is not known."""
 
-_TOO_LONG = "context_length_exceeded"
-_MOST_READ = 2000
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
@@ -277,7 +275,10 @@ def _sentence(kind: str, error: ApiError) -> str:
 
 
 _PHRASES = (
-    (r"maximum context length|context (size|window)|ContextWindow", _TOO_LONG),
+    (
+        r"maximum context length|context (size|window)|ContextWindow",
+        "context_length_exceeded",
+    ),
     (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
     (r"RateLimitError", "rate_limit_exceeded"),
 )
@@ -287,11 +288,10 @@ _WRAPPED_CODE = re.compile(r"""["']code["']: *["'](\w{1,60})["']""")
 
 def _words(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
-    found = _WRAPPED_CODE.findall(error.message[:_MOST_READ])
-    for phrase, code in _PHRASES:
-        if re.search(phrase, error.message[:_MOST_READ], re.IGNORECASE | re.DOTALL):
-            found.append(code)
-    return [word for word in (error.code, error.type, *found) if word]
+    text = error.message[:2000]
+    found = [code for phrase, code in _PHRASES if re.search(phrase, text, re.I)]
+    words = (error.code, error.type, *_WRAPPED_CODE.findall(text), *found)
+    return list(filter(None, words))
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:

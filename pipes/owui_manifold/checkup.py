@@ -64,16 +64,11 @@ class _Diagnostics:
     async def _models_line(self) -> str:
         try:
             usable = await fetch_models(self._endpoint, self._connections)
-        except ApiRefused as error:
-            if error.status in (404, 405, 501):
-                return _finding(
-                    "The list of models", "This server lists no models.", ""
-                )
-            return (
-                f"- ⚠️ **The list of models**: {self._endpoint.name_server(str(error))}"
-            )
         except ResponsesError as error:
-            return f"- ⚠️ **The list of models**: {error}"
+            what = "The list of models"
+            if isinstance(error, ApiRefused) and error.status in (404, 405, 501):
+                return _finding(what, "This server lists no models.", "")
+            return f"- ⚠️ **{what}**: {self._endpoint.name_server(str(error))}"
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
             return f"- ⚠️ **The key**: It is accepted, but not listed: {missing}."

@@ -22,8 +22,8 @@ from owui_manifold.host import legacy_model, make_native
 
 _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
-    "OpenAI does not accept your own API key. Check API_KEY in your settings of this "
-    "pipe: the slider icon beside the chat input, or Controls > Valves."
+    "The model's server does not accept your own API key. Check API_KEY in your "
+    "settings of this pipe: the slider icon beside the chat input, or Controls > Valves."
 )
 _REFUSED_CHOICES = (
     "Only administrators may change these of your settings, so they have no effect: "
@@ -71,9 +71,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         f"param {param}, request id {trace.request_id}",
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
-    sentence = ended.ending.sentence
-    if own_key_is_wrong:
-        sentence = prepared.endpoint.name_server(_WRONG_OWN_KEY)
+    sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
     ending = ended.ending._replace(sentence=_with_error_id(call, sentence))
     return _add_cost(prepared, ended._replace(ending=ending))
 
