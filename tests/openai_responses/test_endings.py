@@ -34,6 +34,7 @@ from openai_responses.errors import (
     ResponsesError,
     TimedOut,
     UnreadableAnswer,
+    read_api_error,
 )
 from quota_codes import QUOTA_CODES
 
@@ -330,7 +331,7 @@ OTHER_WORDS = {
     "litellm.ContextWindowExceededError: too long": "longer than the model can",
     "litellm.RateLimitError: RateLimitError: OpenAIException": "rate limit",
     'litellm.BadRequestError: OpenAIException - {"error": {"code": '
-    '"insufficient_quota"}}': "no credit left",
+    '"insufficient_quota", "message": "No."}}': "no credit left",
 }
 
 
@@ -338,9 +339,9 @@ OTHER_WORDS = {
 @pytest.mark.parametrize("words", OTHER_WORDS)
 def test_words_of_other_servers(words: str, status: int) -> None:
     """They lead to the sentence for the cause, whatever the status."""
-    error = ApiError(message=words)
+    error = read_api_error({"error": {"message": words}})
     assert OTHER_WORDS[words] in refusal_sentence(status, error, MODEL)
-    in_stream = failure_sentence(error._replace(code=str(status)))
+    in_stream = failure_sentence(error._replace(code=error.code or str(status)))
     assert OTHER_WORDS[words] in in_stream
 
 

@@ -19,10 +19,11 @@ from openai_responses.items import (
     is_reasoning,
     item_texts,
 )
-from openai_responses.loop.events import RunEvent, ToolOutput
+from openai_responses.loop.events import RunEvent, Status, ToolOutput
 from openai_responses.loop.response import ResponseState
 from openai_responses.loop.run import run
 from openai_responses.loop.tools import Toolset
+from openai_responses.requests.repairs import Repair
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import (
     EventStreamDecoder,
@@ -33,7 +34,7 @@ from openai_responses.transport.stream import (
 )
 from runs import asking, end_of, limits
 from tool_sample import MemoryTools
-from upstream import Answerer, Upstream, replying, started, streaming
+from upstream import Answerer, Upstream, in_turn, replying, started, streaming
 
 pytestmark = pytest.mark.asyncio
 
@@ -184,3 +185,59 @@ async def test_an_error_in_a_stream_names_server_and_model(
         sentence = end_of(events).ending.sentence
         assert sentence.startswith(words)
         assert "OpenAI" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [(400, "bad request"), (422, "Input should be a valid list: reasoning.content")],
+)
+async def test_a_server_that_does_not_take_its_reasoning_back(
+    status: int, message: str, connections: Connections
+) -> None:
+    """The run goes on without it; what helped is remembered for the server."""
+    rounds = server_of("llama.cpp")
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        if any(map(is_reasoning, body["input"])):
+            return web.json_response({"error": {"message": message}}, status=status)
+        return await rounds(request)
+
+    events, tools, bodies = await events_of(connections, answer)
+
+    assert end_of(events).ending.kind == "completed"
+    assert len(tools.called) == 1
+    assert [any(map(is_reasoning, body["input"])) for body in bodies] == [
+        False,
+        True,
+        False,
+    ]
+    [told] = [event for event in events if isinstance(event, Status)]
+    assert told.is_lasting
+    assert told.repair == Repair("reasoning_text", "")
+
+
+@pytest.mark.parametrize("wire", [b"data: {broken\n\n", b""])
+async def test_a_stream_that_cannot_be_read(
+    wire: bytes, connections: Connections
+) -> None:
+    """It is asked for once more in one piece; the server is remembered for it."""
+    message = {"type": "message", "role": "assistant", "content": []}
+    whole = json.dumps({"id": "r", "status": "completed", "output": [message]})
+    answer = in_turn(streaming(wire), replying(whole))
+
+    events, _, bodies = await events_of(connections, answer)
+
+    assert end_of(events).ending.kind == "completed"
+    assert [body.get("stream") for body in bodies] == [True, None]
+    [told] = [event for event in events if isinstance(event, Status)]
+    assert told.is_lasting
+
+
+async def test_an_unreadable_answer_in_one_piece_ends(connections: Connections) -> None:
+    """Without a stream there is nothing left to try."""
+    answer = in_turn(streaming(b"data: {broken\n\n"), replying("{broken"))
+    events, _, bodies = await events_of(connections, answer)
+
+    assert end_of(events).ending.kind == "unreadable"
+    assert len(bodies) == 2
