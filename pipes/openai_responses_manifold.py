@@ -329,6 +329,11 @@ class ApiError(NamedTuple):
     param: str | None = None
     message: str = ""
 
+    @property
+    def status(self) -> int:
+        code = self.code or ""
+        return int(code) if re.fullmatch("[45][0-9]{2}", code) else 0
+
 
 class Failure(NamedTuple):
     """A failure before the first event."""
@@ -370,6 +375,9 @@ def read_api_error(wire: object) -> ApiError:
     code, kind, param = (
         as_text(wire.get(key)) or None for key in ("code", "type", "param")
     )
+    number = wire.get("code")
+    if isinstance(number, int) and 400 <= number < 600:
+        code = str(number)
     return ApiError(code, kind, param, f"{message} {raw}".strip())
 
 
@@ -575,6 +583,9 @@ COMPLETED = Ending("completed")
 CUT = _usual_ending("cut")
 UNREADABLE = _usual_ending("unreadable")
 
+ASKED_MODEL = "{model}"
+"""Stands in a sentence for the id that was asked for, where it is not known."""
+
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
@@ -614,6 +625,8 @@ def _code(error: ApiError) -> str | None:
 
 
 def failure_sentence(error: ApiError) -> str:
+    if error.status:
+        return refusal_sentence(error.status, error, ASKED_MODEL)
     return _sentence("failed", error)
 
 
@@ -626,8 +639,8 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         return refused["model_not_found"].format(model=model)
     known = {**SENTENCES["failed"], **refused}
-    for word in (error.code, error.type):
-        if word and word in known:
+    for word in _words(error):
+        if word in known and word != str(status):
             return known[word].format(code="", model=model, status=status)
     other = refused["5"] if status >= 500 else refused[""]
     about = {"code": _shown(error.code), "param": _shown(error.param, " at {}")}
@@ -646,8 +659,24 @@ def failure_status(failure: Failure) -> str:
 
 def _sentence(kind: str, error: ApiError) -> str:
     sentences = SENTENCES[kind]
-    words = (word for word in (error.code, error.type) if word in sentences)
+    words = (word for word in _words(error) if word in sentences)
     return sentences[next(words, None) or ""].format(code=_shown(_code(error)))
+
+
+_PHRASES = (
+    (
+        r"maximum context length|context (size|window)|ContextWindow",
+        "context_length_exceeded",
+    ),
+    (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
+    (r"RateLimitError", "rate_limit_exceeded"),
+)
+
+
+def _words(error: ApiError) -> list[str]:
+    text = error.message[:2000]
+    found = [code for phrase, code in _PHRASES if re.search(phrase, text, re.I)]
+    return list(filter(None, (error.code, error.type, *found)))
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:
@@ -784,6 +813,11 @@ def is_commentary(item: Mapping[str, Any]) -> bool:
 
 def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
     return is_reasoning(item) and bool(item.get("encrypted_content"))
+
+
+def has_plain_reasoning(item: Mapping[str, Any]) -> bool:
+    is_plain = is_reasoning(item) and not item.get("encrypted_content")
+    return is_plain and bool(message_text(item))
 
 
 def is_encrypted(item: Mapping[str, Any]) -> bool:
@@ -1562,7 +1596,13 @@ def _change_parameter(payload: dict[str, Any], repair: Repair) -> dict[str, Any]
     return {key: value for key, value in changed.items() if value != {}}
 
 
+def _without_reasoning_text(payload: dict[str, Any], _: Repair) -> dict[str, Any]:
+    kept = [item for item in payload["input"] if not has_plain_reasoning(item)]
+    return {**payload, "input": kept}
+
+
 _CHANGES = {
+    "reasoning_text": _without_reasoning_text,
     "field": _without_field,
     "tool": _without_tool,
     "parameter": _change_parameter,
@@ -1652,6 +1692,7 @@ class TextDelta(NamedTuple):
     kind: str
     part: int
     text: str
+    item_id: str = ""
 
 
 class TextDone(NamedTuple):
@@ -1661,6 +1702,7 @@ class TextDone(NamedTuple):
     kind: str
     part: int
     text: str
+    item_id: str = ""
 
 
 class AnnotationAdded(NamedTuple):
@@ -1669,6 +1711,7 @@ class AnnotationAdded(NamedTuple):
     output_index: int
     part: int
     annotation: Item
+    item_id: str = ""
 
 
 class PartialImage(NamedTuple):
@@ -1678,6 +1721,7 @@ class PartialImage(NamedTuple):
     number: int
     image: str
     form: str
+    item_id: str = ""
 
 
 class ItemAdded(NamedTuple):
@@ -1721,13 +1765,14 @@ StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     out: list[StreamEvent] = []
     for place, neighbours in groupby(
-        events, lambda one: one[:3] if isinstance(one, TextDelta) else None
+        events,
+        lambda one: one[:3] + one[4:] if isinstance(one, TextDelta) else None,
     ):
         if place is None:
             out += neighbours
         else:
             texts = [event.text for event in neighbours if isinstance(event, TextDelta)]
-            out.append(TextDelta(*place, "".join(texts)))
+            out.append(TextDelta(*place[:3], "".join(texts), place[3]))
     return out
 
 
@@ -1770,18 +1815,28 @@ def _checked(value: object, kind: type) -> Any:
     return value
 
 
+def _index(wire: Mapping[str, Any]) -> int:
+    index = wire.get("output_index")
+    return -1 if index is None else _checked(index, int)
+
+
 def _text_reader(
     event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
 ) -> _Reader:
     new = partial(tuple.__new__, event)  # half the time of the named tuple's own
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place, index, text = wire.get(part, 0), wire["output_index"], wire[field]
+        place, index, text = wire.get(part, 0), wire.get("output_index"), wire[field]
+        if index is None:
+            index = -1
         if not (
             isinstance(text, str) and isinstance(index, int) and isinstance(place, int)
         ):
             raise TypeError
-        return new((index, kind, place, text))
+        item_id = wire.get("item_id")
+        if not isinstance(item_id, str):
+            item_id = ""
+        return new((index, kind, place, text, item_id))
 
     return read
 
@@ -1792,23 +1847,22 @@ def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
     )
     if annotation is None:  # the type allows it; the final item has all annotations
         return None
-    index = _checked(wire["output_index"], int)
-    return AnnotationAdded(index, part, _checked(annotation, dict))
+    item_id = as_text(wire.get("item_id"))
+    return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
 
 
 def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
     return PartialImage(
-        _checked(wire["output_index"], int),
+        _index(wire),
         _checked(wire.get("partial_image_index", 0), int),
         _checked(wire["partial_image_b64"], str),
         str(wire.get("output_format") or ""),
+        as_text(wire.get("item_id")),
     )
 
 
 def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
-    return lambda wire: event(
-        _checked(wire["output_index"], int), _checked(wire["item"], dict)
-    )
+    return lambda wire: event(_index(wire), _checked(wire["item"], dict))
 
 
 def _final_reader(status: str) -> _Reader:
@@ -2038,6 +2092,11 @@ class Endpoint:
     def host(self) -> str:
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
+    def name_server(self, sentence: str) -> str:
+        if "OpenAI" not in sentence or self.host.endswith(".openai.com"):
+            return sentence
+        return sentence.replace("OpenAI", self.host)
+
     @property
     def is_azure(self) -> bool:
         return self.host.endswith(_AZURE_HOSTS)
@@ -2073,8 +2132,9 @@ def _normalize_base_url(text: str) -> str:
             "BASE_URL holds a user name or a password, which cannot be sent beside "
             "API_KEY. An administrator has to take it out in the valves of this pipe."
         )
-    path = parts.path.rstrip("/").removesuffix("/responses").rstrip("/")
-    if not path:
+    typed = parts.path.rstrip("/")
+    path = typed.removesuffix("/responses").rstrip("/")
+    if not typed:
         azure = str(parts.hostname).endswith(_AZURE_HOSTS)
         path = "/openai/v1" if azure else "/v1"
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
@@ -3512,9 +3572,10 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
 
 def _strict_item(item: Item) -> Item:
     if item_type(item) == "message" and item.get("role") == "assistant":
-        return {"role": "assistant", "content": message_text(item)}
+        head = {"type": "message", "role": "assistant"}
+        return {**head, "content": message_text(item)}
     prefix = _ID_PREFIXES.get(item_type(item))
-    return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
+    return {"id": f"{prefix}_{_digest(item)}", **item} if prefix else item
 
 
 def _digest(item: Item) -> str:
@@ -3682,6 +3743,8 @@ def strip_for_replay(item: Item) -> Item:
 def replay_items(item: Item) -> list[Item]:
     if item_type(item) == "mcp_call":
         return [remote_call(item), remote_output(item)]
+    if has_plain_reasoning(item):  # its server wants it as it was
+        return [{key: value for key, value in item.items() if value not in (None, "")}]
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
@@ -3709,7 +3772,9 @@ def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]
 
 def _goes_back(item: Item, with_reasoning: bool) -> bool:
     if is_reasoning(item):
-        return with_reasoning and has_encrypted_reasoning(item)
+        return with_reasoning and (
+            has_encrypted_reasoning(item) or has_plain_reasoning(item)
+        )
     return not is_hosted(item) or is_host_returned(item) or has_image(item)
 
 
@@ -3809,6 +3874,7 @@ _NOT_REPAIRED = ("model", "input", "background", "instructions", "tools", "text.
 _REPAIRED = {
     "reasoning": "The server could not read earlier reasoning of this chat: answering "
     "without it.",
+    "reasoning_text": "The server does not take its reasoning back: answering without.",
     "kind": "Earlier runs of code are no longer there: answering without them.",
     "plain": "The server refused this chat as it was: only its texts and tool results "
     "were sent.",
@@ -3860,6 +3926,11 @@ def _told(repair: Repair, *, lasts: bool = True) -> Status:
 
 
 def _repairs(refusal: _Refusal) -> Iterator[Status]:
+    has_text = any(has_plain_reasoning(sent) for _, sent in refusal.rows)
+    without_text = _told(Repair("reasoning_text", ""))
+    named = f"{refusal.error.param} {refusal.error.message}".lower()
+    if has_text and "reasoning" in named:
+        yield without_text
     yield from _by_words(refusal)
     yield from _by_place(refusal)
     if refusal.error.code in PICTURE_CODES:
@@ -3872,6 +3943,8 @@ def _repairs(refusal: _Refusal) -> Iterator[Status]:
         yield _parameter(refusal, str(refusal.error.param), lasts=True)
     yield from _by_tool_name(refusal)
     yield from _by_parameter_name(refusal, paths)
+    if has_text:
+        yield without_text
 
 
 def _by_words(refusal: _Refusal) -> Iterator[Status]:
@@ -3942,6 +4015,9 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     original, sent = refusal.rows[number]
+    if has_plain_reasoning(sent):
+        yield _told(Repair("reasoning_text", ""))
+        return
     target, noun = json_digest(original), item_type(sent).removesuffix("_call")
     noun = noun.replace("_", " ")
     if has_media(sent):
@@ -4029,7 +4105,10 @@ class ResponseState:
         self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
-        self._early: dict[int, list[TextDelta | TextDone]] = {}
+        self._items: list[Item] = []  # as they were announced
+        self._ids: dict[str, int] = {}
+        self._latest: dict[int, int] = {}  # places by `output_index`
+        self._early: dict[str | int, list[TextDelta | TextDone]] = {}
         self._open: dict[int, dict[TextPlace, list[str]]] = {}
         self._ended: dict[int, Item] = {}
 
@@ -4043,19 +4122,18 @@ class ResponseState:
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
-            case TextDelta() if event.output_index in self._open:
-                return self._grow(event)
-            case TextDone() if event.output_index in self._open:
-                place = event.kind, event.part
-                return self._show_rest(event.output_index, place, event.text)
-            case TextDelta() | TextDone() if event.output_index not in self._ended:
-                self._early.setdefault(event.output_index, []).append(event)
-            case AnnotationAdded() | PartialImage() if event.output_index in self._open:
-                return [self._renumber(event)]
-            case ItemAdded():
-                return self._start(event)
-            case ItemDone():
-                return self._end(event)
+            case TextDelta() | TextDone():
+                return self._grow(event) if event.text else []
+            case AnnotationAdded() | PartialImage():
+                place = self._find(event.output_index, [event.item_id], bool)
+                if place in self._open:
+                    at = self._first + place
+                    return [event._replace(output_index=at, item_id="")]
+            case ItemAdded(index, item):
+                if self._find_item(index, item) is None:
+                    return self._start(index, item, _ids(item))
+            case ItemDone(index, item):
+                return self._end(self._find_item(index, item), index, item)
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
@@ -4064,48 +4142,88 @@ class ResponseState:
                 self.refusal = event.error
         return []
 
-    def _renumber(self, event: ItemEvent) -> ItemEvent:
-        if not self._first:
-            return event
-        return event._replace(output_index=self._first + event.output_index)
+    def _find(
+        self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
+    ) -> int | None:
+        for one in ids:
+            place = self._ids.get(one)
+            if place is not None and fits(self._items[place]):
+                return place
+        place = self._latest.get(index)
+        if place is None or not fits(self._items[place]):
+            return None
+        return place if place in self._open or not any(ids) else None
 
-    def _grow(self, event: TextDelta) -> list[RunEvent]:
-        if not event.text:
-            return []
-        texts = self._open[event.output_index]
-        texts.setdefault((event.kind, event.part), []).append(event.text)
-        return [self._renumber(event)]
+    def _find_item(self, index: int, item: Item) -> int | None:
+        kind, call_id = item_type(item), as_text(item.get("call_id"))
 
-    def _start(self, event: ItemAdded) -> list[RunEvent]:
-        place = event.output_index
-        if place in self._open or place in self._ended:
-            return []
+        def fits(known: Item) -> bool:
+            calls = {call_id, as_text(known.get("call_id")), ""}
+            return item_type(known) == kind and len(calls) < 3
+
+        place = self._find(index, _ids(item), fits)
+        if place not in self._ended or index == _NOWHERE:
+            return place
+        # Two calls of one `call_id` stay two; the snapshot only repeats what came.
+        return place if item.get("id") in (None, self._ended[place].get("id")) else None
+
+    def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
+        place = len(self._items)
+        self._items.append(item)
         self._open[place] = {}
-        events: list[RunEvent] = [self._renumber(event)]
-        for early in self._early.pop(place, ()):
-            events += self._take(early)
+        self._ids.update(dict.fromkeys(ids, place))
+        self._latest[index] = place
+        events: list[RunEvent] = [ItemAdded(self._first + place, item)]
+        names: list[str | int] = [*ids, index]
+        for name in names:
+            for early in self._early.pop(name, ()):
+                if _can_grow(item, early.kind):
+                    events += self._grow(early)
         return events
 
-    def _end(self, event: ItemDone) -> list[RunEvent]:
-        place, item = event.output_index, event.item
+    def _grow(self, event: TextDelta | TextDone) -> list[RunEvent]:
+        kind, ids = event.kind, [event.item_id]
+        place = self._find(event.output_index, ids, lambda item: _can_grow(item, kind))
+        events: list[RunEvent] = []
+        if place is None:
+            if kind not in _OPENED_BY:
+                name = event.item_id or event.output_index
+                self._early.setdefault(name, []).append(event)
+                return []
+            place = len(self._items)
+            item = {**_OPENED_BY[kind], "id": event.item_id or f"item_{place}"}
+            events = self._start(event.output_index, item, ids)
+        if place not in self._open:
+            return events
+        text_place = kind, event.part
+        if isinstance(event, TextDone):
+            return events + self._show_rest(place, text_place, event.text)
+        self._open[place].setdefault(text_place, []).append(event.text)
+        return [*events, TextDelta(self._first + place, *text_place, event.text)]
+
+    def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
         if place in self._ended:
             return []
-        events = self._start(ItemAdded(place, item))
+        events: list[RunEvent] = []
+        if place is None:
+            place = len(self._items)
+            events = self._start(index, item, _ids(item))
+        self._ids.update(dict.fromkeys(_ids(item), place))
         for text_place, text in item_texts(item):
             events += self._show_rest(place, text_place, text)
         del self._open[place]
         self._ended[place] = item
-        return [*events, self._renumber(event)]
+        return [*events, ItemDone(self._first + place, item)]
 
     def _show_rest(
-        self, output_index: int, place: TextPlace, text: str
+        self, place: int, text_place: TextPlace, text: str
     ) -> list[RunEvent]:
-        texts = self._open[output_index]
-        shown = "".join(texts.get(place, ()))
-        texts[place] = [text]
+        texts = self._open[place]
+        shown = "".join(texts.get(text_place, ()))
+        texts[text_place] = [text]
         if len(text) <= len(shown) or not text.startswith(shown):
             return []
-        return [self._renumber(TextDelta(output_index, *place, text[len(shown) :]))]
+        return [TextDelta(self._first + place, *text_place, text[len(shown) :])]
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
@@ -4119,21 +4237,43 @@ class ResponseState:
             removed=_removals(response.get("input_transformations")),
         )
         events: list[RunEvent] = []
-        for output_index, item in enumerate(as_list(response.get("output"))):
-            if isinstance(item, dict):
-                events += self._end(ItemDone(output_index, item))
-        events += self.close()
+        for place, item in self._match(content_parts(response.get("output"))):
+            events += self._end(place, _NOWHERE, item)
         response_id = str(response.get("id") or "")
         return [*events, ResponseDone(response_id, event.status, self.usage)]
 
-    def close(self) -> list[RunEvent]:
-        events: list[RunEvent] = []
-        for output_index in sorted(self._early):
-            kinds = {early.kind for early in self._early[output_index]}
-            if kinds & {"text", "refusal"}:
-                message = {"type": "message", "role": "assistant", "content": []}
-                events += self._start(ItemAdded(output_index, message))
-        return events
+    def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
+        places = [self._find_item(_NOWHERE, item) for item in items]
+        left: dict[str, list[int]] = {}
+        for place in sorted(
+            {*range(len(self._items))}.difference(places), reverse=True
+        ):
+            left.setdefault(item_type(self._items[place]), []).append(place)
+        for found, item in zip(places, items, strict=True):
+            others = left.get(item_type(item))
+            yield others.pop() if found is None and others else found, item
+
+
+_NOWHERE = -2
+
+_EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
+_EMPTY_REASONING: Item = {"type": "reasoning", "summary": []}
+_OPENED_BY = {
+    "text": _EMPTY_MESSAGE,
+    "refusal": _EMPTY_MESSAGE,
+    "summary": _EMPTY_REASONING,
+    "reasoning": _EMPTY_REASONING,
+}
+
+
+def _can_grow(item: Item, kind: str) -> bool:
+    if kind in _OPENED_BY:
+        return item_type(item) == item_type(_OPENED_BY[kind])
+    return (kind_of(item).text or ("", ""))[0] == kind
+
+
+def _ids(item: Item) -> list[str]:
+    return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
@@ -4210,7 +4350,7 @@ class Attempts:
                 break
             yield note
             await asyncio.sleep(wait)
-        for event in (*held, *self.response.close()):
+        for event in held:
             yield event
 
     def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
@@ -4240,10 +4380,15 @@ class Attempts:
     @property
     def ending(self) -> Ending:
         if self.response.ending:
-            return self.response.ending
+            return self._named(self.response.ending)
         if self.error is not None:
-            return ending_of_exception(self.error, self.response.event_count > 0)
+            has_begun = self.response.event_count > 0
+            return self._named(ending_of_exception(self.error, has_begun))
         return CUT if self.response.event_count else UNREADABLE
+
+    def _named(self, ending: Ending) -> Ending:
+        sentence = ending.sentence.replace(ASKED_MODEL, self.request.model)
+        return ending._replace(sentence=self.endpoint.name_server(sentence))
 
     @property
     def trace(self) -> Trace:
@@ -4492,6 +4637,8 @@ def _retriable_failure(
     if isinstance(error, ApiRefused):
         return error.failure
     is_cut = error is None and state.ending is None
+    if isinstance(error, MalformedEvent) or (is_cut and not state.event_count):
+        return Failure(error=ApiError(param="stream"))  # asked for in one piece
     silent = any(map(partial(_is_timeout, error), _SILENCES))
     return (
         Failure() if is_cut or silent or isinstance(error, ConnectionFailed) else None
@@ -5021,6 +5168,7 @@ def _name(call: Item) -> str:
 
 _ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
 _CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
+_RAN_ALREADY = "was not run: a call with this call_id ran already."
 _BROKEN_OFF = "was not run: the answer that asked for it broke off."
 
 
@@ -5072,6 +5220,7 @@ class _Answers:
         self.is_limited = False
         self._rounds = 0
         self._calls_run = 0
+        self._seen: set[str] = set()
 
     def add_response(self, attempts: Attempts) -> None:
         response = attempts.response
@@ -5089,7 +5238,9 @@ class _Answers:
         for request, refusal in zip(self.requests, refusals, strict=True):
             for event in self._decide(request, refusal):
                 yield event
-        calls = self.calls if toolset.runs_calls else []
+        calls, repeated = self._new_calls() if toolset.runs_calls else ([], [])
+        for event in self.refuse(repeated, _RAN_ALREADY):
+            yield event
         left = 0 if is_over else max(0, toolset.most_calls - self._calls_run)
         async with aclosing(run_calls(calls[:left], toolset)) as results:
             async for call, result in results:
@@ -5101,6 +5252,14 @@ class _Answers:
         self.is_limited = is_over or len(calls) > left
         self._rounds += 1
         self._calls_run += len(calls[:left])
+
+    def _new_calls(self) -> tuple[list[Item], list[Item]]:
+        found: tuple[list[Item], list[Item]] = [], []
+        for call in self.calls:
+            call_id = as_text(call.get("call_id"))
+            found[call_id in self._seen].append(call)
+            self._seen.add(call_id)
+        return found
 
     def refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
         for call in calls:
@@ -5825,7 +5984,7 @@ def _has_marker(text: str) -> bool:
 
 def split_at_markers(text: str) -> Iterator[MarkedText]:
     if not any(sign in text for sign in _SIGNS):
-        yield MarkedText("", text.strip())
+        yield MarkedText("", text)  # its ends are the model's own
         return
     ulid, start = "", 0
     for match in _MARKER.finditer(text):
@@ -7380,7 +7539,7 @@ class _HostedItem(ABC):
         """Yield the chunks for an event."""
 
 
-_REFUSED = "The picture was not drawn: OpenAI's safety system refused it."
+_REFUSED = "The picture was not drawn: the safety system refused it."
 _FAILED = "The picture could not be drawn."
 _BROKE_OFF = "The answer broke off before the picture was finished."
 
@@ -8080,12 +8239,19 @@ class Recorder:
 
     def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         record = self._records.pop(ended.output_index, None)
+        text = message_text(ended.item)
         if record is None:
+            # The host strips texts. A marker would have to stand in front of this one.
+            is_cut = text != text.strip() and not self._pending
+            if is_cut and self._scope.carrier == "output":
+                whole = self._record((_stored_message(ended.item),))
+                shown = text_digest(ended.shown)
+                yield NewRecord(whole._replace(shown=shown), ended.output_index)
             return
         before = tuple(i for i in record.payload if item_type(i) != "message")
         shown = text_digest(ended.shown)
         payload = (*before, _stored_message(ended.item))
-        if ended.shown == message_text(ended.item):
+        if ended.shown == text:
             kept, shown = _without_shown_text(ended.item), ""
             is_plain = not kept.get("phase") and kept.get("content") == [UNSHOWN_TEXT]
             payload = before if before and is_plain else (*before, kept)
@@ -10907,8 +11073,8 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
 
 _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
-    "OpenAI does not accept your own API key. Check API_KEY in your settings of this "
-    "pipe: the slider icon beside the chat input, or Controls > Valves."
+    "The model's server does not accept your own API key. Check API_KEY in your "
+    "settings of this pipe: the slider icon beside the chat input, or Controls > Valves."
 )
 _REFUSED_CHOICES = (
     "Only administrators may change these of your settings, so they have no effect: "
@@ -11389,7 +11555,10 @@ class _Diagnostics:
         try:
             usable = await fetch_models(self._endpoint, self._connections)
         except ResponsesError as error:
-            return f"- ⚠️ **The list of models**: {error}"
+            what = "The list of models"
+            if isinstance(error, ApiRefused) and error.status in (404, 405, 501):
+                return _finding(what, "This server lists no models.", "")
+            return f"- ⚠️ **{what}**: {self._endpoint.name_server(str(error))}"
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
             return f"- ⚠️ **The key**: It is accepted, but not listed: {missing}."
@@ -11399,8 +11568,13 @@ class _Diagnostics:
         return _finding(what, works, await self._complaint(**more))
 
     async def _complaint(self, **more: Any) -> str:
-        small = {"max_output_tokens": _FEWEST_TOKENS, "stream": False, **more}
-        request = ResponsesRequest(model=self._model.id, input=[_PING], **small)
+        complaint = await self._try(max_output_tokens=_FEWEST_TOKENS, **more)
+        # Other servers refuse so low a limit, or fail when a call does not fit in it.
+        return await self._try(**more) if complaint else ""
+
+    async def _try(self, **more: Any) -> str:
+        asked = {"stream": False, **more}
+        request = ResponsesRequest(model=self._model.id, input=[_PING], **asked)
         remedy, ended = "", RunDone(CUT)
         events = run(request, self._endpoint, self._connections, self._limits)
         async with aclosing(events):

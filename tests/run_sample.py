@@ -204,7 +204,6 @@ def _begun(item: Item) -> Item:
 def _reported(events: Iterable[StreamEvent]) -> list[RunEvent]:
     turn = ResponseState()
     told = [told for event in events for told in turn.feed(event)]
-    told += turn.close()
     ending, output = turn.ending or CUT, list(turn.output)
     for call_item in filter(is_call, turn.output if ending.is_failure else ()):
         answer = output_item(call_item, tool_error("it broke off."))

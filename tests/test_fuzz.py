@@ -74,7 +74,6 @@ def reported(pieces: Iterable[bytes]) -> list[RunEvent]:
         for blocks in [*map(decoder.feed, pieces), decoder.close()]:
             events = join_deltas([parse_event(block) for block in blocks])
             told += [one for event in events for one in turn.feed(event)]
-    told += turn.close()
     usage, output = turn.usage, tuple(turn.output)
     return [*told, RunDone(turn.ending or CUT, usage, usage, output)]
 

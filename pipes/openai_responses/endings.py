@@ -209,6 +209,9 @@ COMPLETED = Ending("completed")
 CUT = _usual_ending("cut")
 UNREADABLE = _usual_ending("unreadable")
 
+ASKED_MODEL = "{model}"
+"""Stands in a sentence for the id that was asked for, where it is not known."""
+
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
@@ -252,6 +255,8 @@ def _code(error: ApiError) -> str | None:
 
 def failure_sentence(error: ApiError) -> str:
     """Return the sentence for an error after the request was accepted."""
+    if error.status:
+        return refusal_sentence(error.status, error, ASKED_MODEL)
     return _sentence("failed", error)
 
 
@@ -265,8 +270,8 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         return refused["model_not_found"].format(model=model)
     known = {**SENTENCES["failed"], **refused}
-    for word in (error.code, error.type):
-        if word and word in known:
+    for word in _words(error):
+        if word in known and word != str(status):
             return known[word].format(code="", model=model, status=status)
     other = refused["5"] if status >= 500 else refused[""]
     about = {"code": _shown(error.code), "param": _shown(error.param, " at {}")}
@@ -286,8 +291,26 @@ def failure_status(failure: Failure) -> str:
 
 def _sentence(kind: str, error: ApiError) -> str:
     sentences = SENTENCES[kind]
-    words = (word for word in (error.code, error.type) if word in sentences)
+    words = (word for word in _words(error) if word in sentences)
     return sentences[next(words, None) or ""].format(code=_shown(_code(error)))
+
+
+_PHRASES = (
+    (
+        r"maximum context length|context (size|window)|ContextWindow",
+        "context_length_exceeded",
+    ),
+    (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
+    (r"RateLimitError", "rate_limit_exceeded"),
+)
+"""What other servers say instead of a code, and LiteLLM of the servers behind it."""
+
+
+def _words(error: ApiError) -> list[str]:
+    """Return the codes of an error, the most certain first."""
+    text = error.message[:2000]
+    found = [code for phrase, code in _PHRASES if re.search(phrase, text, re.I)]
+    return list(filter(None, (error.code, error.type, *found)))
 
 
 def _shown(word: str | None, form: str = " ({})") -> str:

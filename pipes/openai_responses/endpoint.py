@@ -55,6 +55,12 @@ class Endpoint:
         """The server's name; raises the same error as `url`."""
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
+    def name_server(self, sentence: str) -> str:
+        """Return `sentence` about OpenAI as one about this server."""
+        if "OpenAI" not in sentence or self.host.endswith(".openai.com"):
+            return sentence
+        return sentence.replace("OpenAI", self.host)
+
     @property
     def is_azure(self) -> bool:
         """Whether it is one of Azure."""
@@ -88,7 +94,7 @@ class Endpoint:
 
 
 def _normalize_base_url(text: str) -> str:
-    """`/v1` may be missing, a slash or the endpoint's `/responses` may be at the end."""
+    """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
         problem = "BASE_URL is not an http or https address"
@@ -98,8 +104,9 @@ def _normalize_base_url(text: str) -> str:
             "BASE_URL holds a user name or a password, which cannot be sent beside "
             "API_KEY. An administrator has to take it out in the valves of this pipe."
         )
-    path = parts.path.rstrip("/").removesuffix("/responses").rstrip("/")
-    if not path:
+    typed = parts.path.rstrip("/")
+    path = typed.removesuffix("/responses").rstrip("/")
+    if not typed:
         azure = str(parts.hostname).endswith(_AZURE_HOSTS)
         path = "/openai/v1" if azure else "/v1"
     return urlunsplit((parts.scheme, parts.netloc, path, "", ""))

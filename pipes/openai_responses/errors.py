@@ -14,6 +14,7 @@ ResponsesError
 """
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
@@ -93,6 +94,12 @@ class ApiError(NamedTuple):
     param: str | None = None
     message: str = ""
 
+    @property
+    def status(self) -> int:
+        """The HTTP status that other servers send as the code, else 0."""
+        code = self.code or ""
+        return int(code) if re.fullmatch("[45][0-9]{2}", code) else 0
+
 
 class Failure(NamedTuple):
     """A failure before the first event.
@@ -145,6 +152,9 @@ def read_api_error(wire: object) -> ApiError:
     code, kind, param = (
         as_text(wire.get(key)) or None for key in ("code", "type", "param")
     )
+    number = wire.get("code")
+    if isinstance(number, int) and 400 <= number < 600:
+        code = str(number)
     return ApiError(code, kind, param, f"{message} {raw}".strip())
 
 

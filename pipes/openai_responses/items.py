@@ -156,6 +156,12 @@ def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
+def has_plain_reasoning(item: Mapping[str, Any]) -> bool:
+    """Say whether `item` is reasoning whose text its server gave, and nothing else."""
+    is_plain = is_reasoning(item) and not item.get("encrypted_content")
+    return is_plain and bool(message_text(item))
+
+
 def is_encrypted(item: Mapping[str, Any]) -> bool:
     """Say whether only those who made `item` can read it."""
     return kind_of(item).is_encrypted

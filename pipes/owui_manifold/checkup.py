@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import Any
 
 from openai_responses.endings import COMPLETED, CUT
-from openai_responses.errors import ResponsesError
+from openai_responses.errors import ApiRefused, ResponsesError
 from openai_responses.items import Item
 from openai_responses.json_input import as_text
 from openai_responses.loop.events import RunDone, RunEvent, Status
@@ -66,7 +66,10 @@ class _Diagnostics:
         try:
             usable = await fetch_models(self._endpoint, self._connections)
         except ResponsesError as error:
-            return f"- ⚠️ **The list of models**: {error}"
+            what = "The list of models"
+            if isinstance(error, ApiRefused) and error.status in (404, 405, 501):
+                return _finding(what, "This server lists no models.", "")
+            return f"- ⚠️ **{what}**: {self._endpoint.name_server(str(error))}"
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
             return f"- ⚠️ **The key**: It is accepted, but not listed: {missing}."
@@ -81,8 +84,13 @@ class _Diagnostics:
         An answer that ends for want of tokens is one; a change that a chat would make
         without a word is what is looked for.
         """
-        small = {"max_output_tokens": _FEWEST_TOKENS, "stream": False, **more}
-        request = ResponsesRequest(model=self._model.id, input=[_PING], **small)
+        complaint = await self._try(max_output_tokens=_FEWEST_TOKENS, **more)
+        # Other servers refuse so low a limit, or fail when a call does not fit in it.
+        return await self._try(**more) if complaint else ""
+
+    async def _try(self, **more: Any) -> str:
+        asked = {"stream": False, **more}
+        request = ResponsesRequest(model=self._model.id, input=[_PING], **asked)
         remedy, ended = "", RunDone(CUT)
         events = run(request, self._endpoint, self._connections, self._limits)
         async with aclosing(events):

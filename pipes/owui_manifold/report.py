@@ -22,8 +22,8 @@ from owui_manifold.host import legacy_model, make_native
 
 _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
-    "OpenAI does not accept your own API key. Check API_KEY in your settings of this "
-    "pipe: the slider icon beside the chat input, or Controls > Valves."
+    "The model's server does not accept your own API key. Check API_KEY in your "
+    "settings of this pipe: the slider icon beside the chat input, or Controls > Valves."
 )
 _REFUSED_CHOICES = (
     "Only administrators may change these of your settings, so they have no effect: "

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from simulator.refusals import refuse_missing_key, refuse_wrong_key
+from simulator.wire.servers import RETELLINGS
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,10 @@ PROFILES: Mapping[str, Profile] = {
             "an organisation that may neither stream nor have reasoning.summary",
             verified_for_summaries=False,
             verified_for_streaming=False,
+        ),
+        *(
+            Profile(name, "streams as this server does", accepts_reasoning_status=True)
+            for name in RETELLINGS
         ),
     )
 }

@@ -14,6 +14,7 @@ from simulator.options import Options
 from simulator.scenarios.scenario import HttpReply
 from simulator.storage import StoredResponse
 from simulator.wire.events import encode_end, encode_event, split_chunks
+from simulator.wire.servers import retell
 
 SECRET_HEADERS = ("authorization", "api-key")
 
@@ -75,6 +76,8 @@ class AnswerDelivery:
     dice: random.Random
     stored: StoredResponse | None = None
     start: int = 0
+    server: str = ""
+    """Whose way of streaming the answer has."""
 
     async def send(self, answer: PlannedAnswer) -> web.StreamResponse:
         """Send an answer in the form that the client asked for."""
@@ -155,7 +158,7 @@ class AnswerDelivery:
 
     async def _events(self, answer: PlannedAnswer) -> AsyncIterator[Mapping[str, Any]]:
         if self.stored is None:
-            for event in answer.events:
+            for event in retell(answer.events, self.server):
                 yield event
         else:
             async for event in self.stored.told(self.start):

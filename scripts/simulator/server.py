@@ -283,8 +283,9 @@ class Simulator:
     ) -> AnswerDelivery:
         headers = self._headers(request)
         events = (self._stopping, self._released)
+        server = request.headers.get("X-Simulator-Profile", self.profile.name)
         return AnswerDelivery(
-            request, record, headers, *events, self._dice, stored, start
+            request, record, headers, *events, self._dice, stored, start, server
         )
 
     async def _meet(self, count: int) -> None:

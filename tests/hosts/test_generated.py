@@ -191,7 +191,7 @@ async def test_code_with_its_files(
 @pytest.mark.parametrize(
     ("scenario", "sentence"),
     [
-        ("draw-failed", "OpenAI's safety system refused it"),
+        ("draw-failed", "the safety system refused it"),
         ("draw,cut=16", "broke off before the picture was finished"),
         ("count-late", "people.csv could not be fetched: the container"),
         ("count-failed", "The code did not run to its end."),

@@ -2,6 +2,7 @@
 
 import re
 import string
+import time
 from collections.abc import Iterator, Mapping
 from typing import Literal, get_args, get_type_hints
 
@@ -33,6 +34,7 @@ from openai_responses.errors import (
     ResponsesError,
     TimedOut,
     UnreadableAnswer,
+    read_api_error,
 )
 from quota_codes import QUOTA_CODES
 
@@ -332,3 +334,49 @@ def test_endings_compare_by_value() -> None:
     """Two runs that ended alike have equal endings."""
     assert Ending("cut") == Ending("cut")
     assert ending_of_incomplete("steered") == ending_of_incomplete("steered")
+
+
+OTHER_WORDS = {
+    "The model `qwen9` does not exist.": "does not exist, or is no longer there",
+    'model "qwen9" not found, try pulling it first': "does not exist, or is no longer",
+    "Invalid model name passed in model=qwen9.": "does not exist, or is no longer",
+    "This model's maximum context length is 4096 tokens.": "longer than the model can",
+    "the request exceeds the available context size (4096)": "longer than the model",
+    "litellm.ContextWindowExceededError: too long": "longer than the model can",
+    "litellm.RateLimitError: RateLimitError: OpenAIException": "rate limit",
+    'litellm.BadRequestError: OpenAIException - {"error": {"code": '
+    '"insufficient_quota", "message": "No."}}': "no credit left",
+}
+
+
+@pytest.mark.parametrize("status", [400, 404])
+@pytest.mark.parametrize("words", OTHER_WORDS)
+def test_words_of_other_servers(words: str, status: int) -> None:
+    """They lead to the sentence for the cause, whatever the status."""
+    error = read_api_error({"error": {"message": words}})
+    assert OTHER_WORDS[words] in refusal_sentence(status, error, MODEL)
+    in_stream = failure_sentence(error._replace(code=error.code or str(status)))
+    assert OTHER_WORDS[words] in in_stream
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("401", "does not accept the API key"),
+        ("404", "no Responses API at BASE_URL"),
+        ("429", "rate limit"),
+        ("500", "(HTTP 500)"),
+        ("7", "reported an error"),
+        ("200", "reported an error"),
+    ],
+)
+def test_numeric_codes_in_a_stream(code: str, words: str) -> None:
+    """They are HTTP statuses."""
+    assert words in ending_of_failure("error", ApiError(code)).sentence
+
+
+def test_words_are_searched_in_linear_time() -> None:
+    """A hostile text costs nothing."""
+    began = time.process_time()
+    refusal_sentence(400, ApiError(message="model " * 300_000), MODEL)
+    assert time.process_time() - began < 1

@@ -24,7 +24,10 @@ KEY = "sk-endpoint-1"
         (" https://api.openai.com/v1/\n", "https://api.openai.com/v1"),
         ("https://api.openai.com/v1/responses", "https://api.openai.com/v1"),
         ("https://api.openai.com/v1/responses/", "https://api.openai.com/v1"),
-        ("https://host.tld/responses", "https://host.tld/v1"),
+        ("https://host.tld/responses", "https://host.tld"),
+        ("https://host.tld/responses/", "https://host.tld"),
+        ("https://host.tld/gw/a/responses", "https://host.tld/gw/a"),
+        ("https://us.openai.azure.com/responses", "https://us.openai.azure.com"),
         ("http://127.0.0.1:8080", "http://127.0.0.1:8080/v1"),
         ("http://[::1]:8080/v1", "http://[::1]:8080/v1"),
         ("HTTPS://Host.tld/v1", "https://Host.tld/v1"),
@@ -91,6 +94,11 @@ def test_credentials_in_the_address(pasted: str) -> None:
             "https://us.openai.azure.com/openai/responses"
             "?api-version=2025-04-01-preview",
         ),
+        ("https://host.tld/responses?key=1", "https://host.tld/responses?key=1"),
+        (
+            "https://gw.tld/v1/acc/openai/responses/?a=1",
+            "https://gw.tld/v1/acc/openai/responses?a=1",
+        ),
         ("https://host.tld?a=1&b=2", "https://host.tld/v1/responses?a=1&b=2"),
         ("https://host.tld/v1?", "https://host.tld/v1/responses"),
         ("https://host.tld/v1?a=1#part", "https://host.tld/v1/responses?a=1"),
@@ -156,3 +164,28 @@ def test_endpoint_shows_no_secret() -> None:
     )
     assert endpoint.host == "host.tld"
     assert CANARY not in f"{endpoint!r} {endpoint} {network!r}"
+
+
+@pytest.mark.parametrize(
+    ("address", "named"),
+    [
+        ("", "OpenAI"),
+        ("https://eu.api.openai.com/v1", "OpenAI"),
+        ("https://us.openai.azure.com", "us.openai.azure.com"),
+        ("http://127.0.0.1:8080/v1", "127.0.0.1"),
+        ("https://api.openai.com.evil.tld", "api.openai.com.evil.tld"),
+    ],
+)
+def test_sentences_name_the_server_that_spoke(address: str, named: str) -> None:
+    """OpenAI only when it is OpenAI."""
+    endpoint = Endpoint(address, KEY)
+    assert endpoint.name_server("OpenAI has OpenAI's limit.") == (
+        f"{named} has {named}'s limit."
+    )
+
+
+def test_a_sentence_without_a_server_is_named_at_no_address() -> None:
+    """The sentence about a bad BASE_URL stays."""
+    assert (
+        Endpoint("nowhere", KEY).name_server("BASE_URL is bad.") == "BASE_URL is bad."
+    )

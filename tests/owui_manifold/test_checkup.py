@@ -139,5 +139,22 @@ async def test_a_server_without_a_list() -> None:
     async with Upstream(answer) as upstream:
         text = await findings(upstream.base_url, KEY)
 
-    assert "⚠️ **The list of models**" in text
+    assert "✅ **The list of models**: This server lists no models." in text
     assert "✅ **A small request**" in text
+
+
+async def test_a_limit_of_tokens_that_is_too_low() -> None:
+    """The same request is tried without it, before it counts as failed."""
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.method == "GET":
+            return web.json_response({"data": [{"id": MODEL}]})
+        if "max_output_tokens" in await request.json():
+            error = {"message": "max_output_tokens must be at least 64"}
+            return web.json_response({"error": error}, status=500)
+        return web.json_response({"status": "completed", "output": []})
+
+    async with Upstream(answer) as upstream:
+        text = await findings(upstream.base_url, KEY)
+
+    assert "❌" not in text

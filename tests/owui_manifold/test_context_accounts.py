@@ -126,7 +126,7 @@ async def test_a_wrong_key_is_told_to_its_owner(
     [own] = errors(await chunks_of(pipe, chat("Hi"), **given("sk-mistyped-4711")))
     [pipes] = errors(await chunks_of(pipe, chat("Hi"), **given("")))
 
-    assert own.startswith("OpenAI does not accept your own API key.")
+    assert own.startswith("The model's server does not accept your own API key.")
     assert "An administrator has to check" in pipes
     logged = "\n".join(record.getMessage() for record in caplog.records)
     assert "401" in logged

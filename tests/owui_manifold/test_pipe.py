@@ -269,7 +269,7 @@ BAD_PART = [{"type": "input_audio", "input_audio": {"data": "QQ=="}}]
     ("valves", "body", "sentence"),
     [
         ({"API_KEY": ""}, {}, "This pipe has no API key yet."),
-        ({"API_KEY": "sk-wrong"}, {}, "OpenAI does not accept the API key."),
+        ({"API_KEY": "sk-wrong"}, {}, "127.0.0.1 does not accept the API key."),
         ({"BASE_URL": "nonsense"}, {}, "BASE_URL is not an http or https address."),
         ({"API_KEY": "sk-simulator-limited"}, {}, "this API key may not use it"),
         ({}, {"model": "f.gpt-9-nobody"}, "The model gpt-9-nobody does not exist"),

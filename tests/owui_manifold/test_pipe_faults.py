@@ -45,9 +45,9 @@ BUSY = "The model's server is busy with this key's requests."
     [
         ("cut", "The connection to the model broke"),
         ("drop", "The connection to the model broke"),
-        ("failed", "OpenAI had an error of its own."),
-        ("error-flat", "OpenAI had an error of its own."),
-        ("error-nested", "OpenAI had an error of its own."),
+        ("failed", "127.0.0.1 had an error of its own."),
+        ("error-flat", "127.0.0.1 had an error of its own."),
+        ("error-nested", "127.0.0.1 had an error of its own."),
     ],
 )
 async def test_broken_answer_keeps_its_text(
@@ -118,7 +118,7 @@ async def test_incomplete_answer_says_why(
         ("error-first", "is overloaded at the moment"),
         ("html-200", "not as the Responses API does"),
         ("empty-200", "not as the Responses API does"),
-        ("json-error-200", "OpenAI had an error of its own"),
+        ("json-error-200", "127.0.0.1 had an error of its own"),
         ("html-error", "HTTP 502"),
         ("detail-error", "HTTP 400"),
         ("quota", "no credit left"),
@@ -126,7 +126,7 @@ async def test_incomplete_answer_says_why(
         ("408", "HTTP 408"),
         ("413", "too large"),
         ("429", "rate limit"),
-        ("500", "OpenAI had an error of its own"),
+        ("500", "127.0.0.1 had an error of its own"),
         ("503", "is overloaded at the moment"),
     ],
 )
@@ -168,7 +168,7 @@ async def test_failure_without_a_stream_is_one_sentence(
     result = await result_of(pipe, chat("sim:failed"), **given)
 
     sentence, _ = split_id(result["error"]["message"])
-    assert sentence == "OpenAI had an error of its own. Try again in a moment."
+    assert sentence == "127.0.0.1 had an error of its own. Try again in a moment."
 
 
 # ---------------------------------------------------------------- retries
@@ -260,7 +260,7 @@ async def test_round_after_a_tool_is_sent_again_and_repeats_no_tool(
     assert len(statuses(second)) == 2
     assert not [c for c in second if c.get("item", {}).get("type") == "function_call"]
     [found] = errors(second)
-    assert found.startswith("OpenAI is overloaded at the moment.")
+    assert found.startswith("127.0.0.1 is overloaded at the moment.")
     assert has_marker(stored(second))
 
 

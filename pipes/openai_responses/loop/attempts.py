@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.clock import random_fraction
 from openai_responses.endings import (
+    ASKED_MODEL,
     CUT,
     UNREADABLE,
     Ending,
@@ -28,6 +29,7 @@ from openai_responses.endings import (
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
     AnswerTooLarge,
+    ApiError,
     ApiRefused,
     ConnectionFailed,
     Failure,
@@ -138,7 +140,7 @@ class Attempts:
                 break
             yield note
             await asyncio.sleep(wait)
-        for event in (*held, *self.response.close()):
+        for event in held:
             yield event
 
     def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
@@ -175,10 +177,15 @@ class Attempts:
     def ending(self) -> Ending:
         """How the response ended."""
         if self.response.ending:
-            return self.response.ending
+            return self._named(self.response.ending)
         if self.error is not None:
-            return ending_of_exception(self.error, self.response.event_count > 0)
+            has_begun = self.response.event_count > 0
+            return self._named(ending_of_exception(self.error, has_begun))
         return CUT if self.response.event_count else UNREADABLE
+
+    def _named(self, ending: Ending) -> Ending:
+        sentence = ending.sentence.replace(ASKED_MODEL, self.request.model)
+        return ending._replace(sentence=self.endpoint.name_server(sentence))
 
     @property
     def trace(self) -> Trace:
@@ -465,6 +472,8 @@ def _retriable_failure(
     if isinstance(error, ApiRefused):
         return error.failure
     is_cut = error is None and state.ending is None
+    if isinstance(error, MalformedEvent) or (is_cut and not state.event_count):
+        return Failure(error=ApiError(param="stream"))  # asked for in one piece
     silent = any(map(partial(_is_timeout, error), _SILENCES))
     return (
         Failure() if is_cut or silent or isinstance(error, ConnectionFailed) else None

@@ -19,7 +19,13 @@ from typing import Any, NamedTuple
 
 from openai_responses.endings import NO_CREDIT_CODES, PICTURE_CODES, SENTENCES
 from openai_responses.errors import ApiError, Failure
-from openai_responses.items import Item, is_call_output, is_encrypted, item_type
+from openai_responses.items import (
+    Item,
+    has_plain_reasoning,
+    is_call_output,
+    is_encrypted,
+    item_type,
+)
 from openai_responses.loop.events import Status
 from openai_responses.models.resolve import REASONING_EFFORTS
 from openai_responses.requests.build import ResponsesRequest
@@ -110,6 +116,7 @@ _NOT_REPAIRED = ("model", "input", "background", "instructions", "tools", "text.
 _REPAIRED = {
     "reasoning": "The server could not read earlier reasoning of this chat: answering "
     "without it.",
+    "reasoning_text": "The server does not take its reasoning back: answering without.",
     "kind": "Earlier runs of code are no longer there: answering without them.",
     "plain": "The server refused this chat as it was: only its texts and tool results "
     "were sent.",
@@ -170,6 +177,11 @@ def _told(repair: Repair, *, lasts: bool = True) -> Status:
 
 def _repairs(refusal: _Refusal) -> Iterator[Status]:
     """Yield what may help, the best first."""
+    has_text = any(has_plain_reasoning(sent) for _, sent in refusal.rows)
+    without_text = _told(Repair("reasoning_text", ""))
+    named = f"{refusal.error.param} {refusal.error.message}".lower()
+    if has_text and "reasoning" in named:
+        yield without_text
     yield from _by_words(refusal)
     yield from _by_place(refusal)
     if refusal.error.code in PICTURE_CODES:
@@ -182,6 +194,8 @@ def _repairs(refusal: _Refusal) -> Iterator[Status]:
         yield _parameter(refusal, str(refusal.error.param), lasts=True)
     yield from _by_tool_name(refusal)
     yield from _by_parameter_name(refusal, paths)
+    if has_text:
+        yield without_text
 
 
 def _by_words(refusal: _Refusal) -> Iterator[Status]:
@@ -257,6 +271,9 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     """Yield the repairs of one item; what people wrote always stays."""
     original, sent = refusal.rows[number]
+    if has_plain_reasoning(sent):
+        yield _told(Repair("reasoning_text", ""))
+        return
     target, noun = json_digest(original), item_type(sent).removesuffix("_call")
     noun = noun.replace("_", " ")
     if has_media(sent):

@@ -1,24 +1,32 @@
 r"""The state machine of one response.
 
-Events in, run events out, no side effects. An item is *unknown* until its
-`output_item.added`, then *open*, and *ended* from its `output_item.done` on:
+Events in, run events out, no side effects. An item is *unknown* until an event opens
+it, then *open*, and *ended* from its `output_item.done` on:
 
     event \ state    unknown            open              ended
-    delta            kept for later     shown             ignored
-    whole text       kept for later     the rest shown    ignored
+    delta            opens, shown (1)   shown             ignored
+    whole text       opens, shown (1)   the rest shown    ignored
     added            opened             ignored           ignored
     done             opened and ended   ended             ignored
     final snapshot   opened and ended   ended             ignored
     citation, sketch ignored            shown             ignored
 
-"Kept for later" is shown when the item is known: only the item has the name of a call
-(docs/reference/responses-api.md, "Stream events"). Events after the end of the response
-are ignored. A text that has ended is authoritative: the part that was not shown yet is
-shown, and the final item is the wire's own dict.
+(1) Text opens a message, reasoning a reasoning item. Arguments and code are kept until
+the item is known: only the item has the name of a call (docs/reference/responses-api.md,
+"Stream events"). Events after the end of the response are ignored. A text that has
+ended is authoritative: the part that was not shown yet is shown, and the final item is
+the wire's own dict.
+
+An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
+they are unknown, it is the last item that came with the same `output_index`, if the
+event can be about it: the type is the same, and it is open or the event has no id. An
+item of the final snapshot is found by its ids, else it is the first of its type that no
+other item of the snapshot is. Items are numbered as they come: other servers leave
+`output_index` out, reuse it, or change it (docs/servers.md).
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from openai_responses.endings import (
@@ -29,8 +37,15 @@ from openai_responses.endings import (
     ending_of_incomplete,
 )
 from openai_responses.errors import ApiError, read_api_error
-from openai_responses.items import Item, TextPlace, content_parts, item_texts
-from openai_responses.json_input import as_list, as_mapping, as_text
+from openai_responses.items import (
+    Item,
+    TextPlace,
+    content_parts,
+    item_texts,
+    item_type,
+    kind_of,
+)
+from openai_responses.json_input import as_mapping, as_text
 from openai_responses.loop.events import ResponseDone, RunEvent, Trace
 from openai_responses.models.usage import Usage, read_usage
 from openai_responses.transport.stream import (
@@ -38,7 +53,6 @@ from openai_responses.transport.stream import (
     FinalResponse,
     ItemAdded,
     ItemDone,
-    ItemEvent,
     PartialImage,
     StreamError,
     StreamEvent,
@@ -59,7 +73,10 @@ class ResponseState:
         self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
-        self._early: dict[int, list[TextDelta | TextDone]] = {}
+        self._items: list[Item] = []  # as they were announced
+        self._ids: dict[str, int] = {}
+        self._latest: dict[int, int] = {}  # places by `output_index`
+        self._early: dict[str | int, list[TextDelta | TextDone]] = {}
         self._open: dict[int, dict[TextPlace, list[str]]] = {}
         self._ended: dict[int, Item] = {}
 
@@ -75,19 +92,18 @@ class ResponseState:
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
-            case TextDelta() if event.output_index in self._open:
-                return self._grow(event)
-            case TextDone() if event.output_index in self._open:
-                place = event.kind, event.part
-                return self._show_rest(event.output_index, place, event.text)
-            case TextDelta() | TextDone() if event.output_index not in self._ended:
-                self._early.setdefault(event.output_index, []).append(event)
-            case AnnotationAdded() | PartialImage() if event.output_index in self._open:
-                return [self._renumber(event)]
-            case ItemAdded():
-                return self._start(event)
-            case ItemDone():
-                return self._end(event)
+            case TextDelta() | TextDone():
+                return self._grow(event) if event.text else []
+            case AnnotationAdded() | PartialImage():
+                place = self._find(event.output_index, [event.item_id], bool)
+                if place in self._open:
+                    at = self._first + place
+                    return [event._replace(output_index=at, item_id="")]
+            case ItemAdded(index, item):
+                if self._find_item(index, item) is None:
+                    return self._start(index, item, _ids(item))
+            case ItemDone(index, item):
+                return self._end(self._find_item(index, item), index, item)
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
@@ -96,53 +112,93 @@ class ResponseState:
                 self.refusal = event.error
         return []
 
-    def _renumber(self, event: ItemEvent) -> ItemEvent:
-        """Return an event with its place among all items of the run."""
-        if not self._first:
-            return event
-        return event._replace(output_index=self._first + event.output_index)
+    def _find(
+        self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
+    ) -> int | None:
+        """Return the place of the item that an event is about, if it is known."""
+        for one in ids:
+            place = self._ids.get(one)
+            if place is not None and fits(self._items[place]):
+                return place
+        place = self._latest.get(index)
+        if place is None or not fits(self._items[place]):
+            return None
+        return place if place in self._open or not any(ids) else None
 
-    def _grow(self, event: TextDelta) -> list[RunEvent]:
-        if not event.text:
-            return []
-        texts = self._open[event.output_index]
-        texts.setdefault((event.kind, event.part), []).append(event.text)
-        return [self._renumber(event)]
+    def _find_item(self, index: int, item: Item) -> int | None:
+        kind, call_id = item_type(item), as_text(item.get("call_id"))
 
-    def _start(self, event: ItemAdded) -> list[RunEvent]:
-        place = event.output_index
-        if place in self._open or place in self._ended:
-            return []
+        def fits(known: Item) -> bool:
+            calls = {call_id, as_text(known.get("call_id")), ""}
+            return item_type(known) == kind and len(calls) < 3
+
+        place = self._find(index, _ids(item), fits)
+        if place not in self._ended or index == _NOWHERE:
+            return place
+        # Two calls of one `call_id` stay two; the snapshot only repeats what came.
+        return place if item.get("id") in (None, self._ended[place].get("id")) else None
+
+    def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
+        place = len(self._items)
+        self._items.append(item)
         self._open[place] = {}
-        events: list[RunEvent] = [self._renumber(event)]
-        for early in self._early.pop(place, ()):
-            events += self._take(early)
+        self._ids.update(dict.fromkeys(ids, place))
+        self._latest[index] = place
+        events: list[RunEvent] = [ItemAdded(self._first + place, item)]
+        names: list[str | int] = [*ids, index]
+        for name in names:
+            for early in self._early.pop(name, ()):
+                if _can_grow(item, early.kind):
+                    events += self._grow(early)
         return events
 
-    def _end(self, event: ItemDone) -> list[RunEvent]:
-        place, item = event.output_index, event.item
+    def _grow(self, event: TextDelta | TextDone) -> list[RunEvent]:
+        kind, ids = event.kind, [event.item_id]
+        place = self._find(event.output_index, ids, lambda item: _can_grow(item, kind))
+        events: list[RunEvent] = []
+        if place is None:
+            if kind not in _OPENED_BY:
+                name = event.item_id or event.output_index
+                self._early.setdefault(name, []).append(event)
+                return []
+            place = len(self._items)
+            item = {**_OPENED_BY[kind], "id": event.item_id or f"item_{place}"}
+            events = self._start(event.output_index, item, ids)
+        if place not in self._open:
+            return events
+        text_place = kind, event.part
+        if isinstance(event, TextDone):
+            return events + self._show_rest(place, text_place, event.text)
+        self._open[place].setdefault(text_place, []).append(event.text)
+        return [*events, TextDelta(self._first + place, *text_place, event.text)]
+
+    def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
         if place in self._ended:
             return []
-        events = self._start(ItemAdded(place, item))
+        events: list[RunEvent] = []
+        if place is None:
+            place = len(self._items)
+            events = self._start(index, item, _ids(item))
+        self._ids.update(dict.fromkeys(_ids(item), place))
         for text_place, text in item_texts(item):
             events += self._show_rest(place, text_place, text)
         del self._open[place]
         self._ended[place] = item
-        return [*events, self._renumber(event)]
+        return [*events, ItemDone(self._first + place, item)]
 
     def _show_rest(
-        self, output_index: int, place: TextPlace, text: str
+        self, place: int, text_place: TextPlace, text: str
     ) -> list[RunEvent]:
         """Show the part of `text` that its deltas did not bring.
 
         A text that contradicts its deltas is corrected by the final item alone.
         """
-        texts = self._open[output_index]
-        shown = "".join(texts.get(place, ()))
-        texts[place] = [text]
+        texts = self._open[place]
+        shown = "".join(texts.get(text_place, ()))
+        texts[text_place] = [text]
         if len(text) <= len(shown) or not text.startswith(shown):
             return []
-        return [self._renumber(TextDelta(output_index, *place, text[len(shown) :]))]
+        return [TextDelta(self._first + place, *text_place, text[len(shown) :])]
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
@@ -156,22 +212,46 @@ class ResponseState:
             removed=_removals(response.get("input_transformations")),
         )
         events: list[RunEvent] = []
-        for output_index, item in enumerate(as_list(response.get("output"))):
-            if isinstance(item, dict):
-                events += self._end(ItemDone(output_index, item))
-        events += self.close()
+        for place, item in self._match(content_parts(response.get("output"))):
+            events += self._end(place, _NOWHERE, item)
         response_id = str(response.get("id") or "")
         return [*events, ResponseDone(response_id, event.status, self.usage)]
 
-    def close(self) -> list[RunEvent]:
-        """Show texts of messages that were never announced; no more events follow."""
-        events: list[RunEvent] = []
-        for output_index in sorted(self._early):
-            kinds = {early.kind for early in self._early[output_index]}
-            if kinds & {"text", "refusal"}:
-                message = {"type": "message", "role": "assistant", "content": []}
-                events += self._start(ItemAdded(output_index, message))
-        return events
+    def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
+        """Yield the places of the items of the final snapshot, if they are known."""
+        places = [self._find_item(_NOWHERE, item) for item in items]
+        left: dict[str, list[int]] = {}
+        for place in sorted(
+            {*range(len(self._items))}.difference(places), reverse=True
+        ):
+            left.setdefault(item_type(self._items[place]), []).append(place)
+        for found, item in zip(places, items, strict=True):
+            others = left.get(item_type(item))
+            yield others.pop() if found is None and others else found, item
+
+
+_NOWHERE = -2
+"""An `output_index` that no event has."""
+
+_EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
+_EMPTY_REASONING: Item = {"type": "reasoning", "summary": []}
+_OPENED_BY = {
+    "text": _EMPTY_MESSAGE,
+    "refusal": _EMPTY_MESSAGE,
+    "summary": _EMPTY_REASONING,
+    "reasoning": _EMPTY_REASONING,
+}
+"""Items that their texts alone open."""
+
+
+def _can_grow(item: Item, kind: str) -> bool:
+    if kind in _OPENED_BY:
+        return item_type(item) == item_type(_OPENED_BY[kind])
+    return (kind_of(item).text or ("", ""))[0] == kind
+
+
+def _ids(item: Item) -> list[str]:
+    return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
 
 
 def _removals(transformations: object) -> Mapping[str, int]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, is_call, since_compaction
-from openai_responses.json_input import parse_json_object
+from openai_responses.json_input import as_text, parse_json_object
 from openai_responses.loop.attempts import Attempts, Limits
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.loop.tools import (
@@ -34,6 +34,7 @@ from openai_responses.transport.stream import ItemAdded, ItemDone
 
 _ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
 _CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
+_RAN_ALREADY = "was not run: a call with this call_id ran already."
 _BROKEN_OFF = "was not run: the answer that asked for it broke off."
 
 
@@ -97,6 +98,7 @@ class _Answers:
         self.is_limited = False
         self._rounds = 0
         self._calls_run = 0
+        self._seen: set[str] = set()
 
     def add_response(self, attempts: Attempts) -> None:
         response = attempts.response
@@ -114,7 +116,9 @@ class _Answers:
         for request, refusal in zip(self.requests, refusals, strict=True):
             for event in self._decide(request, refusal):
                 yield event
-        calls = self.calls if toolset.runs_calls else []
+        calls, repeated = self._new_calls() if toolset.runs_calls else ([], [])
+        for event in self.refuse(repeated, _RAN_ALREADY):
+            yield event
         left = 0 if is_over else max(0, toolset.most_calls - self._calls_run)
         async with aclosing(run_calls(calls[:left], toolset)) as results:
             async for call, result in results:
@@ -126,6 +130,15 @@ class _Answers:
         self.is_limited = is_over or len(calls) > left
         self._rounds += 1
         self._calls_run += len(calls[:left])
+
+    def _new_calls(self) -> tuple[list[Item], list[Item]]:
+        """Return the calls of this response, apart from those of an earlier `call_id`."""
+        found: tuple[list[Item], list[Item]] = [], []
+        for call in self.calls:
+            call_id = as_text(call.get("call_id"))
+            found[call_id in self._seen].append(call)
+            self._seen.add(call_id)
+        return found
 
     def refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
         for call in calls:

@@ -266,9 +266,10 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
 
 def _strict_item(item: Item) -> Item:
     if item_type(item) == "message" and item.get("role") == "assistant":
-        return {"role": "assistant", "content": message_text(item)}
+        head = {"type": "message", "role": "assistant"}
+        return {**head, "content": message_text(item)}
     prefix = _ID_PREFIXES.get(item_type(item))
-    return {**item, "id": f"{prefix}_{_digest(item)}"} if prefix else item
+    return {"id": f"{prefix}_{_digest(item)}", **item} if prefix else item
 
 
 def _digest(item: Item) -> str:

@@ -15,6 +15,7 @@ from openai_responses.items import (
     Item,
     content_parts,
     drop_orphans,
+    has_plain_reasoning,
     is_call,
     is_call_output,
     is_encrypted,
@@ -39,6 +40,7 @@ class Repair(NamedTuple):
     Of the account:
         field        a path like `input:reasoning.status` is left out everywhere
         tool         is left out
+        reasoning_text  reasoning in plain text is left out; there is no target
         parameter    a path like `reasoning.effort` gets the JSON `new`, or is left out,
                      if it has the JSON `value`, or whatever it has
     """
@@ -198,7 +200,13 @@ def _change_parameter(payload: dict[str, Any], repair: Repair) -> dict[str, Any]
     return {key: value for key, value in changed.items() if value != {}}
 
 
+def _without_reasoning_text(payload: dict[str, Any], _: Repair) -> dict[str, Any]:
+    kept = [item for item in payload["input"] if not has_plain_reasoning(item)]
+    return {**payload, "input": kept}
+
+
 _CHANGES = {
+    "reasoning_text": _without_reasoning_text,
     "field": _without_field,
     "tool": _without_tool,
     "parameter": _change_parameter,

@@ -31,6 +31,7 @@ from openai_responses.items import (
     content_parts,
     has_encrypted_reasoning,
     has_image,
+    has_plain_reasoning,
     image_message,
     is_call_output,
     is_code,
@@ -227,6 +228,8 @@ def replay_items(item: Item) -> list[Item]:
     """Return the items that represent `item` in later requests."""
     if item_type(item) == "mcp_call":
         return [remote_call(item), remote_output(item)]
+    if has_plain_reasoning(item):  # its server wants it as it was
+        return [{key: value for key, value in item.items() if value not in (None, "")}]
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
@@ -260,7 +263,9 @@ def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]
 
 def _goes_back(item: Item, with_reasoning: bool) -> bool:
     if is_reasoning(item):
-        return with_reasoning and has_encrypted_reasoning(item)
+        return with_reasoning and (
+            has_encrypted_reasoning(item) or has_plain_reasoning(item)
+        )
     return not is_hosted(item) or is_host_returned(item) or has_image(item)
 
 

@@ -25,6 +25,7 @@ from openai_responses.items import Item
 from openai_responses.json_input import (
     MAX_JSON_BYTES,
     MAX_JSON_DEPTH,
+    as_text,
     is_too_deep,
 )
 
@@ -122,6 +123,7 @@ class TextDelta(NamedTuple):
     kind: str
     part: int
     text: str
+    item_id: str = ""
 
 
 class TextDone(NamedTuple):
@@ -131,6 +133,7 @@ class TextDone(NamedTuple):
     kind: str
     part: int
     text: str
+    item_id: str = ""
 
 
 class AnnotationAdded(NamedTuple):
@@ -139,6 +142,7 @@ class AnnotationAdded(NamedTuple):
     output_index: int
     part: int
     annotation: Item
+    item_id: str = ""
 
 
 class PartialImage(NamedTuple):
@@ -151,6 +155,7 @@ class PartialImage(NamedTuple):
     number: int
     image: str
     form: str
+    item_id: str = ""
 
 
 class ItemAdded(NamedTuple):
@@ -192,8 +197,8 @@ class StreamError(NamedTuple):
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 """What happens to one output item.
 
-`output_index` counts within one response on the wire, over the whole run behind
-`loop.response`.
+On the wire `item_id` and `output_index` name the item, or one of them: "" and -1 stand
+for none. Behind `loop.response` the index alone does, and counts over the whole run.
 """
 
 StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
@@ -204,13 +209,14 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events`, with neighbouring deltas of one text joined to one delta."""
     out: list[StreamEvent] = []
     for place, neighbours in groupby(
-        events, lambda one: one[:3] if isinstance(one, TextDelta) else None
+        events,
+        lambda one: one[:3] + one[4:] if isinstance(one, TextDelta) else None,
     ):
         if place is None:
             out += neighbours
         else:
             texts = [event.text for event in neighbours if isinstance(event, TextDelta)]
-            out.append(TextDelta(*place, "".join(texts)))
+            out.append(TextDelta(*place[:3], "".join(texts), place[3]))
     return out
 
 
@@ -254,6 +260,11 @@ def _checked(value: object, kind: type) -> Any:
     return value
 
 
+def _index(wire: Mapping[str, Any]) -> int:
+    index = wire.get("output_index")
+    return -1 if index is None else _checked(index, int)
+
+
 def _text_reader(
     event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
 ) -> _Reader:
@@ -261,12 +272,17 @@ def _text_reader(
     new = partial(tuple.__new__, event)  # half the time of the named tuple's own
 
     def read(wire: Mapping[str, Any]) -> StreamEvent:
-        place, index, text = wire.get(part, 0), wire["output_index"], wire[field]
+        place, index, text = wire.get(part, 0), wire.get("output_index"), wire[field]
+        if index is None:
+            index = -1
         if not (
             isinstance(text, str) and isinstance(index, int) and isinstance(place, int)
         ):
             raise TypeError
-        return new((index, kind, place, text))
+        item_id = wire.get("item_id")
+        if not isinstance(item_id, str):
+            item_id = ""
+        return new((index, kind, place, text, item_id))
 
     return read
 
@@ -277,23 +293,22 @@ def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
     )
     if annotation is None:  # the type allows it; the final item has all annotations
         return None
-    index = _checked(wire["output_index"], int)
-    return AnnotationAdded(index, part, _checked(annotation, dict))
+    item_id = as_text(wire.get("item_id"))
+    return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
 
 
 def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
     return PartialImage(
-        _checked(wire["output_index"], int),
+        _index(wire),
         _checked(wire.get("partial_image_index", 0), int),
         _checked(wire["partial_image_b64"], str),
         str(wire.get("output_format") or ""),
+        as_text(wire.get("item_id")),
     )
 
 
 def _item_reader(event: type[ItemAdded] | type[ItemDone]) -> _Reader:
-    return lambda wire: event(
-        _checked(wire["output_index"], int), _checked(wire["item"], dict)
-    )
+    return lambda wire: event(_index(wire), _checked(wire["item"], dict))
 
 
 def _final_reader(status: str) -> _Reader:

@@ -85,7 +85,7 @@ class _HostedItem(ABC):
         """Yield the chunks for an event."""
 
 
-_REFUSED = "The picture was not drawn: OpenAI's safety system refused it."
+_REFUSED = "The picture was not drawn: the safety system refused it."
 _FAILED = "The picture could not be drawn."
 _BROKE_OFF = "The answer broke off before the picture was finished."
 

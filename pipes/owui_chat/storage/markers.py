@@ -54,9 +54,9 @@ def _has_marker(text: str) -> bool:
 
 
 def split_at_markers(text: str) -> Iterator[MarkedText]:
-    """Yield the pieces of `text` without white space at their ends."""
+    """Yield the pieces of `text`; at a marker they have no white space."""
     if not any(sign in text for sign in _SIGNS):
-        yield MarkedText("", text.strip())
+        yield MarkedText("", text)  # its ends are the model's own
         return
     ulid, start = "", 0
     for match in _MARKER.finditer(text):

@@ -189,12 +189,19 @@ class Recorder:
     def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         """Yield the record of an ended message, if it is not what was written."""
         record = self._records.pop(ended.output_index, None)
+        text = message_text(ended.item)
         if record is None:
+            # The host strips texts. A marker would have to stand in front of this one.
+            is_cut = text != text.strip() and not self._pending
+            if is_cut and self._scope.carrier == "output":
+                whole = self._record((_stored_message(ended.item),))
+                shown = text_digest(ended.shown)
+                yield NewRecord(whole._replace(shown=shown), ended.output_index)
             return
         before = tuple(i for i in record.payload if item_type(i) != "message")
         shown = text_digest(ended.shown)
         payload = (*before, _stored_message(ended.item))
-        if ended.shown == message_text(ended.item):
+        if ended.shown == text:
             kept, shown = _without_shown_text(ended.item), ""
             is_plain = not kept.get("phase") and kept.get("content") == [UNSHOWN_TEXT]
             payload = before if before and is_plain else (*before, kept)

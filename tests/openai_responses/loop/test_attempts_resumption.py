@@ -379,7 +379,7 @@ async def test_a_response_that_somebody_cancelled(
     connections.post_later(endpoint, f"/responses/{_only_id(sim)}/cancel")
     ending = end_of(await task).ending
     assert (ending.kind, ending.code) == ("incomplete", "cancelled")
-    assert "cancelled at OpenAI" in ending.sentence
+    assert "cancelled at 127.0.0.1" in ending.sentence
     assert asked_for(sim.requests)[:2] == ["post", "cancel"]
     assert asked_for(sim.requests).count("cancel") == 1
 

@@ -1,5 +1,6 @@
 """Given these wire events, a turn reports this."""
 
+import time
 from typing import Any
 
 import pytest
@@ -289,29 +290,43 @@ def test_call_that_is_never_announced(end: Any) -> None:
     ],
 )
 def test_message_that_is_never_announced(events: wire.Events, shown: list[str]) -> None:
-    """What it said is shown at the end, as a message."""
+    """What it says is shown at once, as a message; no last event is needed."""
     turn = ResponseState()
-    assert told(turn, *events) == []
-    started, *grown, ended = told(turn, wire.completed())
+    started, *grown = told(turn, *events)
     assert log_of([started]) == ["0 started message"]
     assert [event.text for event in grown if isinstance(event, TextDelta)] == shown
-    assert isinstance(ended, ResponseDone)
+    assert [type(event) for event in told(turn, wire.completed())] == [ResponseDone]
     assert turn.output == []
 
 
-def test_message_that_is_never_announced_in_a_cut_stream() -> None:
-    """`close` shows it when no last event comes, once."""
-    turn = ResponseState()
-    told(turn, wire.text_delta("Hello", at=2))
-    assert log_of(turn.close()) == ["2 started message", "2 text 0: Hello"]
-    assert turn.close() == []
+def test_message_that_is_announced_late() -> None:
+    """It is the one that its text has opened, also under another id."""
+    first, _, grow, *rest = wire.message("Hello")
+    named = {**first, "item": {**first["item"], "id": "msg_other"}}
+    for late in (first, named):
+        assert log(grow, late, *rest) == [
+            "0 started message",
+            "0 text 0: Hello",
+            "0 ended message",
+        ]
+
+
+def test_thoughts_that_are_never_announced() -> None:
+    """They open a reasoning item, and the text behind them a message."""
+    thought = wire.reasoning_text("hm")[1]
+    assert log(thought, wire.text_delta("Hello")) == [
+        "0 started reasoning",
+        "0 reasoning 0: hm",
+        "1 started message",
+        "1 text 0: Hello",
+    ]
 
 
 def test_call_without_a_name_is_not_shown() -> None:
     """Arguments alone are no call."""
     turn = ResponseState()
-    told(turn, wire.function_call("look", "{}")[1])
-    assert turn.close() == []
+    events = told(turn, wire.function_call("look", "{}")[1], wire.completed())
+    assert log_of(events) == ["turn completed"]
 
 
 def test_events_that_mean_nothing() -> None:
@@ -417,23 +432,94 @@ def test_usage() -> None:
     assert ended == ResponseDone("resp_1", "completed", turn.usage)
 
 
-@pytest.mark.parametrize("index", [-1, 7, 10**30])
-def test_odd_indexes(index: int) -> None:
-    """Places that no list has are places all the same."""
+@pytest.mark.parametrize("index", [None, -1, 7, 10**30])
+def test_odd_indexes(index: int | None) -> None:
+    """Items are numbered as they come: a run counts its calls and outputs on."""
     turn = ResponseState()
-    lines = log_of(told(turn, *wire.message("Hi", at=index)))
-    assert lines == [
-        f"{index} started message",
-        f"{index} text 0: Hi",
-        f"{index} ended message",
+    events = [{**event, "output_index": index} for event in wire.message("Hi")]
+    assert log_of(told(turn, *events)) == [
+        "0 started message",
+        "0 text 0: Hi",
+        "0 ended message",
     ]
     assert len(turn.output) == 1
 
 
-def test_output_in_the_order_of_the_api() -> None:
-    """Items that end out of order are put in order."""
+def test_items_of_one_index() -> None:
+    """Each is found by its ids, in whatever order its events come."""
+    one = wire.function_call("look", '{"a":1}', at=1)
+    two = wire.function_call("find", '{"b":2}', at=2)
+    mixed = [event for pair in zip(one, two, strict=True) for event in pair]
     turn = ResponseState()
-    told(turn, *wire.message("b", at=1), *wire.message("a", at=0))
+    told(turn, *({**event, "output_index": 0} for event in mixed))
+    assert [item["arguments"] for item in turn.output] == ['{"a":1}', '{"b":2}']
+
+
+def test_items_of_one_index_without_ids() -> None:
+    """Of what an event can be about, the last item of the index is meant."""
+    thought, answer = wire.reasoning_text("hm"), wire.message("Hi")
+    events = [without_ids(event) for event in (*thought[:2], *answer[:3])]
+    assert log(*events) == [
+        "0 started reasoning",
+        "0 reasoning 0: hm",
+        "1 started message",
+        "1 text 0: Hi",
+    ]
+
+
+def test_other_ids_at_each_event() -> None:
+    """Of an open item the index tells, and the snapshot is matched by its order."""
+    events = wire.whole_stream(
+        wire.message("One", at=0), wire.function_call("look", "{}", at=1)
+    )
+    for number, event in enumerate(events):
+        if "item_id" in event:
+            event["item_id"] = f"x_{number}"
+        if "item" in event:
+            event["item"] = {**event["item"], "id": f"y_{number}"}
+    output = events[-1]["response"]["output"]
+    output[:] = [{**item, "id": f"z_{item['id']}"} for item in output]
+    output[1]["call_id"] = "call_other"
+    turn = ResponseState()
+    assert log_of(told(turn, *events)) == [
+        "0 started message",
+        "0 text 0: One",
+        "0 ended message",
+        "1 started function_call",
+        "1 arguments 0: {}",
+        "1 ended function_call",
+        "turn completed",
+    ]
+    assert turn.output[1]["call_id"] == "call_1"
+
+
+def without_ids(event: wire.Event) -> wire.Event:
+    """An event of a server that names its items by their index alone."""
+    item = {k: v for k, v in event.get("item", {}).items() if k != "id"}
+    more = {"item": item} if item else {}
+    return {k: v for k, v in event.items() if k != "item_id"} | more
+
+
+def test_snapshot_of_many_unknown_items_is_matched_in_linear_time() -> None:
+    """Items of other ids than streamed are the streamed ones, in order."""
+    turn, many = ResponseState(), 20_000
+    for at in range(many):
+        turn.feed(ItemDone(0, wire.call_item("look", "{}", at=at)))
+    again = [
+        {**wire.call_item("look", "{}", at=at), "id": f"n{at}", "call_id": f"m{at}"}
+        for at in range(many)
+    ]
+    began = time.process_time()
+    told(turn, wire.completed(*again))
+    assert time.process_time() - began < 5
+    assert len(turn.output) == many
+
+
+def test_output_in_the_order_of_the_api() -> None:
+    """Items that end out of order stay in the order in which they began."""
+    turn = ResponseState()
+    (first, *one), (second, *two) = wire.message("a", at=0), wire.message("b", at=1)
+    told(turn, first, second, *two, *one)
     assert [item["id"] for item in turn.output] == ["msg_0", "msg_1"]
 
 
@@ -482,7 +568,6 @@ def test_events_after_the_end(last: wire.Event) -> None:
     late = [*wire.message("More", at=1), wire.completed(), wire.error_nested("late")]
     assert told(turn, *late) == []
     assert (turn.ending, turn.usage, len(turn.output)) == (ending, usage, 1)
-    assert turn.close() == []
 
 
 @pytest.mark.parametrize("error", [wire.error_flat("odd"), wire.error_nested("odd")])

@@ -57,7 +57,7 @@ def replay(chunks: Iterable[bytes]) -> Replayed:
             events += turn.feed(parse_event(rest))
     except MalformedEvent:
         broken = True
-    events = joined([*events, *turn.close()])
+    events = joined(events)
     return Replayed(events, turn.ending, turn.usage, turn.output, broken)
 
 

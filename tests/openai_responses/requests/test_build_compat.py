@@ -35,6 +35,6 @@ def test_items_get_ids_that_never_change() -> None:
     assert thought["id"].startswith("rs_")
     assert call["id"].startswith("fc_")
     assert {**call, "id": None} == {**CALL, "id": None}
-    assert answer == {"role": "assistant", "content": "Yes."}
+    assert answer == {"type": "message", "role": "assistant", "content": "Yes."}
     assert strict_payload(payload) == strict_payload(payload)
     assert payload == {"input": [USER, THOUGHT, CALL, ANSWER]}

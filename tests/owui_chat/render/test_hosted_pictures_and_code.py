@@ -132,7 +132,7 @@ def test_many_pictures_are_shown_again_less_often() -> None:
     [
         (
             {"code": "moderation_blocked"},
-            "The picture was not drawn: OpenAI's safety system refused it.",
+            "The picture was not drawn: the safety system refused it.",
         ),
         ({"code": "other", "message": "secret"}, "The picture could not be drawn."),
         (None, "The picture could not be drawn."),

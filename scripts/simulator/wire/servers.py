@@ -1,0 +1,130 @@
+"""How other servers of the API stream: an answer of OpenAI's, told in their way.
+
+What is special about each: docs/servers.md.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+Event = dict[str, Any]
+Retelling = Callable[[Sequence[Event]], Iterator[Event]]
+
+
+def retell(events: Sequence[Event], server: str) -> list[Event]:
+    """Return the events as this server sends them; all others send them as they are."""
+    tell = RETELLINGS.get(server)
+    return [*tell(events)] if tell else [*events]
+
+
+def _kind(event: Event) -> str:
+    """Return what an event is about: ``added``, ``done``, another end, or a part."""
+    known = {
+        "response.output_item.added": "added",
+        "response.output_item.done": "done",
+        "response.completed": "end",
+    }
+    return known.get(event["type"], "part" if "item_id" in event else "other")
+
+
+def _without(event: Mapping[str, Any], *keys: str) -> Event:
+    return {key: value for key, value in event.items() if key not in keys}
+
+
+def _is_call(item: Event) -> bool:
+    return bool(item["type"] == "function_call")
+
+
+def _with_output(event: Event, change: Callable[[Event], Event]) -> Event:
+    response = event["response"]
+    output = [change(item) for item in response["output"]]
+    return {**event, "response": {**response, "output": output}}
+
+
+def _llama_cpp(events: Sequence[Event]) -> Iterator[Event]:
+    """No numbers at all; a call has no id, and its parts name its `call_id`."""
+    call_ids: dict[str, str] = {}
+
+    def named(item: Event) -> Event:
+        return _without(item, "id") if _is_call(item) else item
+
+    for event in events:
+        bare = _without(event, "output_index", "sequence_number", "content_index")
+        kind = _kind(event)
+        if kind in ("added", "done"):
+            item = event["item"]
+            if _is_call(item):
+                call_ids[item["id"]] = item["call_id"]
+            yield {**bare, "item": named(item)}
+        elif kind == "end":
+            yield _with_output(bare, named)
+        elif kind == "other":
+            yield bare
+        elif event["type"] != "response.function_call_arguments.done":
+            name = event["item_id"]
+            yield {**bare, "item_id": call_ids.get(name, name)}
+
+
+def _gpt_oss(events: Sequence[Event]) -> Iterator[Event]:
+    """Announced one too low, ended right; a call comes whole, at the next place."""
+    calls: set[str] = set()
+    for event in events:
+        kind = _kind(event)
+        if kind in ("added", "done") and _is_call(event["item"]):
+            calls.add(event["item"]["id"])
+            if kind == "done":
+                yield {**event, "output_index": event["output_index"] + 1}
+        elif kind in ("added", "part") and event.get("item_id") not in calls:
+            yield {**event, "output_index": event["output_index"] - 1}
+        elif kind == "end":
+            yield _with_output(
+                event,
+                lambda one: one if _is_call(one) else {**one, "id": f"{one['id']}0"},
+            )
+        elif kind != "part":
+            yield event
+
+
+def _ogx(events: Sequence[Event]) -> Iterator[Event]:
+    """All that begins or grows has the place 0; reasoning ends at the end."""
+    thoughts: list[Event] = []
+    for event in events:
+        kind = _kind(event)
+        if kind == "done" and event["item"]["type"] == "reasoning":
+            thoughts.append(event)
+            continue
+        if kind == "end":
+            yield from thoughts
+        yield {**event, "output_index": 0} if kind in ("added", "part") else event
+
+
+def _hugging_face(events: Sequence[Event]) -> Iterator[Event]:
+    """Texts are announced at 0 and grow at their places."""
+    for event in events:
+        is_text = _kind(event) == "added" and not _is_call(event["item"])
+        yield {**event, "output_index": 0} if is_text else event
+
+
+def _litellm(events: Sequence[Event]) -> Iterator[Event]:
+    """Another id at each event of a text; that of the place is right."""
+    for number, event in enumerate(events):
+        kind = _kind(event)
+        if kind == "part" and "output_text" in event["type"]:
+            yield {**event, "item_id": "chatcmpl-1"}
+        elif kind in ("added", "done") and not _is_call(event["item"]):
+            yield {**event, "item": {**event["item"], "id": f"item_{number}"}}
+        elif kind == "end":
+            yield _with_output(
+                event,
+                lambda one: one if _is_call(one) else {**one, "id": f"{one['id']}0"},
+            )
+        else:
+            yield event
+
+
+RETELLINGS: Mapping[str, Retelling] = {
+    "llama.cpp": _llama_cpp,
+    "gpt-oss": _gpt_oss,
+    "ogx": _ogx,
+    "hugging-face": _hugging_face,
+    "litellm": _litellm,
+}

@@ -1,0 +1,243 @@
+"""Streams of other servers: each is read to its end, and a tool runs once.
+
+The transcripts of `tests/streams/others` are written by hand in the shapes that these
+servers send; what is special about each is in docs/servers.md.
+"""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from openai_responses.items import (
+    Item,
+    is_call,
+    is_call_output,
+    is_reasoning,
+    item_texts,
+)
+from openai_responses.loop.events import RunEvent, Status, ToolOutput
+from openai_responses.loop.response import ResponseState
+from openai_responses.loop.run import run
+from openai_responses.loop.tools import Toolset
+from openai_responses.requests.repairs import Repair
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import (
+    EventStreamDecoder,
+    ItemAdded,
+    ItemDone,
+    TextDelta,
+    parse_event,
+)
+from runs import asking, end_of, limits
+from tool_sample import MemoryTools
+from upstream import Answerer, Upstream, in_turn, replying, started, streaming
+
+pytestmark = pytest.mark.asyncio
+
+FOLDER = Path(__file__).resolve().parents[2] / "streams" / "others"
+NAMES = sorted({path.name.removesuffix(".1.sse") for path in FOLDER.glob("*.1.sse")})
+ANSWER = "It rains in Zürich 🌧 today.\n"
+ARGUMENTS = {"city": "Zürich"}
+
+
+def server_of(name: str, size: int | None = None) -> Answerer:
+    """Answer with the rounds of a server, whole or in chunks of this size."""
+    rounds = [(FOLDER / f"{name}.{number}.sse").read_bytes() for number in (1, 2)]
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        body, stream = rounds.pop(0), await started(request)
+        step = size or len(body)
+        for place in range(0, len(body), step):
+            await stream.write(body[place : place + step])
+        return stream
+
+    return answer
+
+
+async def events_of(
+    connections: Connections, answer: Answerer
+) -> tuple[list[RunEvent], MemoryTools, list[Any]]:
+    """What a run reports, which tools it called, and what it sent."""
+    tools = MemoryTools()
+    async with Upstream(answer) as upstream:
+        sent = run(asking(), upstream.endpoint, connections, limits(), Toolset(tools))
+        return [event async for event in sent], tools, upstream.bodies
+
+
+def grown(events: list[RunEvent]) -> dict[tuple[int, str, int], str]:
+    """The texts that were shown, by their places."""
+    texts: dict[tuple[int, str, int], str] = {}
+    for event in events:
+        if isinstance(event, TextDelta):
+            place = event.output_index, event.kind, event.part
+            texts[place] = texts.get(place, "") + event.text
+    return texts
+
+
+def assert_is_sound(events: list[RunEvent]) -> None:
+    """Items begin once, end once, stand at their places, and were shown as they are."""
+    output, texts = end_of(events).output, grown(events)
+    begun = [event.output_index for event in events if isinstance(event, ItemAdded)]
+    assert max(Counter(begun).values()) == 1
+    for event in events:
+        if isinstance(event, ItemDone | ToolOutput):
+            assert output[event.output_index] == event.item
+        if isinstance(event, ItemDone):
+            assert event.output_index in begun
+            places = dict(item_texts(event.item))
+            assert places == {
+                place[1:]: text
+                for place, text in texts.items()
+                if place[0] == event.output_index
+            }
+
+
+PLAIN = {"llama.cpp", "gpt-oss", "ogx", "hugging-face", "vllm", "openrouter"}
+"""Servers that give reasoning as plain text, without an encrypted form."""
+
+
+def types_of(items: Any) -> Counter[str]:
+    """How many items there are of each type."""
+    return Counter(item["type"] for item in items)
+
+
+@pytest.mark.parametrize("size", [None, 1], ids=["whole", "bytewise"])
+@pytest.mark.parametrize("name", NAMES)
+async def test_each_server(
+    name: str, size: int | None, connections: Connections
+) -> None:
+    """A thought, a call that runs once, an answer that is shown once."""
+    events, tools, bodies = await events_of(connections, server_of(name, size))
+
+    assert tools.called == [("get_weather", ARGUMENTS)]
+    end = end_of(events)
+    assert end.ending.kind == "completed"
+    assert_is_sound(events)
+    shown = [text for place, text in grown(events).items() if place[1] == "text"]
+    whole = f"{ANSWER}\n\n" if name == "open-responses-server" else ANSWER
+    assert shown == ["I look. "] * (name == "hugging-face") + [whole]
+    kinds = types_of(end.output)
+    assert kinds["function_call"] == kinds["function_call_output"] == 1
+    assert kinds["reasoning"] == (0 if name == "open-responses-server" else 2)
+    assert kinds["message"] == (2 if name == "hugging-face" else 1)
+    second: list[Item] = bodies[1]["input"]
+    calls = [item["call_id"] for item in second if is_call(item)]
+    assert calls == [item["call_id"] for item in second if is_call_output(item)]
+    assert len(calls) == 1
+    thoughts = [item for item in second if is_reasoning(item)]
+    assert len(thoughts) == (name in PLAIN or name == "ollama")
+    if name in PLAIN:
+        given = next(filter(is_reasoning, end.output))
+        assert thoughts[0]["content"] == given["content"]
+        assert thoughts[0]["id"] == given["id"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_texts_are_shown_when_they_come(name: str) -> None:
+    """Not at the end of the answer: each delta is an event of the same text."""
+    wire, state = (FOLDER / f"{name}.2.sse").read_bytes(), ResponseState()
+    decoder = EventStreamDecoder()
+    read = [parse_event(e) for e in [*decoder.feed(wire), *decoder.close()]]
+
+    deltas = [one for one in read if isinstance(one, TextDelta)]
+    shown = [[type(told) for told in state.feed(one)] for one in deltas]
+
+    assert len(deltas) >= 3
+    assert all(told[-1] is TextDelta for told in shown)
+
+
+async def test_a_call_that_ran_is_not_run_again(connections: Connections) -> None:
+    """A server that repeats a call in its next response is told so, once a round."""
+    call = {
+        "type": "function_call",
+        "call_id": "call_1",
+        "name": "get_weather",
+        "arguments": '{"city": "Bern"}',
+    }
+    body = web.json_response({"id": "r", "status": "completed", "output": [call]}).text
+    assert body
+    events, tools, _ = await events_of(connections, replying(body))
+
+    assert len(tools.called) == 1
+    answers = [event for event in events if isinstance(event, ToolOutput)]
+    assert [event.failed for event in answers[:3]] == [False, True, True]
+    assert "ran already" in answers[1].item["output"]
+
+
+async def test_an_error_in_a_stream_names_server_and_model(
+    connections: Connections,
+) -> None:
+    """Its code is an HTTP status; OpenAI is not blamed for it."""
+    for code, words in (
+        ("404", "The model gpt-5.6-sol does not exist"),
+        (500, "127.0.0.1 had an error of its own (HTTP 500)"),
+    ):
+        error = {"code": code, "message": "The model `x` does not exist."}
+        if code == 500:
+            error["message"] = "oops"
+        event = json.dumps({"type": "error", "error": error})
+        wire = f"data: {event}\n\n".encode()
+        events, _, _ = await events_of(connections, streaming(wire))
+        sentence = end_of(events).ending.sentence
+        assert sentence.startswith(words)
+        assert "OpenAI" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [(400, "bad request"), (422, "Input should be a valid list: reasoning.content")],
+)
+async def test_a_server_that_does_not_take_its_reasoning_back(
+    status: int, message: str, connections: Connections
+) -> None:
+    """The run goes on without it; what helped is remembered for the server."""
+    rounds = server_of("llama.cpp")
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        if any(map(is_reasoning, body["input"])):
+            return web.json_response({"error": {"message": message}}, status=status)
+        return await rounds(request)
+
+    events, tools, bodies = await events_of(connections, answer)
+
+    assert end_of(events).ending.kind == "completed"
+    assert len(tools.called) == 1
+    assert [any(map(is_reasoning, body["input"])) for body in bodies] == [
+        False,
+        True,
+        False,
+    ]
+    [told] = [event for event in events if isinstance(event, Status)]
+    assert told.is_lasting
+    assert told.repair == Repair("reasoning_text", "")
+
+
+@pytest.mark.parametrize("wire", [b"data: {broken\n\n", b""])
+async def test_a_stream_that_cannot_be_read(
+    wire: bytes, connections: Connections
+) -> None:
+    """It is asked for once more in one piece; the server is remembered for it."""
+    message = {"type": "message", "role": "assistant", "content": []}
+    whole = json.dumps({"id": "r", "status": "completed", "output": [message]})
+    answer = in_turn(streaming(wire), replying(whole))
+
+    events, _, bodies = await events_of(connections, answer)
+
+    assert end_of(events).ending.kind == "completed"
+    assert [body.get("stream") for body in bodies] == [True, None]
+    [told] = [event for event in events if isinstance(event, Status)]
+    assert told.is_lasting
+
+
+async def test_an_unreadable_answer_in_one_piece_ends(connections: Connections) -> None:
+    """Without a stream there is nothing left to try."""
+    answer = in_turn(streaming(b"data: {broken\n\n"), replying("{broken"))
+    events, _, bodies = await events_of(connections, answer)
+
+    assert end_of(events).ending.kind == "unreadable"
+    assert len(bodies) == 2
