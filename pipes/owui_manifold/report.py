@@ -16,6 +16,7 @@ from openai_responses.models.choice import retirement_notice
 from openai_responses.models.usage import cost_of_run, read_prices
 from openai_responses.redaction import describe_exception
 from openai_responses.requests.build import dropped_parameters
+from owui_manifold.callers import unknown_words
 from owui_manifold.chat import PreparedRequest
 from owui_manifold.context import PipeCall
 from owui_manifold.host import legacy_model, make_native
@@ -169,14 +170,15 @@ def _valve_notices(call: PipeCall) -> list[str]:
     """Log errors in valves; return the notices for this chat.
 
     Only administrators see any. What is left out or asked about because of an error is
-    shown at every answer; fields that are not sent are mentioned once in the log and
-    once in a chat.
+    shown at every answer; what only has no effect is mentioned once in the log and once
+    in a chat.
     """
     servers = call.config.remote
     complaints = (*servers.complaints, *call.config.problems)
     for complaint in complaints:
         call.log.line("WARNING", complaint)
-    notes = [note for note in servers.notes if _tell_once(call, note)]
+    every_note = (*servers.notes, *unknown_words(call.valves))
+    notes = [note for note in every_note if _tell_once(call, note)]
     return [*(complaints if call.caller.is_admin else ()), *notes]
 
 

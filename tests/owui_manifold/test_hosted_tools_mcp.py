@@ -102,7 +102,8 @@ async def test_a_filters_server_takes_the_place_of_ours(
     body = chat("Hi", extra_tools=[theirs])
     with_servers(pipe, valve(CLOCKS))
     await chunks_of(pipe, body, **NATIVE)
-    pipe.valves = pipe.valves.model_copy(update={"CALLER_MAY_SET": "mcp"})
+    opened = "mcp.server_url, mcp.authorization"
+    pipe.valves = pipe.valves.model_copy(update={"CALLER_MAY_SET": opened})
     await chunks_of(pipe, body, **NATIVE)
 
     bodies = [request.body["tools"] for request in sim.requests]

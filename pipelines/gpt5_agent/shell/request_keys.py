@@ -38,6 +38,23 @@ _SETTINGS = {
 """The keys that mean something here or to the API; others are dropped anyway."""
 
 
+_NEVER = frozenset({"store", "background", "instructions", "input", "include"})
+"""Keys of the API that no setting opens."""
+
+
+def unknown_words(may_set: str) -> str:
+    """Return the sentence about words of REQUEST_MAY_SET that name nothing, if any."""
+    words = {word.strip()[:40] for word in may_set.lower().split(",")} - {""}
+    unknown = sorted(words - (_SETTINGS | _CHAT_KEYS) | words & _NEVER)
+    return f"{_UNKNOWN_WORDS}{', '.join(unknown[:5])}." if unknown else ""
+
+
+_UNKNOWN_WORDS = (
+    "REQUEST_MAY_SET in the valves of this pipeline holds words that open nothing. No "
+    "key that requests may set has these names: "
+)
+
+
 def select_keys(
     body: Mapping[str, Any], may_set: str
 ) -> tuple[dict[str, Any], list[str]]:
