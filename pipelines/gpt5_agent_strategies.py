@@ -10191,7 +10191,7 @@ class AgentRequest(NamedTuple):
     own_tools: OwnToolSettings = OwnToolSettings()
     query: str = ""
     context: object = None
-    notice: str = ""
+    notices: tuple[str, ...] = ()
     log: Callable[[str], object] = str
     debug: bool = False
     on_end: Callable[[RunMetadata], object] = repr
@@ -11942,7 +11942,7 @@ class _Agent:
         )
         self._continues = True
         begins = not prepared.earlier_rounds.is_continuation
-        self._notice = request.notice if begins else ""
+        self._notices = request.notices if begins else ()
         self._round_began = 0.0
         self._run_end = RunDone(COMPLETED)
 
@@ -11952,7 +11952,7 @@ class _Agent:
         return RunDone(last.ending, totals.usage, totals.last_usage, output, last.trace)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
-        for note in filter(None, (self._notice, self._prepared.note)):
+        for note in filter(None, (*self._notices, self._prepared.note)):
             yield Status(note)
         for source in self._prepared.sources:
             yield source
@@ -12943,6 +12943,7 @@ class AgentInput(NamedTuple):
     can_ask: bool = False
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
+    notices: tuple[str, ...] = ()
 
     def choose_text(self, key: str, otherwise: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
@@ -12996,7 +12997,7 @@ def build_agent_request(
         ),
         query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
-        notice=rules_error if question.caller.is_admin else "",
+        notices=(*question.notices, rules_error if question.caller.is_admin else ""),
         log=log.line,
         debug=valves.DEBUG,
         on_end=lambda metadata: log.line(json.dumps(metadata.wire())),
@@ -13393,6 +13394,22 @@ _SETTINGS = {
 }
 
 
+_NEVER = frozenset({"store", "background", "instructions", "input", "include"})
+
+
+def unknown_words(may_set: str) -> str:
+    """Return the sentence about words of REQUEST_MAY_SET that name nothing, if any."""
+    words = {word.strip()[:40] for word in may_set.lower().split(",")} - {""}
+    unknown = sorted(words - (_SETTINGS | _CHAT_KEYS) | words & _NEVER)
+    return f"{_UNKNOWN_WORDS}{', '.join(unknown[:5])}." if unknown else ""
+
+
+_UNKNOWN_WORDS = (
+    "REQUEST_MAY_SET in the valves of this pipeline holds words that open nothing. No "
+    "key that requests may set has these names: "
+)
+
+
 def select_keys(
     body: Mapping[str, Any], may_set: str
 ) -> tuple[dict[str, Any], list[str]]:
@@ -13477,7 +13494,13 @@ class Pipeline:
         log = AgentLog(new_ulid()[-10:])
         body = self._select_keys(body, caller, log)
         question = AgentInput(
-            model_id, messages, body, self.valves, caller.can_ask, caller=caller
+            model_id,
+            messages,
+            body,
+            self.valves,
+            caller.can_ask,
+            caller=caller,
+            notices=self._notices(caller, log),
         )
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
@@ -13501,6 +13524,16 @@ class Pipeline:
                 "REQUEST_MAY_SET says what a request may set)"
             )
         return kept
+
+    def _notices(self, caller: PipelineCaller, log: AgentLog) -> tuple[str, ...]:
+        sentence = unknown_words(self.valves.REQUEST_MAY_SET)
+        is_new = self._refusals.first_time
+        if not sentence or caller.task:
+            return ()
+        if is_new(f"log: {sentence}"):
+            log.warn(sentence)
+        is_told = caller.is_admin and is_new(f"chat: {sentence}")
+        return (sentence,) if is_told else ()
 
     async def _close_all(self) -> None:
         await self._own_tools.close()

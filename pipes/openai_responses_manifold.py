@@ -5443,7 +5443,7 @@ def attach_stored_messages(
     if metadata.get("regeneration_message_id") and users:
         users.popitem()  # how to answer again is in the request alone
     asked, answer = map(metadata.get, ("user_message_id", "message_id"))
-    branch = _stored_branch(rows, str(asked or ""), str(answer or ""))
+    branch = list(_stored_branch(rows, str(asked or ""), str(answer or "")))
     for place, stored in zip(reversed(users), branch, strict=False):
         result[place] = users[place]._replace(stored=stored)
     return result
@@ -5455,6 +5455,12 @@ def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
     return [stored for stored in found if stored]
 
 
+_HIDDEN_MESSAGE = (
+    "Somebody wrote a message into this chat that the page does not show and that could "
+    "instruct the model. Nothing was sent: start a new chat."
+)
+
+
 def _stored_branch(
     rows: Mapping[str, Any], message_id: str, answer_id: str
 ) -> Iterator[StoredMessage]:
@@ -5464,8 +5470,10 @@ def _stored_branch(
         if row.get("role") == "user":
             yield StoredMessage(row, answer_id)
             answer_id = ""
-        else:
+        elif row.get("role") == "assistant":
             answer_id = message_id
+        else:
+            raise InvalidRequest(_HIDDEN_MESSAGE)
         message_id = str(row.get("parentId") or "")
 
 
@@ -9751,6 +9759,10 @@ class HostTools:
         if tool is None:
             return None
         spec = tool.get("spec") or {}
+        try:
+            json_size(spec, LARGEST_SCHEMA)
+        except JsonTooLarge:
+            return None
         return spec.get("parameters") or {"type": "object", "properties": {}}
 
     def is_interactive(self, name: str) -> bool:
@@ -10630,6 +10642,110 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
         return kind, b""
 
 
+# ==== owui_manifold.callers: What a caller may set; the rest is the administrator's (docs/parameters.md).
+
+_LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
+_TOOLS = ("tools", "extra_tools")
+_TOOL_TYPES = (
+    *("web_search", "web_search_preview", "file_search", "code_interpreter"),
+    *("image_generation", "mcp", "shell", "apply_patch", "computer", "tool_search"),
+    *("computer_use_preview", "local_shell", "namespace", "programmatic_tool_calling"),
+)
+_CLOSED_FIELDS = (
+    *("vector_store_ids", "container", "environment", "input_image_mask"),
+    *("server_url", "connector_id", "tunnel_id", "authorization", "headers"),
+)
+
+_KNOWN_WORDS = {
+    *("max_output_tokens", "reasoning.mode", "reasoning.context"),
+    *(*ADMINISTRATORS_KEYS, *_TOOL_TYPES),
+    *(f"{kind}.{name}" for kind in _TOOL_TYPES for name in _CLOSED_FIELDS),
+}
+
+
+class _Permission(NamedTuple):
+    opened: Collection[str]
+    longest: int
+    stored: Mapping[str, Any] = {}
+
+
+async def permitted_call(call: PipeCall) -> PipeCall:
+    """Return the call without what its caller may not set; the log says it once."""
+    caller, valves = call.caller, call.valves
+    words = comma_list(valves.CALLER_MAY_SET.lower())
+    opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
+    longest = 0 if "max_output_tokens" in opened else valves.MAX_OUTPUT_TOKENS
+    may = _Permission(opened, longest)
+    if _permitted_body(call.body, may) == call.body:
+        return call
+    stored = await administrator_params(call.model_id)
+    body = _permitted_body(call.body, may._replace(stored=stored))
+    lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
+    is_new = call.capabilities.first_time
+    if new := [name for name in lost if is_new(f"{caller.user_id}: {name}")]:
+        names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
+        told = f"left out for user {caller.user_id}, see CALLER_MAY_SET: {names}"
+        call.log.line("WARNING", told)
+    return call._replace(body=body)
+
+
+def unknown_words(valves: Valves) -> list[str]:
+    """Return the sentence about words of CALLER_MAY_SET that name nothing, if any."""
+    words = map(_opened, comma_list(valves.CALLER_MAY_SET.lower()))
+    unknown = sorted({word[:40] for word in words} - _KNOWN_WORDS)
+    return [f"{_UNKNOWN_WORDS}{', '.join(unknown[:5])}."] if unknown else []
+
+
+_UNKNOWN_WORDS = (
+    "CALLER_MAY_SET in the valves of this pipe holds words that open nothing. No "
+    "parameter and no type of tool that callers may set have these names: "
+)
+
+
+def _opened(word: str) -> str:
+    return word.removeprefix("admin:").strip()
+
+
+def _permitted_body(body: Mapping[str, Any], may: _Permission) -> dict[str, Any]:
+    stored = may.stored
+    closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in may.opened]
+    kept = {k: v for k, v in body.items() if k not in closed}
+    kept |= {k: stored[k] for k in closed if k in stored}
+    if isinstance(given := body.get("reasoning"), Mapping):
+        kept["reasoning"] = _permitted_reasoning(given, may)
+    tools = [tool for name in _TOOLS for tool in as_list(stored.get(name))]
+    for name in _TOOLS:
+        if isinstance(given := body.get(name), list):
+            kept[name] = [t for t in given if _is_open(t, may.opened) or t in tools]
+    return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
+
+
+def _permitted_reasoning(given: Mapping[str, Any], may: _Permission) -> dict[str, Any]:
+    free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
+    stored = as_mapping(may.stored.get("reasoning")).items()
+    return dict(i for i in given.items() if i[0] in free or i in stored)
+
+
+def _is_open(tool: object, opened: Collection[str]) -> bool:
+    fields = as_mapping(tool)
+    kind = fields.get("type", "function")
+    if kind in CALLED_BY_NAME:
+        return True
+    closed = [
+        f"{kind}.{name}"
+        for name in _CLOSED_FIELDS
+        # A new container, `{"type": "auto"}`, is nobody's.
+        if (value := fields.get(name)) and as_mapping(value).keys() != {"type"}
+    ]
+    return all(word in opened for word in closed or [kind])
+
+
+def _is_too_long(name: str, body: Mapping[str, Any], may: _Permission) -> bool:
+    value, most = body.get(name), may.longest
+    asked = clamp_number(value, 0, most + 1, 0) if most else 0
+    return asked > most and value != may.stored.get(name)
+
+
 # ==== owui_manifold.report: What the log and the current user are told about a run.
 
 _UNAUTHORIZED = 401
@@ -10778,7 +10894,8 @@ def _valve_notices(call: PipeCall) -> list[str]:
     complaints = (*servers.complaints, *call.config.problems)
     for complaint in complaints:
         call.log.line("WARNING", complaint)
-    notes = [note for note in servers.notes if _tell_once(call, note)]
+    every_note = (*servers.notes, *unknown_words(call.valves))
+    notes = [note for note in every_note if _tell_once(call, note)]
     return [*(complaints if call.caller.is_admin else ()), *notes]
 
 
@@ -10931,60 +11048,6 @@ def _hand_over(
         prepared.request.instructions or "",
     )
     save_round(call.state, call.caller.message_id, ended_round)
-
-
-# ==== owui_manifold.callers: What a caller may set; the rest is the administrator's (docs/parameters.md).
-
-_LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
-_TOOLS = ("tools", "extra_tools")
-
-
-async def permitted_call(call: PipeCall) -> PipeCall:
-    """Return the call without what its caller may not set; the log says it once."""
-    caller, valves = call.caller, call.valves
-    words = comma_list(valves.CALLER_MAY_SET.lower())
-    words = [word for word in words if caller.is_admin or ":" not in word]
-    opened = {word.removeprefix("admin:").strip() for word in words}
-    most = 0 if "max_output_tokens" in opened else valves.MAX_OUTPUT_TOKENS
-    if _permitted_body(call.body, opened, most, {}) == call.body:
-        return call
-    stored = await administrator_params(call.model_id)
-    body = _permitted_body(call.body, opened, most, stored)
-    lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
-    is_new = call.capabilities.first_time
-    if new := [name for name in lost if is_new(f"{caller.user_id}: {name}")]:
-        names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
-        told = f"left out for user {caller.user_id}, see CALLER_MAY_SET: {names}"
-        call.log.line("WARNING", told)
-    return call._replace(body=body)
-
-
-def _permitted_body(
-    body: Mapping[str, Any], opened: Collection[str], most: int, own: Mapping[str, Any]
-) -> dict[str, Any]:
-    closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in opened]
-    kept = {k: v for k, v in body.items() if k not in closed}
-    kept |= {k: own[k] for k in closed if k in own}
-    if isinstance(given := body.get("reasoning"), Mapping):
-        stored = as_mapping(own.get("reasoning")).items()
-        free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in opened)}
-        kept["reasoning"] = dict(
-            i for i in given.items() if i[0] in free or i in stored
-        )
-    tools = [tool for name in _TOOLS for tool in as_list(own.get(name))]
-    for name in _TOOLS:
-        if isinstance(given := body.get(name), list):
-            kept[name] = [t for t in given if _is_open(t, opened) or t in tools]
-    for name in _LENGTHS if most else ():
-        value = body.get(name)
-        if clamp_number(value, 0, most + 1, 0) > most and value != own.get(name):
-            kept[name] = most
-    return kept
-
-
-def _is_open(tool: object, opened: Collection[str]) -> bool:
-    kind = as_mapping(tool).get("type", "function")
-    return kind in CALLED_BY_NAME or str(kind) in opened
 
 
 # ==== owui_manifold.models: The models that the pipe lists.
