@@ -8743,9 +8743,9 @@ class Valves(BaseModel):
     )
     CALLER_MAY_SET: str = _valve(
         "",
-        "What requests may set although it is the administrator's: parameters and "
-        "types of OpenAI's tools, separated by commas; `admin:service_tier` for "
-        "administrators alone.",
+        "What requests may set although it is the administrator's: parameters, types "
+        "of OpenAI's tools, fields (`mcp.server_url`), separated by commas; "
+        "`admin:service_tier` for administrators alone.",
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
@@ -10918,14 +10918,13 @@ def _refusal_notices(call: PipeCall) -> list[str]:
     return [_REFUSED_CHOICES + listed]
 
 
-async def notices_of(prepared: PreparedRequest) -> list[str]:
-    """Return the sentences to show; tasks and later rounds of tools have none."""
+async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
+    """Return the sentences to show; tasks and all but the last round have none."""
     call = prepared.call
-    if call.caller.task or prepared.round:
+    if call.caller.task or (prepared.delegates and leaves_calls(ended)):
         return []
     retirement = retirement_notice(call.model, utc_today())
     return [
-        *prepared.notices,
         *_refusal_notices(call),
         *([retirement] if retirement else []),
         *_valve_notices(call),
@@ -10948,7 +10947,7 @@ async def answer_events(
     call, recorder = prepared.call, _recorder(prepared)
     citations = Citations(_known_sources(prepared))
     report_request(prepared)
-    for notice in await notices_of(prepared):
+    for notice in prepared.notices:
         yield Status(notice)
     artifacts = ArtifactStore(prepared, connections)
     events = run(
@@ -10972,6 +10971,9 @@ async def answer_events(
             if isinstance(event, RunDone):
                 _hand_over(prepared, recorder, citations, event)
                 yield report_end(prepared, event)
+                # The page shows the last line of all; a click opens the others.
+                for notice in await notices_of(prepared, event):
+                    yield Status(notice)
 
 
 def _known_sources(prepared: PreparedRequest) -> Sequence[str]:

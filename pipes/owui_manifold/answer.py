@@ -36,7 +36,7 @@ async def answer_events(
     call, recorder = prepared.call, _recorder(prepared)
     citations = Citations(_known_sources(prepared))
     report_request(prepared)
-    for notice in await notices_of(prepared):
+    for notice in prepared.notices:
         yield Status(notice)
     artifacts = ArtifactStore(prepared, connections)
     events = run(
@@ -60,6 +60,9 @@ async def answer_events(
             if isinstance(event, RunDone):
                 _hand_over(prepared, recorder, citations, event)
                 yield report_end(prepared, event)
+                # The page shows the last line of all; a click opens the others.
+                for notice in await notices_of(prepared, event):
+                    yield Status(notice)
 
 
 def _known_sources(prepared: PreparedRequest) -> Sequence[str]:

@@ -68,12 +68,13 @@ def unknown_words(valves: Valves) -> list[str]:
     """Return the sentence about words of CALLER_MAY_SET that name nothing, if any."""
     words = map(_opened, comma_list(valves.CALLER_MAY_SET.lower()))
     unknown = sorted({word[:40] for word in words} - _KNOWN_WORDS)
-    return [f"{_UNKNOWN_WORDS}{', '.join(unknown[:5])}."] if unknown else []
+    told = f"CALLER_MAY_SET opens nothing with: {', '.join(unknown[:5])}.{_NO_NAME}"
+    return [told] if unknown else []
 
 
-_UNKNOWN_WORDS = (
-    "CALLER_MAY_SET in the valves of this pipe holds words that open nothing. No "
-    "parameter and no type of tool that callers may set have these names: "
+_NO_NAME = (
+    " No parameter and no type of tool has such a name: an administrator can correct it "
+    "in the valves of this pipe."
 )
 
 

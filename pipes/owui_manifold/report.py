@@ -16,6 +16,7 @@ from openai_responses.models.choice import retirement_notice
 from openai_responses.models.usage import cost_of_run, read_prices
 from openai_responses.redaction import describe_exception
 from openai_responses.requests.build import dropped_parameters
+from owui_chat.storage.recorder import leaves_calls
 from owui_manifold.callers import unknown_words
 from owui_manifold.chat import PreparedRequest
 from owui_manifold.context import PipeCall
@@ -203,14 +204,13 @@ def _refusal_notices(call: PipeCall) -> list[str]:
     return [_REFUSED_CHOICES + listed]
 
 
-async def notices_of(prepared: PreparedRequest) -> list[str]:
-    """Return the sentences to show; tasks and later rounds of tools have none."""
+async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
+    """Return the sentences to show; tasks and all but the last round have none."""
     call = prepared.call
-    if call.caller.task or prepared.round:
+    if call.caller.task or (prepared.delegates and leaves_calls(ended)):
         return []
     retirement = retirement_notice(call.model, utc_today())
     return [
-        *prepared.notices,
         *_refusal_notices(call),
         *([retirement] if retirement else []),
         *_valve_notices(call),

@@ -223,8 +223,7 @@ async def test_words_that_open_nothing_are_told_to_administrators(
             told.append(statuses(await chunks_of(pipe, chat("Hi"), **given)))
 
     [line] = told.pop(4)
-    assert line.startswith("CALLER_MAY_SET in the valves of this pipe holds words")
-    assert line.endswith(" have these names: servce_tier, store.")
+    assert line.startswith("CALLER_MAY_SET opens nothing with: servce_tier, store. No")
     assert told == [[]] * 5
     assert caplog.text.count(line) == 1
 

@@ -46,12 +46,13 @@ def unknown_words(may_set: str) -> str:
     """Return the sentence about words of REQUEST_MAY_SET that name nothing, if any."""
     words = {word.strip()[:40] for word in may_set.lower().split(",")} - {""}
     unknown = sorted(words - (_SETTINGS | _CHAT_KEYS) | words & _NEVER)
-    return f"{_UNKNOWN_WORDS}{', '.join(unknown[:5])}." if unknown else ""
+    told = f"REQUEST_MAY_SET opens nothing with: {', '.join(unknown[:5])}.{_NO_NAME}"
+    return told if unknown else ""
 
 
-_UNKNOWN_WORDS = (
-    "REQUEST_MAY_SET in the valves of this pipeline holds words that open nothing. No "
-    "key that requests may set has these names: "
+_NO_NAME = (
+    " No key that requests may set has such a name: an administrator can correct it in "
+    "the valves of this pipeline."
 )
 
 
