@@ -121,7 +121,6 @@ _VALUE_BYTES = 32
 
 
 def load_json(text: str | bytes | bytearray) -> Any:
-    """Return the value of a JSON text; raises ValueError, also if it is too deep."""
     with suppress(RecursionError):
         value = json.loads(text)
         if not is_too_deep(value):
@@ -130,7 +129,6 @@ def load_json(text: str | bytes | bytearray) -> Any:
 
 
 def is_too_deep(value: object) -> bool:
-    """Say whether a value has more levels than MAX_JSON_DEPTH."""
     return any(depth > MAX_JSON_DEPTH for depth, _ in enumerate(_levels(value)))
 
 
@@ -146,12 +144,10 @@ def _levels(value: object) -> Iterator[list[Any]]:
 
 
 def json_weight(text: bytes | bytearray) -> int:
-    """Return about how many bytes a JSON text takes once it is parsed."""
     return len(text) + _VALUE_BYTES * sum(map(text.count, (b"[", b"{", b",")))
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
-    """Return the JSON object of a text, None for anything else."""
     try:
         found = load_json(text) if isinstance(text, str) else None
     except ValueError:
@@ -160,7 +156,6 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of texts in a text; {} for an empty text."""
     found = parse_json_object(text.strip() or "{}")
     if found is None or not all(isinstance(one, str) for one in found.values()):
         return None
@@ -168,7 +163,6 @@ def parse_string_map(text: str) -> Mapping[str, str] | None:
 
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
-    """Return a number within its limits; anything else is the default."""
     try:
         number = float(str(value).strip())
         return int(min(max(number, least), most))
@@ -188,18 +182,15 @@ class JsonBudget:
     """The work that may still be done on what others sent."""
 
     def __init__(self, left: int) -> None:
-        """Begin with the size that may be read."""
         self.left = left
 
     def spend(self, size: int) -> None:
-        """Take a size away; raises JsonTooLarge if there is not so much."""
         if size > self.left:
             raise JsonTooLarge
         self.left -= size
 
 
 def json_size(value: object, most: int) -> int:
-    """Return the size of a JSON value: its characters, and ten for each value."""
     size = _VALUE_SIZE
     for depth, level in enumerate(_levels(value)):
         for one in level:
@@ -215,17 +206,14 @@ def json_size(value: object, most: int) -> int:
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:
-    """Return a JSON object, an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}
 
 
 def as_list(value: object) -> list[Any]:
-    """Return a JSON array, an empty one for anything else."""
     return value if isinstance(value, list) else []
 
 
 def as_text(value: object) -> str:
-    """Return a text, an empty one for anything else."""
     return value if isinstance(value, str) else ""
 
 
@@ -324,64 +312,52 @@ CALL_OUTPUTS = {
 
 
 def item_type(item: Mapping[str, Any]) -> str:
-    """Return the type; a message in its short form has none."""
     kind = item.get("type")
     return kind if isinstance(kind, str) else "message" if "role" in item else ""
 
 
 def kind_of(item: Mapping[str, Any]) -> _ItemKind:
-    """Return what is known of its type."""
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
 def tool_kind(tool: Mapping[str, Any]) -> _ItemKind:
-    """Return what is known of the items that a hosted tool makes."""
     return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
 def is_call(item: Mapping[str, Any]) -> bool:
-    """Say whether our side has to answer `item`."""
     return item_type(item) in CALL_OUTPUTS
 
 
 def is_call_output(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` answers a call."""
     return item_type(item) in CALL_OUTPUTS.values()
 
 
 def is_reasoning(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a reasoning item."""
     return item_type(item) == "reasoning"
 
 
 def is_commentary(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a message about the work on the answer."""
     return item_type(item) == "message" and item.get("phase") == "commentary"
 
 
 def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is reasoning that the model can read again."""
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
 def is_encrypted(item: Mapping[str, Any]) -> bool:
-    """Say whether only those who made `item` can read it."""
     return kind_of(item).is_encrypted
 
 
 def is_compaction(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` replaces all items before it."""
     return item_type(item) == "compaction" and bool(item.get("encrypted_content"))
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    """Return `items` from the last compaction on."""
     places = [place for place, item in enumerate(items) if is_compaction(item)]
     return list(items[places[-1] :] if places else items)
 
 
 def message_text(item: Mapping[str, Any]) -> str:
-    """Return the text and the refusals of a message."""
     content = item.get("content")
     if isinstance(content, str):
         return content
@@ -389,17 +365,14 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def content_parts(content: object) -> list[Item]:
-    """Return the objects in a content."""
     return [row for row in as_list(content) if isinstance(row, dict)]
 
 
 def part_text(part: Mapping[str, Any]) -> str:
-    """Return the text of a content part."""
     return as_text(part.get("text") or part.get("refusal"))
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
-    """Return the calls without an output."""
     answered = {item.get("call_id") for item in items if is_call_output(item)}
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
@@ -425,7 +398,6 @@ _INPUT_ROLES = ("user", "system", "developer")
 
 
 def drop_orphans(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without half pairs, and without the reasoning that produced them."""
     rows = list(items)
     pairs = _paired_places(rows)
     kept: list[Item] = []
@@ -453,7 +425,6 @@ TextPlace = tuple[str, int]
 
 
 def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
-    """Yield place and text of everything in `item` that deltas grow."""
     kind = kind_of(item)
     for text_kind, field in kind.parts:
         for index, part in enumerate(as_list(item.get(field))):
@@ -467,12 +438,10 @@ def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
 
 
 def is_image_call(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a picture that the model drew."""
     return item_type(item) == "image_generation_call"
 
 
 def has_image(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` holds a picture that the model can read."""
     is_drawn = is_image_call(item) and bool(item.get("result"))
     return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
@@ -482,13 +451,11 @@ def _image_format(item: Mapping[str, Any]) -> str:
 
 
 def image_url(item: Mapping[str, Any]) -> str:
-    """Return a drawn picture as a data URL."""
     kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
 def image_message(item: Mapping[str, Any]) -> Item:
-    """Return a drawn picture as an input message."""
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
 
@@ -498,12 +465,10 @@ _ACTIONS = ("search", "open_page", "find_in_page")
 
 
 def is_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether the API made or answered `item` itself."""
     return bool(kind_of(item).tool)
 
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a hosted one that a later request can contain."""
     kind, action = kind_of(item), as_mapping(item.get("action")).get("type")
     if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
@@ -515,12 +480,10 @@ def is_host_returned(item: Mapping[str, Any]) -> bool:
 
 
 def is_kept_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns send `item`, a hosted one."""
     return is_host_returned(item) and kind_of(item).returned == "always"
 
 
 def is_replayed(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns send `item`, which an answer stored."""
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
     is_output = item.get("role", "assistant") == "assistant"
@@ -528,7 +491,6 @@ def is_replayed(item: Mapping[str, Any]) -> bool:
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs and their reasoning."""
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
     for item in items:
@@ -542,7 +504,6 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
 
 
 def search_queries(item: Mapping[str, Any]) -> list[str]:
-    """Return the queries of a search."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
     action = as_mapping(item.get("action"))
@@ -550,7 +511,6 @@ def search_queries(item: Mapping[str, Any]) -> list[str]:
 
 
 def search_pages(item: Mapping[str, Any]) -> list[str]:
-    """Return the addresses of the pages that a search found."""
     rows = content_parts(as_mapping(item.get("action")).get("sources"))
     return list(dict.fromkeys(_texts([row.get("url") for row in rows])))
 
@@ -573,7 +533,6 @@ class InvalidRequest(ResponsesError):
 def valve_error(
     problem: str, example: str = "", *, place: str = "the valves"
 ) -> InvalidRequest:
-    """Return the error of a valve that an administrator corrects."""
     shown = f", for example {example}" if example else ""
     return InvalidRequest(
         f"{problem}. An administrator has to correct it in {place}{shown}."
@@ -587,7 +546,6 @@ class ConnectionFailed(ResponsesError):
     """The server could not be reached, or went away before it answered."""
 
     def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
-        """Note whether the server may have got the request."""
         super().__init__(sentence)
         self.was_sent = was_sent
 
@@ -599,7 +557,6 @@ class TimedOut(ResponsesError):
     """A time limit of the run was exceeded."""
 
     def __init__(self, kind: TimeoutKind) -> None:
-        """Note which limit it was."""
         super().__init__("The model's server did not answer in time. Try again.")
         self.kind: TimeoutKind = kind
 
@@ -616,7 +573,6 @@ class AnswerTooLarge(ResponsesError):
     """The answer is larger than what is accepted."""
 
     def __init__(self) -> None:
-        """Use one sentence for all parts."""
         super().__init__("The model's server sent more than is accepted.")
 
 
@@ -646,24 +602,20 @@ class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
-        """Keep the `failure`, and OpenAI's id of the request."""
         super().__init__(sentence)
         self.failure = failure
         self.request_id = request_id
 
     @property
     def status(self) -> int:
-        """The HTTP status."""
         return self.failure.status or 0
 
     @property
     def error(self) -> ApiError:
-        """The error in the body."""
         return self.failure.error
 
 
 def read_api_error(wire: object) -> ApiError:
-    """Return the error of a body, a response, or either form of the event."""
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     if isinstance(wire, str):
@@ -841,7 +793,6 @@ class Ending(NamedTuple):
 
     @property
     def is_failure(self) -> bool:
-        """Say whether the answer is not what the person asked for."""
         return self.kind != "completed"
 
 
@@ -857,18 +808,15 @@ _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
-    """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
     return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` or an `error` event."""
     return Ending(kind, _code(error), failure_sentence(error))
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return the ending of a run that `error` stopped, after its first event or not."""
     match error:
         case TimedOut():
             return _usual_ending(error.kind)
@@ -892,12 +840,10 @@ def _code(error: ApiError) -> str | None:
 
 
 def failure_sentence(error: ApiError) -> str:
-    """Return the sentence for an error after the request was accepted."""
     return _sentence("failed", error)
 
 
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
-    """Return the sentence for an HTTP status of 300 or more."""
     refused = SENTENCES["refused"]
     if status == 401:
         return refused["401"]
@@ -913,7 +859,6 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
 
 
 def failure_status(failure: Failure) -> str:
-    """Return the status line before the request is sent again."""
     if failure.status == 429:
         return "The model's server is busy with this key's requests."
     if failure.status and failure.status != 200:
@@ -932,7 +877,6 @@ def _shown(word: str | None, form: str = " ({})") -> str:
 
 
 def api_word(word: str | None) -> str | None:
-    """Return `word` if it can be a word of the API, and no key; else None."""
     known = any(word in sentences for sentences in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
 
@@ -1089,11 +1033,9 @@ class ResolvedModel(NamedTuple):
     name: str  # for people
 
     def lowest_effort(self) -> str | None:
-        """Return the cheapest effort known to be accepted."""
         return self.facts.efforts[0] if self.facts.efforts else None
 
     def takes_effort(self, effort: str) -> bool:
-        """Say whether the model accepts an effort; if unknown, it may be tried."""
         if self.facts.efforts:
             return effort in self.facts.efforts
         return self.facts.reasoning or not self.facts.known_family
@@ -1102,7 +1044,6 @@ class ResolvedModel(NamedTuple):
 def resolve_model(
     name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
 ) -> ResolvedModel:
-    """Resolve any name, an administrator's first; an unknown one is sent as it is."""
     if name in overrides:
         return overrides[name]
     base, _, effort = name.rpartition("-")
@@ -1238,7 +1179,6 @@ class Usage(NamedTuple):
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Return the sum, field by field."""
     if one is None or other is None:
         return one or other
     pairs = zip(one, other, strict=True)
@@ -1246,7 +1186,6 @@ def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
 
 
 def read_usage(wire: object) -> Usage | None:
-    """Return the counts of a response's `usage`, or None if it has none."""
     if not isinstance(wire, Mapping):
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
@@ -1272,7 +1211,6 @@ _MILLION = 1_000_000
 def cost_of_run(
     usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
 ) -> float | None:
-    """Return the cost of the tokens and hosted tools of a run; None if unknown."""
     tokens = _cost_of_tokens(usage, prices) if prices else None
     return None if tokens is None else tokens + _cost_of_tools(output)
 
@@ -1320,7 +1258,6 @@ class EventStreamDecoder:
     """Turns chunks of any size into events."""
 
     def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
-        """Start before the first byte; an event can have `most_bytes`."""
         self._most_bytes = most_bytes
         self._partial_line = bytearray()
         self._after_cr = False
@@ -1329,7 +1266,6 @@ class EventStreamDecoder:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that `chunk` completes."""
         if len(self._partial_line) + self._size > self._most_bytes:
             raise AnswerTooLarge
         if self._after_cr and chunk:
@@ -1342,7 +1278,6 @@ class EventStreamDecoder:
         return self._take_lines(chunk)
 
     def close(self) -> list[ServerSentEvent]:
-        """Return the event whose final blank line is missing at the end of the stream."""
         return self._take_lines(b"\n\n")
 
     def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
@@ -1449,7 +1384,6 @@ StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events`, with neighbouring deltas of one text joined to one delta."""
     out: list[StreamEvent] = []
     for place, neighbours in groupby(
         events, lambda one: one[:3] if isinstance(one, TextDelta) else None
@@ -1467,7 +1401,6 @@ _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event; raises MalformedEvent if it is not a JSON object."""
     if event.data == "[DONE]":  # other servers end their streams with it
         return None
     text = event.data.strip(" \t\n\r")  # white space of RFC 8259, section 2
@@ -1678,7 +1611,6 @@ _LOOKS_SECRET = re.compile(
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one."""
     known = {form for secret in secrets for form in _forms(secret.strip())}
     if known:
         longest_first = sorted(known, key=lambda form: (-len(form), form))
@@ -1688,18 +1620,15 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def header_secrets(value: str) -> list[str]:
-    """Return a header's value and its further words, like the key behind `Bearer`."""
     return [value, *value.split()[1:]]
 
 
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted and as one line of printable characters, for a log."""
     line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return type and place of an exception; its text may quote a header or a prompt."""
     frames = extract_tb(error.__traceback__)
     place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
     return f"{type(error).__name__} at {place}"
@@ -1762,7 +1691,6 @@ class Endpoint:
     strict: bool = False
 
     def url(self, path: str) -> str:
-        """Return the address of `path`; raises InvalidRequest."""
         base = _normalize_base_url(self.base_url)
         query = urlsplit(self.base_url.strip()).query  # Azure's api-version
         joint = "&" if "?" in path else "?"
@@ -1770,26 +1698,21 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """The server's name; raises the same error as `url`."""
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     @property
     def is_azure(self) -> bool:
-        """Whether it is one of Azure."""
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
-        """Return a name of the account, without the key."""
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
-        """Return a name of those who can read encrypted reasoning, without the key."""
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request; those of the administrator have priority."""
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
         ours["Content-Type"] = "application/json"
@@ -1822,7 +1745,6 @@ def _normalize_base_url(text: str) -> str:
 def connection_secrets(
     headers: Iterable[str], proxy: str, *keys: str
 ) -> tuple[str, ...]:
-    """Return the texts that must be in no line of a log."""
     parts = url_parts(proxy.strip())
     found = [*keys, proxy, unquote(parts.password or "") if parts else ""]
     found += [secret for value in headers for secret in header_secrets(value)]
@@ -1830,7 +1752,6 @@ def connection_secrets(
 
 
 def url_parts(text: str) -> SplitResult | None:
-    """Return the parts of an http or https address, or None for anything else."""
     try:
         parts = urlsplit(text)
         sound = bool(parts.hostname) and parts.port != 0
@@ -1843,11 +1764,9 @@ class Trust:
     """The certificates of CA bundles, one context a file to reuse connections."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
 
     def context(self, network: Network) -> ssl.SSLContext | bool:
-        """Return the trusted certificates for aiohttp."""
         path = network.ca_bundle
         if not (network.verify_ssl and path):
             return network.verify_ssl
@@ -1864,7 +1783,6 @@ class Trust:
 
 
 def proxy_for(network: Network, url: str) -> str | None:
-    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
     proxy = network.proxy.strip() or _environment_proxy(url)
     if not proxy:
         return None
@@ -1891,17 +1809,14 @@ def _environment_proxy(url: str) -> str | None:
 
 
 def unix_seconds() -> int:
-    """Return the seconds since 1970, as the API and the host count them."""
     return int(time.time())
 
 
 def monotonic_seconds() -> float:
-    """Return a time that never goes back, for measuring durations."""
     return time.monotonic()
 
 
 def random_fraction() -> float:
-    """Return a number from 0 to 1, to spread waits."""
     return random.random()
 
 
@@ -1913,16 +1828,13 @@ class RecentTexts:
     """The texts of the last day, five thousand at most."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty."""
         self._now = now
         self._ends: dict[int, float] = {}  # by hash: a text may be long, or secret
 
     def __contains__(self, text: str) -> bool:
-        """Say whether `text` was added."""
         return self._now() < self._ends.get(hash(text), 0)
 
     def first_time(self, text: str) -> bool:
-        """Add `text`; say whether it is new."""
         if text in self:
             return False
         if len(self._ends) >= _MOST_TEXTS:
@@ -1935,7 +1847,6 @@ _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
 def new_ulid() -> str:
-    """Return a fresh id."""
     number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
     digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
     return "".join(digits)
@@ -1984,7 +1895,6 @@ _ANSWER_FORMATS = ("text", "json_object", "json_schema")
 
 
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the caller's keys with the API's names; raises InvalidRequest."""
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
         if theirs in given:
@@ -2002,7 +1912,6 @@ def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_bool(name: str, value: object) -> bool:
-    """Return the value of true, false, 1 or 0, also as text; raises InvalidRequest."""
     if isinstance(value, bool | int | str):
         if value in (True, "true", "1"):
             return True
@@ -2062,7 +1971,6 @@ def _schema_fields(value: object) -> dict[str, Any]:
 
 
 def parameter_error(name: str, why: str) -> InvalidRequest:
-    """Return the error of a parameter that cannot be sent."""
     return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
@@ -2109,7 +2017,6 @@ class ResponsesRequest(BaseModel):
     access_programs: dict[str, Any] | None = None
 
     def payload(self) -> dict[str, Any]:
-        """Return the JSON object to send, without fields that are not set."""
         return {name: value for name, value in self if value is not None}
 
 
@@ -2137,7 +2044,6 @@ def build_request(
     body: Mapping[str, Any],
     settings: Settings,
 ) -> ResponsesRequest:
-    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
     given, facts = read_parameters(body), model.facts
@@ -2227,7 +2133,6 @@ _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "c
 
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
     kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
     return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
 
@@ -2274,7 +2179,6 @@ class RetryPolicy(NamedTuple):
 def retry_wait(
     policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
 ) -> float | None:
-    """Return the seconds before the next attempt; None if there is none."""
     if attempt >= policy.max_retries or not _is_retried(failure):
         return None
     backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
@@ -2312,7 +2216,6 @@ class _Fallback(NamedTuple):
 
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
-    """Return a request without the cause of `error`, if it can be left out."""
     for cause, (change, sentence) in _FALLBACKS.items():
         changed = change(request, error)
         if changed is not None:
@@ -2340,7 +2243,6 @@ def _without_reasoning(request: ResponsesRequest, error: ApiError) -> _Fields | 
 
 
 def drop_summary(reasoning: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the `reasoning` of a request that asks for no summary."""
     kept = {key: one for key, one in (reasoning or {}).items() if key != "summary"}
     return kept or None
 
@@ -2422,7 +2324,6 @@ class ResponseState:
     """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
-        """Number items from `first_index` on."""
         self.ending: Ending | None = None
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
@@ -2436,11 +2337,9 @@ class ResponseState:
 
     @property
     def output(self) -> list[Item]:
-        """The finished items, in the order of the API."""
         return [self._ended[index] for index in sorted(self._ended)]
 
     def feed(self, event: StreamEvent) -> list[RunEvent]:
-        """Take one event and return the run events that it causes."""
         self.event_count += 1
         return [] if self.ending else self._take(event)
 
@@ -2529,7 +2428,6 @@ class ResponseState:
         return [*events, ResponseDone(response_id, event.status, self.usage)]
 
     def close(self) -> list[RunEvent]:
-        """Show texts of messages that were never announced; no more events follow."""
         events: list[RunEvent] = []
         for output_index in sorted(self._early):
             kinds = {early.kind for early in self._early[output_index]}
@@ -2643,28 +2541,23 @@ class Deadlines:
     """The limit that is active now, over all attempts of one run."""
 
     def __init__(self, timeouts: Timeouts) -> None:
-        """Start the total limit, if there is one."""
         self.timeouts = timeouts
         self._end = _now() + timeouts.total if timeouts.total else float("inf")
         self.start_attempt()
 
     def start_attempt(self) -> None:
-        """Wait for a first event from now on."""
         self._next = _now() + self.timeouts.first_event
         self._kind: TimeoutKind = "first_event_timeout"
 
     def event_arrived(self) -> None:
-        """Wait for the next event from now on."""
         self._next = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
 
     def allow(self, seconds: float) -> bool:
-        """Say whether the total limit leaves enough time for a wait."""
         return _now() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop the total limit for a while."""
         began = _now()
         try:
             yield
@@ -2672,11 +2565,9 @@ class Deadlines:
             self._end += _now() - began
 
     def scope(self) -> asyncio.Timeout:
-        """Return the scope for one wait; it raises TimeoutError."""
         return asyncio.timeout_at(min(self._next, self._end))
 
     def timeout_error(self) -> TimedOut:
-        """Return the error of the limit that was exceeded."""
         return TimedOut("total_timeout" if self._end <= self._next else self._kind)
 
 
@@ -2811,13 +2702,11 @@ class Connections:
     """Sends requests; has one session for each event loop."""
 
     def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
-        """Open nothing yet; close a session after `idle_seconds` without a run."""
         self._idle_seconds = idle_seconds
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
         self._trust = Trust()
 
     def __del__(self) -> None:
-        """Close open sessions: the last run that referenced this object has ended."""
         for loop, pool in self._pools.items():
             if not loop.is_closed():
                 loop.call_soon_threadsafe(pool.close_later)
@@ -2837,7 +2726,6 @@ class Connections:
         payload: dict[str, Any] | None,
         deadlines: Deadlines,
     ) -> AsyncIterator[_HttpResponse]:
-        """Send `payload`, or a GET without one, and lend the answer."""
         body = None if payload is None else await _encode(payload)
         async with self._sent(endpoint, path, body, deadlines) as response:
             answer = _HttpResponse(response, deadlines)
@@ -2870,11 +2758,9 @@ class Connections:
                 response.close()  # has no effect after it was read to the end
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request in a task, up to three times; ignore the result."""
         self.do_later(self._post_quietly(endpoint, path))
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run work that may last longer than its run."""
         self._pool().start(work)
 
     async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
@@ -2887,7 +2773,6 @@ class Connections:
                         return
 
     async def close(self) -> None:
-        """Close the session of the running loop, after the work of `do_later`."""
         await self._pool().close()
 
 
@@ -2967,7 +2852,6 @@ class Attempts:
     def __init__(
         self, endpoint: Endpoint, connections: Connections, limits: Limits
     ) -> None:
-        """Start the total limit of the run."""
         self.endpoint = endpoint
         self.connections = connections
         self.limits = limits
@@ -2976,7 +2860,6 @@ class Attempts:
     async def events(
         self, request: ResponsesRequest, retries: RetryPolicy, first_index: int = 0
     ) -> AsyncGenerator[RunEvent, None]:
-        """Send `request` and yield its events, until there is nothing more to try."""
         self.request = request
         self._policy, self._retries = retries, 0
         self._causes: set[str] = set()
@@ -2999,14 +2882,12 @@ class Attempts:
             yield event
 
     def count_bytes(self, chunk: bytes) -> None:
-        """Count what arrived of this response; raises AnswerTooLarge."""
         self.response.byte_count += json_weight(chunk)
         if self.response.byte_count > self.limits.most_bytes:
             raise AnswerTooLarge
 
     @property
     def ending(self) -> Ending:
-        """How the response ended."""
         if self.response.ending:
             return self.response.ending
         if self.error is not None:
@@ -3015,7 +2896,6 @@ class Attempts:
 
     @property
     def trace(self) -> Trace:
-        """What the log needs to know about the last answer."""
         error = self.error
         if isinstance(error, ApiRefused):
             return Trace(
@@ -3292,12 +3172,10 @@ class SchemaReferences:
     """What the references of a schema name; `#` is the schema itself."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
-        """Read the named parts once."""
         self.root = root
         self.named = _definitions(root)
 
     def target(self, node: Any) -> Any:
-        """Return the part that a `$ref` names, or None."""
         if node.get("$ref") == "#":
             return self.root
         return self.named.get(_reference_name(node))
@@ -3306,7 +3184,6 @@ class SchemaReferences:
 def joined_schemas(
     node: Any, parts_of: Callable[[Mapping[str, Any]], list[Any]]
 ) -> list[Mapping[str, Any]]:
-    """Return a schema and all that `parts_of` joins to it, in their order."""
     found: dict[int, Mapping[str, Any]] = {}
     ahead = [node]
     while ahead:
@@ -3395,7 +3272,6 @@ class _NotStrict(Exception):
 def strict_schema(
     schema: Mapping[str, Any], budget: JsonBudget | None = None
 ) -> _Schema | None:
-    """Return a function's parameters for strict mode; None if that is impossible."""
     try:
         return _StrictRewrite(schema, budget or JsonBudget(MOST_STRICT_WORK)).result()
     except (_NotStrict, RecursionError, TypeError, AttributeError, ValueError):
@@ -3572,7 +3448,6 @@ _NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
 
 
 def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a function's parameters in a form that the API never refuses."""
     root = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
     root |= {"type": "object", "properties": _all_properties(schema)}
     if "required" in schema:
@@ -3747,7 +3622,6 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 
 
 def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
-    """Return the error in the arguments as a sentence for the model; None if valid."""
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
     try:
@@ -3762,7 +3636,6 @@ def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
 def drop_optional_nulls(
     arguments: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the arguments without the nulls that mean "not given"."""
     try:
         return dict(_drop_nulls(arguments, schema, _SchemaWork(schema), 0))
     except _ODD_SCHEMA:
@@ -3841,7 +3714,6 @@ class Approver:
     """The other names of a tool."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
-        """Return the rule of a tool, also where the tool `via` passes the call on."""
         found = [_find_rule(self.rules, name, self.default_rule)]
         rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         if rest:
@@ -3851,13 +3723,11 @@ class Approver:
 
     @property
     def may_ask(self) -> bool:
-        """Whether a person may have to be asked for any tool, known or not."""
         return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
         self, call_id: str, name: str, arguments: Mapping[str, Any], via: str = ""
     ) -> str | None:
-        """Return the sentence for the model if a call is denied, else None."""
         match self.rule_for(name, via):
             case "auto":
                 return None
@@ -3882,7 +3752,6 @@ _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 
 
 def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
-    """Return rules, one a line or comma, and what is wrong with them."""
     rules: list[tuple[str, Approval]] = []
     unread = ""
     for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
@@ -3954,13 +3823,11 @@ class Toolset(NamedTuple):
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
-    """Return the input item that answers `call`."""
     kind = CALL_OUTPUTS[item_type(call)]
     return {"type": kind, "call_id": call["call_id"], "output": answer.output}
 
 
 def tool_error(sentence: str) -> ToolResult:
-    """Return the result of a failed call, as a sentence for the model."""
     return ToolResult(f"Error: {sentence}", failed=True)
 
 
@@ -3975,7 +3842,6 @@ class _ReadyCall(NamedTuple):
 async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-    """Run `calls` in parallel; yield each with its result, in the order of the calls."""
     checked = []
     for call in calls:
         checked.append(_check_call(call, toolset.tools))
@@ -4145,11 +4011,9 @@ class ToolNames:
     known: tuple[str, ...] = ()
 
     def sent_name(self, name: str) -> str:
-        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
         return self._sent.get(name) or _allowed_name(name, self._sent)
 
     def own_name(self, sent: str) -> str:
-        """Return the tool's own name for the name that the model used."""
         return self._own.get(sent, sent)
 
     @cached_property
@@ -4163,7 +4027,6 @@ class ToolNames:
         return {self._sent[name]: name for name in reversed(self.known)}
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
-        """Return `tools` with the names that the API gets."""
         return [
             (
                 tool
@@ -4202,7 +4065,6 @@ def responses_tools(
     strict: bool = False,
     log: Callable[[str], object] = str,
 ) -> list[Item]:
-    """Return the tools of a chat body, or of the host, in the API's form."""
     left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MOST_STRICT_WORK)
     tools: list[Item] = []
     left_out: list[object] = []
@@ -4230,12 +4092,10 @@ def _spec_name(spec: object) -> str:
 
 
 def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
-    """Say whether the API runs a tool, itself or on another server."""
     return tool.get("type") not in CALLED_BY_NAME
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
-    """Return the tools of all groups; a later one replaces an earlier one of its name."""
     tools = [tool for group in groups for tool in group]
     return list({_identity(tool): tool for tool in tools}.values())
 
@@ -4243,7 +4103,6 @@ def merge_tools(*groups: Sequence[Item]) -> list[Item]:
 def responses_tool_choice(
     choice: object, tools: Sequence[Item], names: ToolNames
 ) -> object:
-    """Return `tool_choice` in the API's form, where a named function is not nested."""
     if choice is None or choice in _MODES:
         return choice
     if isinstance(choice, str):
@@ -4258,7 +4117,6 @@ def responses_tool_choice(
 
 
 def next_tool_choice(choice: object) -> object:
-    """Return the choice after the first calls; what it forbids stays forbidden."""
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
     return "none" if choice == "none" else None
@@ -4372,24 +4230,20 @@ class Origin(NamedTuple):
     account: str = ""
 
     def can_decrypt(self, maker: Self) -> bool:
-        """Say whether reasoning of `maker` can be sent here."""
         same_server = maker.endpoint in ("", self.endpoint)
         same_account = maker.account in ("", self.account)
         return same_server and same_account and maker.family == self.family
 
     def wire(self) -> dict[str, str]:
-        """Return the form in which it is stored."""
         account = {"account": self.account} if self.account else {}
         return {"family": self.family, "endpoint": self.endpoint, **account}
 
 
 def origin_at(family: str, endpoint: Endpoint) -> Origin:
-    """Return the origin of items of `family` from `endpoint`."""
     return Origin(family, endpoint.host, endpoint.owner())
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or the one that the host's model id implies."""
     if isinstance(wire, Mapping) and wire.get("family"):
         endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
         return Origin(str(wire["family"]), endpoint, account)
@@ -4400,12 +4254,10 @@ _REMOTE_SIGN = "mcp"
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
-    """Return the label of the server and the name of the tool, as one name."""
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
 def remote_call(item: Mapping[str, Any]) -> Item:
-    """Return the call that `item` made or requested."""
     return {
         "type": "function_call",
         "call_id": _remote_call_id(item),
@@ -4415,27 +4267,22 @@ def remote_call(item: Mapping[str, Any]) -> Item:
 
 
 def remote_output(item: Mapping[str, Any]) -> Item:
-    """Return the output of an `mcp_call`, or its error."""
     return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
 
 
 def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
-    """Return a call that was denied, with its output."""
     return [remote_call(request), _call_output(request, f"Error: {why}")]
 
 
 def remote_failed(item: Mapping[str, Any]) -> bool:
-    """Say whether an `mcp_call` failed."""
     return bool(item.get("error")) or item.get("status") == "failed"
 
 
 def is_approval_request(item: Mapping[str, Any]) -> bool:
-    """Say whether the API asks for permission to make a call."""
     return item_type(item) == "mcp_approval_request"
 
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without approvals that were acted on, or that have no answer."""
     refused = {_remote_call_id(item) for item in items if is_approval_request(item)}
     acts = (
         place
@@ -4466,7 +4313,6 @@ def _asked_id(item: Mapping[str, Any]) -> object:
 
 
 def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call directly behind it."""
     rows = list(items)
     outputs = {
         item["call_id"]: item
@@ -4517,7 +4363,6 @@ _MADE_HERE = "replayed"
 
 
 def strip_for_replay(item: Item) -> Item:
-    """Return `item` in the form that is sent again: without ids, status and nulls."""
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
         kept["content"] = [
@@ -4530,14 +4375,12 @@ def strip_for_replay(item: Item) -> Item:
 
 
 def replay_items(item: Item) -> list[Item]:
-    """Return the items that represent `item` in later requests."""
     if item_type(item) == "mcp_call":
         return [remote_call(item), remote_output(item)]
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a response for the next request of its run."""
     returned = (item for item in output if _goes_back(item, with_reasoning))
     return [one for item in returned for one in replay_items(item)]
 
@@ -4586,7 +4429,6 @@ async def run(
     limits: Limits,
     toolset: Toolset | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request` and report what happens; ends with exactly one RunDone."""
     attempts = Attempts(endpoint, connections, limits)
     retries = limits.retries
     answers = _Answers()
@@ -4722,26 +4564,22 @@ _ONE_BLOCK = b"\x01"
 
 
 def derive_key(secret: str, purpose: str) -> bytes:
-    """Return a key of 32 bytes; without the secret nobody can derive it."""
     seed = hmac.digest(_NO_SALT, secret.encode("utf-8", "replace"), "sha256")
     return hmac.digest(seed, purpose.encode() + _ONE_BLOCK, "sha256")
 
 
 def signer(secret: str, purpose: str) -> Sign:
-    """Return what signs values for one purpose."""
     return partial(_signature, derive_key(secret, purpose))
 
 
 def sign_object(
     fields: Mapping[str, Any], sign: Sign | None, *scope: object
 ) -> dict[str, Any]:
-    """Return an object with its signature, which holds in one `scope` only."""
     bare = _without_signature(fields)
     return {**bare, _FIELD: sign([*scope, bare])} if sign else bare
 
 
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
-    """Say whether an object has its signature; without `sign` none has."""
     signature = fields.get(_FIELD)
     if sign is None or not isinstance(signature, str) or not signature.isascii():
         return False
@@ -4775,7 +4613,6 @@ TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
 
 
 def read_call_tool(arguments: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
-    """Return the name and the arguments in a call of `call_tool`, None if invalid."""
     params = parse_json_object(arguments.get("params"))
     return None if params is None else (arguments.get("tool_name"), params)
 
@@ -4812,7 +4649,6 @@ class MarkedText(NamedTuple):
 
 
 def format_marker(kind: str, ulid: str) -> str:
-    """Return the marker as it is written to the text, blank lines included."""
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
@@ -4821,7 +4657,6 @@ def _has_marker(text: str) -> bool:
 
 
 def split_at_markers(text: str) -> Iterator[MarkedText]:
-    """Yield the pieces of `text` without white space at their ends."""
     if not any(sign in text for sign in _SIGNS):
         yield MarkedText("", text.strip())
         return
@@ -4837,7 +4672,6 @@ def split_at_markers(text: str) -> Iterator[MarkedText]:
 
 
 def strip_markers(text: str) -> str:
-    """Return `text` as a person reads it."""
     # Repeated, because a line of another pipe may become a line of its own only now.
     for _ in range(_MOST_PASSES):
         if not _has_marker(text):
@@ -4875,18 +4709,15 @@ class Record(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The type that the marker shows."""
         return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
 
 
 def text_digest(text: str) -> str:
-    """Return a digest that tells whether a shown text was edited."""
     stripped = text.strip().encode("utf-8", "surrogatepass")
     return hashlib.sha256(stripped).hexdigest()[:32]
 
 
 def harmless_items(items: Sequence[Item]) -> list[Item | None]:
-    """Return what is used of items that anybody may have written, None for nothing."""
     found: list[Item | None] = []
     stays = True  # the text behind the marker
     for item in reversed(items):
@@ -4937,7 +4768,6 @@ def write_details(
     notes: Mapping[str, Any],
     sign: Sign | None,
 ) -> list[Item]:
-    """Return the entries of a response from its items and the text shown for each."""
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
         _entry(back, shown)
@@ -4951,7 +4781,6 @@ def write_details(
 
 
 def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
-    """Return the responses that a message of the host carries, in order."""
     turns: dict[str, list[Item]] = {}
     for entry in filter(_is_entry, as_list(message.get("reasoning_details"))):
         turns.setdefault(entry["turn"], []).append(entry)
@@ -5018,7 +4847,6 @@ def _stub_detail(entry: Item, stub: Item | None) -> _DetailItem | None:
 def restore_from_details(
     messages: Sequence[Mapping[str, Any]], sign: Sign | None
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    """Return the messages with markers for their entries, and the records by id."""
     records: dict[str, Record] = {}
     found, textless = list[Mapping[str, Any]](), ""
     for message in messages:
@@ -5109,12 +4937,10 @@ _DID_NOT_RUN = "The code did not run to its end."
 
 
 def is_code(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is code that the API ran."""
     return item_type(item) == "code_interpreter_call"
 
 
 def code_host_item(item: Mapping[str, Any]) -> Item:
-    """Return code and its output as the host's own item."""
     outputs = content_parts(item.get("outputs"))
     printed = "".join(str(part.get("logs") or "") for part in outputs)
     failed = item.get("status") in ("failed", "incomplete")
@@ -5128,7 +4954,6 @@ def code_host_item(item: Mapping[str, Any]) -> Item:
 
 
 def replay_code(item: Mapping[str, Any], printed: str) -> str:
-    """Return code as the page draws it, with its output in a block below."""
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
     return f"{code}\n```\n```text\n{shown}" if shown else code
@@ -5141,12 +4966,10 @@ class CodeTexts:
     """The texts of a run, out of which the host's texts for stored code are taken."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        """Begin with the first text."""
         self._texts = [(text, list[int]()) for text in texts]
         self._place = self._start = self._deleted = 0
 
     def take_out(self, item: Mapping[str, Any]) -> bool:
-        """Take out what the host inserted for `item`."""
         code = code_host_item(item)["code"]
         if not code or self._deleted >= _MOST_DELETED:
             return not code
@@ -5164,7 +4987,6 @@ class CodeTexts:
         return False
 
     def rest(self) -> Iterator[str]:
-        """Yield what is left of each text."""
         for text, cuts in self._texts:
             ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
             yield "".join(text[start:end] for start, end in ends).strip()
@@ -5192,7 +5014,6 @@ class StoredMessage(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What the user wrote."""
         return as_text(self.row.get("content"))
 
 
@@ -5206,11 +5027,9 @@ class UserMessage(NamedTuple):
 
     @property
     def content(self) -> list[Item]:
-        """The parts of the input message."""
         return content_parts(self.item.get("content"))
 
     def with_content(self, parts: Sequence[Item]) -> Self:
-        """Return this message with other parts."""
         return self._replace(item={**self.item, "content": list(parts)})
 
 
@@ -5242,7 +5061,6 @@ ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 def parse_messages(
     messages: Sequence[Mapping[str, Any]], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the parts of a chat."""
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     head = 0
@@ -5360,7 +5178,6 @@ def build_input(
     *,
     with_tools: bool = True,
 ) -> list[Item]:
-    """Return the input of a request; without a `reader` no reasoning is sent."""
     items: list[Item] = []
     run: list[ChatPart] = []
     left = dict(records)  # a copied marker names nothing: each record is used once
@@ -5381,7 +5198,6 @@ def build_input(
 
 
 def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
-    """Return the input item for a tool's result; `call_types` are those of calls."""
     call_id = returned.call_id
     kind = call_types.get(call_id, "function_call")
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
@@ -5547,14 +5363,12 @@ _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!
 
 
 def link_files(text: str, card: Mapping[str, Any]) -> str:
-    """Return a text with the addresses and notes of its card."""
     links = card.get("links") or {}
     linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
 def file_lines(card: Mapping[str, Any]) -> str:
-    """Return the links and notes of a card, for a text that was shown without them."""
     links = (card.get("links") or {}).items()
     lines = [
         f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
@@ -5593,12 +5407,10 @@ class HoldbackBuffer:
     """Holds back the end of a growing text while it may become something to replace."""
 
     def __init__(self, unfinished: re.Pattern[str]) -> None:
-        """Hold back the end that matches `unfinished`."""
         self._unfinished = unfinished
         self._held = ""
 
     def feed(self, text: str) -> str:
-        """Return the text that can be shown now."""
         text = self._held + text
         match = self._unfinished.search(text)
         place = match.start() if match else len(text)
@@ -5606,13 +5418,11 @@ class HoldbackBuffer:
         return text[:place]
 
     def rest(self) -> str:
-        """Return the text that was held back, at the end of the text."""
         rest, self._held = self._held, ""
         return rest
 
 
 def strip_tracking(text: str) -> str:
-    """Return a text, or an address, without tracking parameters in its links."""
     return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
 
 
@@ -5624,7 +5434,6 @@ class Citations:
     """Numbers the sources of one run; the same events give the same numbers."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        """Continue after the sources that the page already has, given by their keys."""
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting = deque[str]()  # sources that the page does not know yet
@@ -5632,11 +5441,9 @@ class Citations:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of the sources, in the order of their numbers."""
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
-        """Return the event with its text as it is shown, and the sources it names."""
         if not isinstance(event, TextDelta):  # a delta is common: it needs no generator
             return self._feed_other(event)
         if event.kind not in ("text", "refusal"):
@@ -5754,7 +5561,6 @@ class Citations:
 
 
 def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the keys by which the page tells the host's sources apart, each once."""
     keys = []
     for source in sources:
         metadata = source.get("metadata") or []
@@ -5794,7 +5600,6 @@ def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
 
 
 def chat_annotations(item: Item, before: int) -> list[Item]:
-    """Return the pages that a message cites, with their positions in the answer."""
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
         text = part_text(part)
@@ -5834,7 +5639,6 @@ Chunk = dict[str, Any]
 
 
 def host_usage(ended: RunDone) -> Chunk:
-    """Return the field `usage` as the host stores it; empty if nothing was counted."""
     usage, cost = ended.usage, ended.cost
     if usage is None:
         return {}
@@ -5856,24 +5660,20 @@ def host_usage(ended: RunDone) -> Chunk:
 
 
 def error_chunk(sentence: str) -> Chunk:
-    """Return the chunk that marks the message as failed and keeps its text."""
     return {"error": {"message": sentence}}
 
 
 def status_chunk(sentence: str) -> Chunk:
-    """Return a status line above the answer; the host stores it."""
     data = {"description": sentence, "done": True}
     return host_event("status", data)
 
 
 def source_chunk(name: str, text: str) -> Chunk:
-    """Return a source below the answer that opens to show `text`."""
     head = {"source": {"name": name}, "document": [text]}
     return host_event("source", {**head, "metadata": [{"source": name}]})
 
 
 def host_event(kind: str, data: Mapping[str, Any]) -> Chunk:
-    """Return a chunk whose event the host hands to its event emitter."""
     event = {"type": kind, "data": data}
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
@@ -5884,7 +5684,6 @@ COMMENTARY_TYPE = "openai_responses:remark"
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
-    """Return the commentary that is the last output of a run or of its last response."""
     if open_calls(output):
         return None
     for item in reversed(output):
@@ -5900,7 +5699,6 @@ _RECORD_ID = "kept_"
 
 
 def record_item(stored: StoredRecord, before: str) -> Item:
-    """Return a record as an item of the output."""
     head = {"type": _RECORD_TYPE, "id": f"{_RECORD_ID}{stored.ulid}", "before": before}
     return {**head, "kept": dict(stored.value)}
 
@@ -5915,7 +5713,6 @@ class ChunkRenderer:
     """Shows one run as growing text and reasoning, which includes commentary."""
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
-        """Take the fields of every chunk: its id, its time in seconds, the model."""
         self.head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
@@ -5929,7 +5726,6 @@ class ChunkRenderer:
         self._commentary: dict[int, Item] = {}
 
     def render(self, event: AnswerEvent) -> Iterator[Chunk]:
-        """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemAdded() if is_commentary(event.item):
                 self._commentary[event.output_index] = event.item
@@ -6011,7 +5807,6 @@ def _chat_image(item: Item) -> dict[str, Any]:
 
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
-    """Return a call in the form of Chat Completions."""
     if item_type(item) == "custom_tool_call":
         custom = {"name": item.get("name"), "input": item.get("input") or ""}
         return {"id": item.get("call_id"), "type": "custom", "custom": custom}
@@ -6033,7 +5828,6 @@ def _finish_reason(ending: Ending, has_calls: bool) -> str:
 def completion(
     ended: RunDone, completion_id: str, created: int, model: str
 ) -> dict[str, Any]:
-    """Return the `chat.completion` of a run; only the error if it failed at once."""
     error = _error(ended.ending)
     if error and not ended.output:
         return error
@@ -6051,7 +5845,6 @@ def completion(
 
 
 def completion_text(ended: RunDone) -> str:
-    """Return the text of an answer: without commentary, unless that is all or the end."""
     return _GAP.join(map(_clean_text, _messages(ended)))
 
 
@@ -6101,7 +5894,6 @@ def _progress(ended: RunDone) -> str:
 
 
 def call_host_item(item: Item) -> Item:
-    """Return a call in the host's form; the text of a custom call is an argument."""
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
@@ -6110,7 +5902,6 @@ def call_host_item(item: Item) -> Item:
 
 
 def output_host_item(event: ToolOutput) -> Item:
-    """Return a call's output with what its card shows; pictures by their address."""
     call_id, output = event.item["call_id"], event.item["output"]
     parts = [{"type": "input_text", "text": output}]
     if isinstance(output, list):
@@ -6127,7 +5918,6 @@ def output_host_item(event: ToolOutput) -> Item:
 
 
 def begun_host_item(item: Item) -> Item:
-    """Return an item at its beginning; its texts follow as growth."""
     begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
         case "message":
@@ -6141,7 +5931,6 @@ def begun_host_item(item: Item) -> Item:
 
 
 def message_host_item(item: Item, text: str) -> Item:
-    """Return a message with one text; refusals are shown as well."""
     return {
         **item,
         "type": "message",
@@ -6152,7 +5941,6 @@ def message_host_item(item: Item, text: str) -> Item:
 
 
 def reasoning_host_item(item: Item, seconds: int) -> Item:
-    """Return reasoning with its texts as one part each, and its duration."""
     shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
@@ -6187,7 +5975,6 @@ class OutputItems:
     """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
-        """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
         self._turn_start = 0
@@ -6196,7 +5983,6 @@ class OutputItems:
         self._records: dict[object, int] = {}
 
     def begin(self, item: Item) -> Chunk:
-        """Return the event of a new item at the last place."""
         place = len(self.items)
         self.items.append(item)
         self._note_call(place, item)
@@ -6211,36 +5997,30 @@ class OutputItems:
             self._open_calls[call_id] = place
 
     def end(self, place: int, item: Item) -> Chunk:
-        """Return the event that replaces the item at `place`."""
         self.items[place] = item
         self._note_call(place, item)
         return _native("output_item.done", place, item=item)
 
     def update(self, place: int, **fields: Any) -> Chunk:
-        """Return the event that changes fields of the item at `place`."""
         return self.end(place, {**self.items[place], **fields})
 
     def add(self, item: Item) -> Iterator[Chunk]:
-        """Yield the events of an item that is complete at once."""
         yield self.begin(item)
         yield self.end(len(self.items) - 1, item)
 
     def add_marker(self, marker: str) -> Iterator[Chunk]:
-        """Yield a separate message for a marker that no text follows."""
         place = len(self.items)
         item = message_host_item({"id": f"msg_kept_{place}"}, marker)
         yield self.begin(begun_host_item(item))
         yield self.end(place, item)
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
-        """Return the event of more text; `kind` is that of a delta."""
         part = "summary_index" if kind == "summary" else "content_index"
         item_id = self.items[place].get("id")
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
     def add_files(self, card: Mapping[str, Any]) -> Iterator[Chunk]:
-        """Yield the files of a card; the page gets those of earlier cards again."""
         if files := card.get("files"):
             yield host_event("files", {"files": files})
             if self.files:
@@ -6248,30 +6028,25 @@ class OutputItems:
             self.files += files
 
     def show_files(self, more: Sequence[Item] = ()) -> Chunk:
-        """Return the chunk that shows files on the page only, with some `more`."""
         event = host_event("chat:message:files", {"files": [*self.files, *more]})
         return {**event, "choices": []}
 
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
-        """Yield the output of a call in the form in which the host would store it."""
         place = self._open_calls.get(event.item["call_id"])
         if place is not None and event.failed:
             yield self.update(place, status="failed")
         yield from self.add(output_host_item(event))
 
     def break_off_calls(self) -> Iterator[Chunk]:
-        """Yield outputs for calls that a broken answer left open."""
         for place in [*self._open_calls.values()]:
             yield from self.break_off(place, _NOT_RUN)
 
     def break_off(self, place: int, why: str) -> Iterator[Chunk]:
-        """Yield the end of a call that got no output, and one that says why."""
         yield self.update(place, status="incomplete")
         output = {"call_id": self.items[place].get("call_id"), "output": why}
         yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
 
     def add_record(self, stored: StoredRecord, place: int | None) -> Iterator[Chunk]:
-        """Yield the events of a record, which may replace an earlier one."""
         before = "" if place is None else self.items[place].get("id") or ""
         record = record_item(stored, before)
         earlier = self._records.setdefault(record["id"], len(self.items))
@@ -6281,7 +6056,6 @@ class OutputItems:
             yield from self.add(record)
 
     def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
-        """Yield the reasoning of a response again, now with its details, if any."""
         new = range(self._turn_start, len(self.items))
         self._turn_start = len(self.items)
         place = next((at for at in new if is_reasoning(self.items[at])), None)
@@ -6301,7 +6075,6 @@ class Commentary:
     """Shows one message of commentary; `place` is that of its item."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Begin at the next place."""
         self.place = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []
@@ -6310,7 +6083,6 @@ class Commentary:
         self._marker = (self.place, "")
 
     def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
-        """Yield the chunks for an event of the item; its marker comes at its end."""
         match event:
             case ItemAdded():
                 yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
@@ -6321,12 +6093,10 @@ class Commentary:
                 yield from self._shown.add_files(event.card)
 
     def break_off(self) -> Iterator[Chunk]:
-        """Yield the end of commentary that the run did not end."""
         if self._ended is None:
             yield self._whole("incomplete")
 
     def become_answer(self, closing: Item | None) -> Iterator[Chunk]:
-        """Yield the text as a message, behind its marker, if this is `closing`."""
         if self._ended is None or self._ended.item != closing:
             return
         place, marker = self._marker
@@ -6379,12 +6149,10 @@ class HostedItems:
     """Shows the items of one run; a type without a card is not shown."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items that they join."""
         self._shown = shown
         self._open: dict[int, _HostedItem] = {}
 
     def render(self, event: ItemEvent) -> Iterator[Chunk]:
-        """Yield the chunks for an event of an item."""
         index = event.output_index
         if isinstance(event, ItemAdded):
             card = _HOSTED_ITEMS.get(item_type(event.item))
@@ -6396,7 +6164,6 @@ class HostedItems:
             self._open.pop(index, None)
 
     def break_off(self, event: RunDone) -> Iterator[Chunk]:
-        """Yield the chunks for items that the run did not end."""
         for item in self._open.values():
             yield from item.render(event)
 
@@ -6477,7 +6244,6 @@ class _CodeHostItem(_HostedItem):
 
 
 def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
-    """Yield an invisible item if code would be the last item of a run."""
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
         yield from shown.add(
@@ -6606,7 +6372,6 @@ class NativeRenderer:
     """Shows one run."""
 
     def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
-        """Take a clock in seconds; `closes` says whether a last status line is shown."""
         self._closes = closes
         self._now = now
         self._began = now()
@@ -6621,15 +6386,12 @@ class NativeRenderer:
 
     @property
     def items(self) -> list[Item]:
-        """What the host has stored of the run so far."""
         return self._shown.items
 
     def amend(self, place: int, item: Item) -> Chunk:
-        """Return the event that replaces the item at a place that was shown before."""
         return self._shown.end(place, item)
 
     def render(self, event: AnswerEvent) -> Iterator[Chunk]:
-        """Yield the chunks to send; `citations` has put the shown texts into events."""
         match event:
             case TextDelta() if event.output_index in self._places:
                 yield from self._grow(event)
@@ -6762,7 +6524,6 @@ def task_request(
     body: Mapping[str, Any],
     task: str,
 ) -> ResponsesRequest:
-    """Return the request for a task: short, without tools or stored reasoning."""
     messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
     given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
@@ -6792,7 +6553,6 @@ def _task_format(
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:
-    """Return the answer of a task; its text must be empty if the task failed."""
     message = {"role": "assistant", "content": text}
     return {
         "object": "chat.completion",
@@ -6841,28 +6601,24 @@ class ProcessHandle:
     """Refers to one process that leads a group."""
 
     def __init__(self, number: int) -> None:
-        """Refer to a child process that was just started."""
         self._number = number
         self._descriptor: int | None = None
         with suppress(ProcessLookupError):  # it has ended already
             self._descriptor = os.pidfd_open(number)
 
     def kill(self) -> None:
-        """End it with its group, if it has not ended."""
         if self._descriptor is not None:
             with suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._descriptor, 0)  # it is still the same
                 os.killpg(self._number, signal.SIGKILL)
 
     def close(self) -> None:
-        """Close the descriptor."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
 
 async def start_process(*command: str, **options: Any) -> Process:
-    """Start a process as the head of a group; cancelling ends all of it."""
     creating = asyncio.create_subprocess_exec(*command, process_group=0, **options)
     starting = asyncio.create_task(creating)
     try:
@@ -6890,7 +6646,6 @@ class SandboxUnavailable(Exception):
 
 
 def find_program(name: str) -> str:
-    """Return the path of a program; raises SandboxUnavailable."""
     path = shutil.which(name)
     if path is None:
         raise SandboxUnavailable(f"{name} is not installed")
@@ -7003,13 +6758,11 @@ class BubblewrapBackend:
     """Makes sandboxes in which a given interpreter runs."""
 
     def __init__(self, python: Path, wheels: str = "") -> None:
-        """`wheels` is the folder of dependencies, if there are any."""
         self.name = f"bubblewrap with {python}"
         self._python = python
         self._wheels = wheels
 
     async def start(self, program: str, limits: SandboxLimits) -> _BubblewrapProcess:
-        """Start a sandbox; raises SandboxUnavailable."""
         command = [_find_bwrap(), *self._options(limits)]
         user = NOBODY_UID if os.geteuid() == 0 else None
         with (
@@ -7052,7 +6805,6 @@ class BubblewrapBackend:
 
 
 def find_interpreters() -> list[Path]:
-    """Return the interpreters that a run could use: the server's, the system's."""
     own = Path(sys.base_prefix, "bin", f"python3.{sys.version_info.minor}")
     system = shutil.which("python3", path="/usr/local/bin:/usr/bin")
     found = [own, *([Path(system)] if system else [])]
@@ -7207,13 +6959,11 @@ class ContainerBackend:
     """Makes sandboxes with `docker` or `podman`."""
 
     def __init__(self, client: str, image: str, wheels: str = "") -> None:
-        """Use a local image with a `python3` in it; nothing is pulled."""
         self.name = client
         self._image = image
         self._wheels = wheels
 
     async def start(self, program: str, limits: SandboxLimits) -> _ContainerProcess:
-        """Start a container; raises SandboxUnavailable."""
         path = find_program(self.name)
         name = f"sandbox-{token_hex(8)}"
         command = [path, *_ISOLATED_RUN.split(), "--name", name, *self._options(limits)]
@@ -7787,7 +7537,6 @@ class Sandbox:
     """Runs requests in the sandboxes of a backend."""
 
     def __init__(self, backend: SandboxBackend, limits: SandboxLimits) -> None:
-        """Start nothing yet."""
         self._backend = backend
         self._limits = limits
         self._processes: set[SandboxProcess] = set()
@@ -7796,7 +7545,6 @@ class Sandbox:
     async def run(
         self, request: Mapping[str, Any], archive: WorkspaceArchive | None, spool: Path
     ) -> SandboxReply:
-        """Return the answer, which `spool` stores; the sandbox is gone then."""
         line = (
             json.dumps({**request, "limits": self._limits._asdict()}).encode() + b"\n"
         )
@@ -7816,7 +7564,6 @@ class Sandbox:
         return reply
 
     async def check_confinement(self, spool: Path) -> None:
-        """Do a first run; raises SandboxUnavailable unless it confines as required."""
         try:
             reply = await self.run({"operation": "describe"}, None, spool)
         except OSError as error:
@@ -7831,7 +7578,6 @@ class Sandbox:
             raise SandboxUnavailable(f"it does not confine {', '.join(holes)}")
 
     async def stop(self) -> None:
-        """End all that runs or begins; callers get SandboxReplyMissing."""
         self._is_stopped = True
         while self._processes:  # not closed yet, so they can be killed
             await self._processes.pop().kill()
@@ -8001,7 +7747,6 @@ class Workspace:
     """What one chat keeps."""
 
     def __init__(self, folder: Path, limits: SandboxLimits) -> None:
-        """Begin empty, in an existing folder."""
         self.archive: WorkspaceArchive | None = None
         self.lock = asyncio.Lock()
         self.borrowers = 0
@@ -8015,7 +7760,6 @@ class Workspace:
 
     @contextmanager
     def open_spool(self) -> Iterator[Path]:
-        """Lend a path for a reply; the file is removed unless it is stored."""
         path = self._new_path()
         try:
             yield path
@@ -8024,13 +7768,11 @@ class Workspace:
                 path.unlink(missing_ok=True)
 
     def store_archive(self, spool: Path, reply: SandboxReply) -> None:
-        """Replace the stored workspace by the reply's, if it has one."""
         if reply.archive is not None:
             self.clear()
             self.archive = WorkspaceArchive(spool, reply.archive)
 
     def clear(self) -> None:
-        """Remove the stored workspace."""
         if self.archive is not None:
             self.archive.path.unlink()
             self.archive = None
@@ -8038,7 +7780,6 @@ class Workspace:
     def export_files(
         self, spool: Path, parts: Iterable[FileSlice]
     ) -> tuple[SandboxFile, ...]:
-        """Copy files that a run wrote, each to its own path."""
         files = tuple(self._export_file(spool, part) for part in parts)
         self._files += [file.path for file in files]
         self._remove_oldest_files()
@@ -8052,7 +7793,6 @@ class Workspace:
         return SandboxFile(name, media_type or "application/octet-stream", path)
 
     def remove(self) -> None:
-        """Remove it with the files that were handed out."""
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _remove_oldest_files(self) -> None:
@@ -8066,7 +7806,6 @@ class WorkspacePool:
     """The workspaces of all chats, each lent to one run at a time."""
 
     def __init__(self, limits: SandboxLimits) -> None:
-        """Create nothing yet."""
         self._limits = limits
         self._root: _WorkspaceRoot | None = None
         self._workspaces: dict[Hashable, Workspace] = {}
@@ -8075,7 +7814,6 @@ class WorkspacePool:
 
     @asynccontextmanager
     async def acquire(self, chat_id: str) -> AsyncGenerator[Workspace, None]:
-        """Lend a chat's workspace; without a chat a new one. Raises SandboxClosed."""
         chat: Hashable = chat_id or object()
         workspace = self._acquire(chat)
         try:
@@ -8117,11 +7855,9 @@ class WorkspacePool:
         self._workspaces.pop(chat).remove()
 
     def refuse_new(self) -> None:
-        """Lend nothing any more."""
         self._is_closed = True
 
     async def close(self) -> None:
-        """Remove all workspaces, once those that are lent have come back."""
         self.refuse_new()
         for timer in self._timers.values():
             timer.cancel()
@@ -8359,7 +8095,6 @@ class SandboxTools:
         log: Callable[[str], object] = str,
         backends: Iterable[SandboxBackend] | None = None,
     ) -> None:
-        """`wheels` is the folder of dependencies, if there are any."""
         self._limits = limits or SandboxLimits()
         self._with_dependencies = bool(wheels)
         self._log = log
@@ -8373,14 +8108,12 @@ class SandboxTools:
         self._sandbox: Sandbox | None = None
 
     async def specs(self) -> list[dict[str, Any]]:
-        """Return the tools' descriptions; none without a sandbox."""
         has_sandbox = await self._find_sandbox() is not None
         return _build_sandbox_specs(self._with_dependencies) if has_sandbox else []
 
     async def call(
         self, chat_id: str, name: str, arguments: Mapping[str, Any]
     ) -> SandboxResult:
-        """Run a tool; cancelling the call ends the run."""
         try:
             request = _build_sandbox_request(name, arguments, self._with_dependencies)
             sandbox = await self._find_sandbox()
@@ -8402,7 +8135,6 @@ class SandboxTools:
         return SandboxResult(f"Error: {reason}", failed=True)
 
     async def close(self) -> None:
-        """End what runs, then remove all workspaces."""
         self._workspaces.refuse_new()
         if self._sandbox is not None:
             await self._sandbox.stop()
@@ -8556,7 +8288,6 @@ class ToolServerSettings(NamedTuple):
     reveal: _RevealSecret = str
 
     def read_entries(self) -> tuple[ServerEntries, ServerEntries]:
-        """Return the MCP servers and the OpenAPI servers."""
         mcp = _EntryReader(
             "MCP_SERVERS_JSON", _McpRow, self.reveal, self.allows_programs
         )
@@ -8709,14 +8440,12 @@ class RemoteTool:
     run: _ExecuteRemoteTool = field(repr=False)
 
     async def execute(self, args: dict[str, Any]) -> Any:
-        """Let the server run it; raises RemoteError."""
         return await self.run(args)
 
 
 async def run_with_timeout(
     work: Awaitable[_Response], seconds: float, name: str
 ) -> _Response:
-    """Return the result of `work` in time; raises RemoteTimeout."""
     try:
         async with asyncio.timeout(seconds):
             return await work
@@ -8727,7 +8456,6 @@ async def run_with_timeout(
 def make_remote_tool(
     label: str, spec: RemoteToolSpec, run: _ExecuteRemoteTool
 ) -> RemoteTool:
-    """Return a tool named after its server and itself."""
     name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
         :MAX_TOOL_NAME_CHARACTERS
     ]
@@ -8736,36 +8464,30 @@ def make_remote_tool(
 
 
 def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
-    """Say whether a name matches the allowed patterns; None allows all."""
     return allowed is None or any(fnmatchcase(name, pattern) for pattern in allowed)
 
 
 def build_error_result(text: str) -> dict[str, Any]:
-    """Return a failed call in MCP's form."""
     return {"isError": True, "content": [{"type": "text", "text": text}]}
 
 
 def check_schema_size(schema: object) -> None:
-    """Raise JsonTooLarge for a schema too large to be sent with every request."""
     json_size(schema, MAX_SCHEMA_SIZE)
     if len(json.dumps(schema, default=str)) > _MAX_SCHEMA_CHARACTERS:
         raise JsonTooLarge
 
 
 def describe_left_out(server: str, names: Sequence[str]) -> str:
-    """Return the problem of tools that are too large; empty if there are none."""
     shown = ", ".join(repr(name[:MAX_TOOL_NAME_CHARACTERS]) for name in names[:10])
     text = f"{server} has tools with schemas that are too large or too deep"
     return f"{text}. They are left out: {shown} ({len(names)} in all)." if names else ""
 
 
 def truncate_text(text: str, characters: int) -> str:
-    """Return the beginning of a text that is longer than `characters`."""
     return text if len(text) <= characters else f"{text[:characters]} [...]"
 
 
 def redact_secrets(text: str, secrets: Iterable[str]) -> str:
-    """Return a text of a server without the secrets that we sent to it."""
     for secret in sorted(secrets, key=len, reverse=True):
         if len(secret) >= _MIN_SECRET_CHARACTERS:
             text = text.replace(secret, "[redacted]")
@@ -8780,7 +8502,6 @@ class RemoteConnection:
     """The connections of one run to one server; `name` and `valve` are for error texts."""
 
     def __init__(self, name: str, valve: str) -> None:
-        """Open nothing yet."""
         self._name = name
         self._valve = valve
         self._session: aiohttp.ClientSession | None = None
@@ -8793,7 +8514,6 @@ class RemoteConnection:
         headers: Mapping[str, str],
         body: bytes | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request without a time limit, lend its response; raises RemoteError."""
         try:
             response = await self._open_session().request(
                 method,
@@ -8820,7 +8540,6 @@ class RemoteConnection:
     async def read_chunks(
         self, response: aiohttp.ClientResponse
     ) -> AsyncGenerator[bytes, None]:
-        """Yield a body as it comes; raises RemoteError if it is too long."""
         if response.headers.get("Content-Encoding", "identity") != "identity":
             raise RemoteError(f"{self._name} sent a compressed answer, unasked.")
         left = MAX_REMOTE_BYTES
@@ -8834,7 +8553,6 @@ class RemoteConnection:
     async def read_body(
         self, response: aiohttp.ClientResponse, most: int = MAX_REMOTE_BYTES
     ) -> bytes:
-        """Return a body, or more than `most` of a longer one; raises RemoteError."""
         taken = bytearray()
         async with aclosing(self.read_chunks(response)) as pieces:
             async for piece in pieces:
@@ -8844,7 +8562,6 @@ class RemoteConnection:
         return bytes(taken)
 
     async def close(self) -> None:
-        """Close the session."""
         session, self._session = self._session, None
         if session is not None:
             await session.close()
@@ -8873,7 +8590,6 @@ _MAX_ID_CHARACTERS = 200
 def build_rpc_message(
     method: str, params: Mapping[str, Any] | None = None, number: int | None = None
 ) -> dict[str, Any]:
-    """Return a request; without a number, a message that has no answer."""
     return {
         "jsonrpc": "2.0",
         **({} if number is None else {"id": number}),
@@ -8927,17 +8643,14 @@ class McpHttpTransport(_McpTransport):
     """One session with a server, if the server has sessions."""
 
     def __init__(self, entry: ServerEntry) -> None:
-        """Open nothing yet."""
         super().__init__(entry)
         self._connection = RemoteConnection(self._name, "MCP_SERVERS_JSON")
         self._session_id = ""
 
     async def open(self) -> None:
-        """Forget the session; the next answer brings another."""
         self.version = self._session_id = ""
 
     async def request(self, request: _RpcMessage) -> _RpcMessage:
-        """Return the answer to a request; raises RemoteError, SessionExpired."""
         async with self._post(request) as response:
             if request["method"] == "initialize":
                 self._session_id = response.headers.get(_SESSION_HEADER, "")
@@ -8955,7 +8668,6 @@ class McpHttpTransport(_McpTransport):
         raise RemoteError(f"{self._name} gave no answer to a request.")
 
     async def notify(self, notification: _RpcMessage) -> None:
-        """Post a message that has no answer; raises RemoteError, SessionExpired."""
         async with self._post(notification):
             pass
 
@@ -8968,7 +8680,6 @@ class McpHttpTransport(_McpTransport):
             raise RemoteError(f"{self._name} has ended its session.") from None
 
     async def close(self) -> None:
-        """End the session at the server; errors are ignored."""
         try:
             if self._session_id:
                 with suppress(RemoteError):
@@ -9098,7 +8809,6 @@ class McpStdioTransport(_McpTransport):
     """One program, which lives as long as the session."""
 
     def __init__(self, entry: ServerEntry) -> None:
-        """Start nothing yet."""
         super().__init__(entry)
         self._child: _ChildProcess | None = None
         self._waiting: dict[int, asyncio.Future[_RpcMessage]] = {}
@@ -9106,7 +8816,6 @@ class McpStdioTransport(_McpTransport):
         self._end_reason = "has ended"
 
     async def open(self) -> None:
-        """Start the program, end an earlier one; raises RemoteError."""
         await self.close()
         child = self._child = _ChildProcess(self._receive_line, self._fail_waiting)
         known = os.environ
@@ -9127,7 +8836,6 @@ class McpStdioTransport(_McpTransport):
             raise RemoteError(f"{self._name} cannot be started.") from None
 
     async def request(self, request: _RpcMessage) -> _RpcMessage:
-        """Return the answer to a request; raises RemoteError."""
         answer: asyncio.Future[_RpcMessage] = asyncio.get_running_loop().create_future()
         self._waiting[request["id"]] = answer
         try:
@@ -9137,13 +8845,11 @@ class McpStdioTransport(_McpTransport):
             del self._waiting[request["id"]]
 
     async def notify(self, notification: _RpcMessage) -> None:
-        """Send a message that has no answer; raises RemoteError."""
         if self._child is None or self._child.is_over:
             raise RemoteError(f"{self._name} {self._end_reason}.")
         self._child.write(notification)
 
     async def close(self) -> None:
-        """End the program."""
         if self._child is not None:
             await self._child.close()
 
@@ -9197,7 +8903,6 @@ class McpClient:
     """One server, for one run, in one session; several calls can run at once."""
 
     def __init__(self, entry: ServerEntry) -> None:
-        """Open nothing yet."""
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
         self._transport: McpStdioTransport | McpHttpTransport = (
@@ -9212,7 +8917,6 @@ class McpClient:
         self.left_out: list[str] = []
 
     async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
-        """Return what the server offers, each name once; raises RemoteError."""
         await self._open()
         found: dict[str, RemoteToolSpec] = {}
         params: dict[str, Any] = {}
@@ -9242,12 +8946,10 @@ class McpClient:
         return specs
 
     def make_tool(self, spec: RemoteToolSpec) -> RemoteTool:
-        """Return a tool that the server runs."""
         run = partial(self._call, spec.own_name)
         return make_remote_tool(self._entry.label, spec, run)
 
     async def close(self) -> None:
-        """Send what is pending, then end the session, both within a time limit."""
         try:
             if self._cancellations:
                 await asyncio.wait(self._cancellations, timeout=_SESSION_CLOSE_SECONDS)
@@ -9565,7 +9267,6 @@ class OpenApiDocument(NamedTuple):
     def operations(
         self, left_out: Callable[[str], object] = str
     ) -> Iterator[OpenApiOperation]:
-        """Yield the usable operations that are allowed; raises ValueError."""
         said = self.content if isinstance(self.content, Mapping) else {}
         paths = said.get("paths")
         is_known = as_text(said.get("openapi")).startswith("3.")
@@ -9632,7 +9333,6 @@ class OpenApiDocument(NamedTuple):
 
 
 def web_origin(url: str) -> tuple[str, str, int]:
-    """Return scheme, host and port of an address; empty ones if it is invalid."""
     try:
         parts = urlsplit(url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -9684,14 +9384,12 @@ class OpenApiClient:
     """One server, for one run; everything is opened on first use."""
 
     def __init__(self, entry: ServerEntry) -> None:
-        """Open nothing yet."""
         self._entry = entry
         self._name = f"The tool server {entry.label}"
         self._connection = RemoteConnection(self._name, "OPENAPI_SERVERS_JSON")
         self.left_out: list[str] = []
 
     async def list_tools(self) -> tuple[OpenApiOperation, ...]:
-        """Return what the server's document offers; raises RemoteError."""
         body = await run_with_timeout(
             self._load_document(), self._entry.seconds, self._name
         )
@@ -9714,12 +9412,10 @@ class OpenApiClient:
             ) from None
 
     def make_tool(self, operation: OpenApiOperation) -> RemoteTool:
-        """Return a tool that the server runs."""
         run = partial(self._call, operation)
         return make_remote_tool(self._entry.label, operation.spec, run)
 
     async def close(self) -> None:
-        """Close what is open."""
         await self._connection.close()
 
     async def _load_document(self) -> bytes:
@@ -9880,7 +9576,6 @@ class ToolServers:
     """Lends tools; nothing is connected before they are listed."""
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
-        """Read the time from `now`, in seconds."""
         self._now = now
         self._cache: dict[_ServerKey, _CachedTools] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -9889,7 +9584,6 @@ class ToolServers:
     async def open_tools(
         self, named: ToolServerSettings
     ) -> AsyncGenerator[_AvailableTools, None]:
-        """Lend the tools of a run; its sessions are closed in the background."""
         mcp, openapi = named.read_entries()
         servers: dict[_ServerKey, _ToolServerClient] = {
             **{("mcp", entry): McpClient(entry) for entry in mcp.entries},
@@ -9915,7 +9609,6 @@ class ToolServers:
                 closing.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
-        """Wait until the sessions of earlier runs are closed."""
         if self._closing:
             await asyncio.wait(self._closing)
 
@@ -10038,7 +9731,6 @@ class RunMetadata(NamedTuple):
     usage: Usage = Usage()
 
     def wire(self) -> dict[str, Any]:
-        """Return the JSON object that is shown and stored."""
         return {
             "strategy": self.strategy,
             "model": self.model,
@@ -10161,7 +9853,6 @@ class AgentLimits(NamedTuple):
 
     @property
     def rounds(self) -> int:
-        """How many rounds may call tools, 1 to 30."""
         return max(1, min(self.iterations, 30))
 
 
@@ -10198,7 +9889,6 @@ class AgentRequest(NamedTuple):
 
     @property
     def sign(self) -> Sign:
-        """Signs what the messages carry of an answer, with a key made of the API key."""
         return signer(self.endpoint.api_key, "gpt5_agent reasoning_details")
 
 
@@ -10214,7 +9904,6 @@ class RunTotals:
     """The sums of a run; earlier rounds of the same answer are added."""
 
     def __init__(self, budget: AgentLimits) -> None:
-        """Start the clock."""
         self.rounds = 0
         self.calls = 0
         self.usage: Usage | None = None
@@ -10226,35 +9915,29 @@ class RunTotals:
 
     @property
     def seconds(self) -> float:
-        """The time so far, earlier rounds included."""
         return self._now() - self._started_at
 
     @property
     def total_usage(self) -> Usage:
-        """The tokens of all rounds, earlier ones included."""
         return add_usage(self._earlier_usage, self.usage) or Usage()
 
     @property
     def seconds_left(self) -> float | None:
-        """The remaining time, None without a limit."""
         most = self._budget.seconds
         return max(0.0, most - self.seconds) if most > 0 else None
 
     def add_earlier(
         self, rounds: int, calls: int, usage: Usage | None, seconds: float
     ) -> None:
-        """Add the sums of earlier rounds."""
         self.rounds, self.calls, self._earlier_usage = rounds, calls, usage
         self._started_at -= seconds
 
     def add_turn(self, usage: Usage | None) -> None:
-        """Add the usage of one answer of the model."""
         self.usage = add_usage(self.usage, usage)
         self.last_usage = usage
 
     @contextmanager
     def pause(self) -> Iterator[None]:
-        """Count no time while a person decides."""
         began = self._now()
         try:
             yield
@@ -10262,11 +9945,9 @@ class RunTotals:
             self._started_at += self._now() - began
 
     def may_call(self, number: int) -> bool:
-        """Say whether the model may call tools in that round."""
         return number <= self._budget.rounds and not self._exhausted_limit()
 
     def limit_error(self, number: int) -> str:
-        """Return why the calls of a round are refused, or nothing."""
         most = self._budget.rounds
         if number > most or number == most > 1:
             return _ITERATION_LIMIT_TEXT.replace("{limit}", str(most))
@@ -10286,7 +9967,6 @@ class StepLog:
     """Makes the events of the step log; writes a line for each end."""
 
     def __init__(self, log: Callable[[str], object], *, debug: bool) -> None:
-        """Start without steps."""
         self._log = log
         self._debug = debug
         self._started: dict[str, tuple[StepStarted, float]] = {}
@@ -10300,7 +9980,6 @@ class StepLog:
         may_call: bool = False,
         detail: str = "",
     ) -> StepStarted:
-        """Return the event of a step that begins."""
         name = f"{parent}/{len(self._started) + 1}" if parent else label
         detail = detail if self._debug else ""
         step = StepStarted(name, parent, kind, label, may_call, detail)
@@ -10315,7 +9994,6 @@ class StepLog:
         failed: bool = False,
         detail: str = "",
     ) -> StepEnded:
-        """Return the event of a step that ended."""
         seconds = monotonic_seconds() - self._started[step.id][1]
         ended = StepEnded(step, seconds, usage, failed, detail if self._debug else "")
         parent = self._started.get(step.parent)
@@ -10325,7 +10003,6 @@ class StepLog:
 
 
 def format_step(ended: StepEnded) -> str:
-    """Return a step as one line: label, duration, tokens."""
     notes = [f"{ended.seconds:.1f} s"]
     notes += [f"{ended.usage.total} tokens"] if ended.usage else []
     notes += ["failed"] if ended.failed else []
@@ -10340,7 +10017,6 @@ _URL_KEYS = ("url", "link", "uri")
 
 
 def read_context(context: object) -> list[ContextSource]:
-    """Return the entries of a context, each once: a text, an object, or a list."""
     rows = context if isinstance(context, list) else [context]
     unique = {
         json.dumps(row, sort_keys=True, default=str): row
@@ -10354,7 +10030,6 @@ def read_context(context: object) -> list[ContextSource]:
 
 
 def format_context(entries: list[ContextSource]) -> str:
-    """Return the entries as the model reads them."""
     if not entries:
         return ""
     texts = (f'<entry name="{e.name}">\n{e.text}\n</entry>' for e in entries)
@@ -10390,7 +10065,6 @@ class _MemoryWindow(NamedTuple):
 
 
 def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWindow:
-    """Return what a memory policy leaves of a chat, in whole turns."""
     most = _parse_window(policy.strip())
     starts = find_turn_starts(messages)
     if not most or len(starts) <= most:
@@ -10408,7 +10082,6 @@ def apply_memory_policy(messages: Sequence[Message], policy: str) -> _MemoryWind
 
 
 def build_memory_items(guide: Guide) -> list[Item]:
-    """Return the guide's memories as one message."""
     texts = [text.strip() for text in guide.initial_memories if text.strip()]
     if not texts:
         return []
@@ -10419,7 +10092,6 @@ def build_memory_items(guide: Guide) -> list[Item]:
 
 
 def find_turn_starts(messages: Sequence[Message]) -> list[int]:
-    """Return the places of the messages that the user wrote."""
     places = enumerate(messages)
     return [
         place
@@ -10459,7 +10131,6 @@ def _parse_window(policy: str) -> int:
 
 
 def resolve_host_call(call: Item) -> Item:
-    """Return a call as one of the tool that the host would run."""
     if call.get("name") != CALL_TOOL:
         return call
     given = parse_json_object(call.get("arguments")) or {}
@@ -10475,7 +10146,6 @@ _LONGEST_ID = 200
 
 
 def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
-    """Return the names that a tool of Open WebUI may have where it comes from."""
     names: list[str] = []
     for place, sign in enumerate(name[:_LONGEST_ID]):
         if sign == "_" and name[:place] in tool_ids:
@@ -10500,14 +10170,12 @@ class GuardedTools:
         run_tool: Callable[[str, dict[str, Any]], Awaitable[ToolResult]],
         log: Callable[[str], object],
     ) -> None:
-        """Start without failures."""
         self._schemas = schemas
         self._run_tool = run_tool
         self._log = log
         self._failed: dict[str, Item] = {}
 
     def refusal(self, call: Item) -> str | None:
-        """Return the error text of a call that may not be made, or None."""
         name = str(call.get("name") or "")
         schema = self._schemas.get(name)
         if schema is None:
@@ -10523,30 +10191,24 @@ class GuardedTools:
         return _TOOL_REPEATED_TEXT if has_failed else None
 
     def failed_calls(self) -> list[Item]:
-        """Return the calls that failed, for later rounds."""
         return list(self._failed.values())
 
     def record_failed_call(self, call: Item) -> None:
-        """Remember a call that failed in an earlier round."""
         with suppress(ValueError, RecursionError):
             self._record_failure(str(call.get("name") or ""), parse_arguments(call))
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, None for an unknown tool."""
         return self._schemas.get(name)
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call unchanged: no tool stands for another."""
         return name, arguments
 
     def is_interactive(self, _name: str) -> bool:
-        """Say that no tool waits for a person."""
         return False
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; one that takes too long, or is stopped, has failed too."""
         if self._signature(name, arguments) in self._failed:
             return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
         succeeded = False
@@ -10575,7 +10237,6 @@ class GuardedTools:
 
 
 def parse_arguments(call: Item) -> dict[str, Any]:
-    """Return the arguments of a call; raises ValueError without a JSON object."""
     if item_type(call) == "custom_tool_call":
         return {"input": str(call.get("input") or "")}
     text = call.get("arguments")
@@ -10620,7 +10281,6 @@ _HARMFUL_WORDS: Mapping[str, str] = {
 
 
 def find_security_warning(name: str) -> Mapping[str, str] | None:
-    """Return the warning for a tool whose name contains a word that means harm."""
     spaced = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
     words_only = "".join(sign if sign.isalnum() else " " for sign in spaced)
     for word in words_only.split():
@@ -10643,14 +10303,12 @@ _ALLOW, _DENY = "Allow", "Deny"
 def compute_confirmation_id(
     call_id: str, name: str, arguments: Mapping[str, Any]
 ) -> str:
-    """Return the id of the confirmation that a call needs."""
     call = [call_id, name, _without_nulls(arguments)]
     text = json.dumps(call, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def build_confirmation_request(call: Item) -> ToolCallRequested:
-    """Return the question whether a call may be made."""
     name, arguments = str(call["name"]), parse_arguments(call)
     confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments)
     warning = find_security_warning(name)
@@ -10658,7 +10316,6 @@ def build_confirmation_request(call: Item) -> ToolCallRequested:
 
 
 def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
-    """Return the call of `ask_user` that asks a person for each of the calls."""
     questions = list(map(_build_question, requests))
     ids = "".join(request.confirmation_id for request in requests)
     name = hashlib.sha256(ids.encode()).hexdigest()[:24]
@@ -10674,7 +10331,6 @@ def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
 
 
 def read_confirmations(messages: Iterable[Message]) -> dict[str, bool]:
-    """Return the approvals by confirmation id."""
     questions: dict[str, list[str]] = {}
     approvals: dict[str, bool] = {}
     for message in messages:
@@ -10689,7 +10345,6 @@ def read_confirmations(messages: Iterable[Message]) -> dict[str, bool]:
 
 
 def drop_question_calls(messages: Sequence[Message]) -> list[Message]:
-    """Return the messages without our questions and their answers."""
     kept: list[Message] = []
     for message in messages:
         calls = read_tool_calls(message)
@@ -10702,7 +10357,6 @@ def drop_question_calls(messages: Sequence[Message]) -> list[Message]:
 
 
 def read_tool_calls(message: Message) -> list[Mapping[str, Any]]:
-    """Return the tool calls of a message."""
     calls = as_list(message.get("tool_calls"))
     return [call for call in calls if isinstance(call, Mapping)]
 
@@ -10778,12 +10432,10 @@ class EarlierRounds(NamedTuple):
 
     @property
     def is_continuation(self) -> bool:
-        """Whether an earlier round belongs to this answer."""
         return self.rounds > 0
 
 
 def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRounds:
-    """Return what the messages after the user's last one contain."""
     starts = find_turn_starts(messages)
     run = messages[starts[-1] + 1 :] if starts else messages
     turns = [turn for message in run for turn in read_details(message, sign)]
@@ -10805,7 +10457,6 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
 
 
 def read_chat_style(messages: Sequence[Message], sign: Sign) -> ChosenStyle | None:
-    """Return the style of policies that this chat began with, if known."""
     turns = (turn for message in messages for turn in read_details(message, sign))
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
     noted = (turn.notes.get("style") for turn in turns)
@@ -10931,7 +10582,6 @@ def build_system_instruction(
     prompt_policy_overrides: str = "",
     style: ChosenStyle = "full",
 ) -> str:
-    """Return the instruction, the four blocks, then what the overrides add."""
     standard = _FULL_POLICIES if style == "full" else _LEAN_POLICIES
     texts = {**standard, **_read_policy_overrides(prompt_policy_overrides)}
     blocks = [_wrap_in_tag(texts[key], tag) for key, tag in _POLICY_TAGS.items()]
@@ -10954,7 +10604,6 @@ def _read_policy_overrides(text: str) -> dict[str, str]:
 
 
 def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
-    """Return the style for a family of models; only newer GPTs get `lean`."""
     if style != "auto":
         return style
     match = _GPT_PATTERN.match(family)
@@ -10992,7 +10641,6 @@ _PRESETS: Mapping[str, Guide] = {
 
 
 def find_preset(name: str, folder: str = "") -> Guide:
-    """Return the guide of that name; one in `folder` wins over a built-in one."""
     name = name.strip()
     if not name:
         return Guide(system_prompt="")
@@ -11160,13 +10808,11 @@ class OwnTools:
     """The agent's own tools; `schemas` holds the arguments of each by its name."""
 
     def __init__(self, tools: Sequence[Tool], root: str) -> None:
-        """Read files that a tool names below `root` only."""
         self.schemas = {tool.name: tool.args for tool in tools}
         self._tools = {tool.name: tool for tool in tools}
         self._root = root
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; a file that may not be read is a failure of the tool."""
         result = await self._tools[name].execute(arguments)
         try:
             return _build_result(result, self._root)
@@ -11175,7 +10821,6 @@ class OwnTools:
 
 
 def describe_tool(tool: Tool) -> Item:
-    """Return a tool as Open WebUI describes one."""
     return {
         "name": tool.name,
         "description": tool.description,
@@ -11201,7 +10846,6 @@ class PreparedRun(NamedTuple):
 
 
 def prepare_run(request: AgentRequest) -> PreparedRun:
-    """Return what the agent begins with; raises InvalidRequest."""
     model = _resolve_calling_model(request.model)
     if not all(isinstance(message, Mapping) for message in request.messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -11325,7 +10969,6 @@ class AnswerEvents:
     def __init__(
         self, first: int, shown_name: Callable[[str], str], *, holds_calls: bool
     ) -> None:
-        """Calls are shown under the names that `shown_name` gives."""
         self.items: dict[int, Item] = {}
         self.next_index = first
         self.held_events: list[RunEvent] = []
@@ -11336,7 +10979,6 @@ class AnswerEvents:
         self._calls: dict[str, int] = {}
 
     def process(self, event: RunEvent) -> Iterator[RunEvent]:
-        """Yield what is passed on of an event."""
         if isinstance(event, ItemEvent):
             index = self._first + event.output_index
             self.next_index = max(self.next_index, index + 1)
@@ -11354,7 +10996,6 @@ class AnswerEvents:
             yield event
 
     def held_without_calls(self) -> list[RunEvent]:
-        """Return the held events without those of calls."""
         calls = {index for index, item in self.items.items() if is_call(item)}
         return [
             event
@@ -11392,25 +11033,21 @@ class Transcript:
     """The history of a run: answers of the model and outputs of calls."""
 
     def __init__(self, history: Iterable[Item]) -> None:
-        """Begin with the history of the chat."""
         self.history = list(history)
         self.output: list[Item] = []
         self.next_index = 0
 
     def add_answer(self, items: Sequence[Item]) -> None:
-        """Add an answer of the model."""
         self.output += items
         self.history += replay_output(items, with_reasoning=True)
 
     def add_output(self, call: Item, result: ToolResult) -> ToolOutput:
-        """Add the output of a call; return its event."""
         item = output_item(call, result)
         self.output.append(item)
         self.history.append(item)
         return ToolOutput(self._take_index(), item, result.failed, result.card)
 
     def build_call_events(self, call: Item) -> tuple[ItemAdded, ItemDone]:
-        """Return the events of a call that no answer of this run contained."""
         index = self._take_index()
         return ItemAdded(index, call), ItemDone(index, call)
 
@@ -11434,14 +11071,12 @@ class CallDecisions(NamedTuple):
 
     @property
     def own_calls(self) -> list[Item]:
-        """The calls that are answered here, in their order."""
         return [
             call for call in self.calls if call["call_id"] not in self.host_call_ids
         ]
 
     @property
     def made_calls(self) -> list[Item]:
-        """The calls that run here."""
         return [call for call in self.own_calls if call["call_id"] not in self.refusals]
 
 
@@ -11456,7 +11091,6 @@ class RoundCalls:
         steps: StepLog,
         transcript: Transcript,
     ) -> None:
-        """Start with the failures and the approvals of earlier rounds."""
         own, earlier = request.own_tools, prepared.earlier_rounds
         self._settings = own
         self._log = request.log
@@ -11477,18 +11111,15 @@ class RoundCalls:
 
     @property
     def may_ask(self) -> bool:
-        """Whether a call may need an approval that the host asks for."""
         names = (*self._own_names, *self._host_names)
         passes_on = CALL_TOOL in self._host_names and self._approver.may_ask
         asks = passes_on or any(map(self._needs_approval, names))
         return self._settings.asks_in_chat and asks
 
     def failed_calls(self) -> list[Item]:
-        """Return the calls that failed, for later rounds."""
         return self._tools.failed_calls()
 
     async def decide(self, calls: Sequence[Item], limit: str) -> CallDecisions:
-        """Return what happens to the calls; with a `limit` all are refused."""
         refused: dict[str, ToolResult] = {}
         for call in calls:
             why = limit.replace("{tool}", call["name"]) or self._refusal(call)
@@ -11519,7 +11150,6 @@ class RoundCalls:
         return "tool arguments validation error: no tool to call is named"
 
     def ask(self, decisions: CallDecisions) -> Iterator[AgentEvent]:
-        """Yield the approval requests; the host shows a card for them."""
         requests = [build_confirmation_request(call) for call in decisions.questions]
         yield from requests
         yield from self._transcript.build_call_events(build_question_call(requests))
@@ -11528,7 +11158,6 @@ class RoundCalls:
     async def run(
         self, decisions: CallDecisions, round_step: StepStarted
     ) -> AsyncGenerator[AgentEvent, None]:
-        """Answer our calls in their order; yield each with its step of the log."""
         self._totals.calls += len(decisions.calls)
         steps: dict[str, StepStarted] = {}
         calls = decisions.made_calls
@@ -11755,7 +11384,6 @@ class ThoughtFilter:
     """Shows one run, over all its rounds, under its own indexes."""
 
     def __init__(self, *, emits: bool) -> None:
-        """With `emits` thoughts are shown."""
         self._shows_thoughts = emits
         self._may_call = False
         self._has_called = False
@@ -11765,18 +11393,15 @@ class ThoughtFilter:
         self._messages: dict[int, _MessageParts] = {}
 
     def begin_round(self, *, may_call: bool) -> None:
-        """Prepare for another answer of the model."""
         self._may_call = may_call
         self._has_called = self._has_thought = False
         self._messages = {}
 
     def get_text(self, index: int) -> str:
-        """Return the shown answer of this round's message at `index`."""
         message = self._messages.get(index)
         return message.text if message else ""
 
     def show(self, event: RunEvent) -> Iterator[RunEvent]:
-        """Yield the events that replace an event."""
         match event:
             case ItemAdded() if item_type(event.item) == "message":
                 self._messages[event.output_index] = self._start_message(event.item)
@@ -11795,7 +11420,6 @@ class ThoughtFilter:
                 yield from self._show_other(event)
 
     def build_carrier(self) -> Iterator[RunEvent]:
-        """Yield an empty thought to which details can be attached."""
         index = self._new_index()
         yield from _ShownPart(index, f"carrier_{index}", is_thought=True).events("")
 
@@ -11848,7 +11472,6 @@ class ThoughtFilter:
 
 
 def read_answer_text(output: Iterable[Item]) -> str:
-    """Return the answer of a round without calls: no thoughts, no commentary."""
     messages = [item for item in output if item_type(item) == "message"]
     final = [item for item in messages if not is_commentary(item)]
     return "\n\n".join(filter(None, map(_answer_text, final or messages)))
@@ -11866,7 +11489,6 @@ class ResponsesProvider:
     """Continues a history, one answer of the model at a time."""
 
     def __init__(self, request: AgentRequest, prepared: PreparedRun) -> None:
-        """Send nothing yet; after tools ran, nothing is sent twice."""
         self._settings = request
         self._request = prepared.request
         self._tools_ran = prepared.earlier_rounds.is_continuation
@@ -11875,7 +11497,6 @@ class ResponsesProvider:
     async def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
     ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Send a history; yield what happens, then the answer."""
         settings, limits = self._settings, self._settings.limits
         sent = [item for item in history if item not in self._invalid_reasoning]
         if self._tools_ran:
@@ -12089,7 +11710,6 @@ MakeProvider = Callable[[AgentRequest, PreparedRun], Provider]
 async def run_agent(
     request: AgentRequest, make_provider: MakeProvider = ResponsesProvider
 ) -> AsyncGenerator[AgentEvent, None]:
-    """Answer a question; yield what happens."""
     totals = RunTotals(request.budget)
     agent, kind = None, "cancelled"
     try:
@@ -12221,7 +11841,6 @@ class AsyncBridge:
         lease_seconds: float = 5.0,
         beat_seconds: float = 1.0,
     ) -> None:
-        """Start nothing; at `close`, `last` ends an open answer; then comes `at_end`."""
         self._last = last
         self._on_close = at_end
         self._lease_seconds = lease_seconds
@@ -12235,20 +11854,17 @@ class AsyncBridge:
     def stream(
         self, pieces: AsyncGenerator[AnswerPiece, None]
     ) -> Iterator[AnswerPiece]:
-        """Return `pieces` as a plain iterator; raises BridgeClosed."""
         reader = _AnswerReader(self._lease_seconds, self._beat_seconds)
         self._submit(reader.consume(pieces, self._last))
         return reader
 
     def run(self, work: Coroutine[Any, Any, _Result]) -> _Result:
-        """Return the result of `work`; raises BridgeClosed, also while it runs."""
         try:
             return self._submit(work).result()
         except CancelledError:
             raise BridgeClosed from None
 
     def close(self) -> None:
-        """Cancel everything, then end the thread; later work is refused."""
         with self._lock:
             self._is_closed = True
             thread, loop = self._thread, self._loop
@@ -12295,20 +11911,16 @@ class AgentLog:
     """The log of one answer, for any thread; `run_id` is in front of every line."""
 
     def __init__(self, run_id: str) -> None:
-        """Know no secrets yet."""
         self.run_id = run_id
         self._secrets: tuple[str, ...] = ()
 
     def hide(self, secrets: Iterable[str]) -> None:
-        """Remove these texts too from every line from now on."""
         self._secrets = (*self._secrets, *secrets)
 
     def line(self, text: str) -> None:
-        """Write `text` as one line."""
         self._write(logging.INFO, text)
 
     def warn(self, text: str) -> None:
-        """Write a problem as one line."""
         self._write(logging.WARNING, text)
 
     def _write(self, level: int, text: str) -> None:
@@ -12330,7 +11942,6 @@ _PUBLIC_SERVER_KEYS = frozenset(
 
 
 def seal_secret(typed: str) -> str:
-    """Return a secret in a form that may be shown; a reference stays as it is."""
     text = typed.strip()
     if not text or text.startswith(_SECRET_PREFIXES):
         return text
@@ -12344,7 +11955,6 @@ def seal_secret(typed: str) -> str:
 
 
 def seal_values(typed: str) -> str:
-    """Return a JSON object with its texts sealed; other text is sealed as a whole."""
     given = parse_json_object(typed)
     if given is None:
         return seal_secret(typed)
@@ -12354,7 +11964,6 @@ def seal_values(typed: str) -> str:
 
 
 def seal_servers(typed: str) -> str:
-    """Return a JSON list of servers, or one, with all texts sealed that may be secret."""
     try:
         given = json.loads(typed)
     except (ValueError, RecursionError):
@@ -12383,7 +11992,6 @@ def _seal_texts(value: Any) -> Any:
 
 
 def reveal_secret(stored: str, valve: str) -> str:
-    """Return the secret that `stored` stands for; raises InvalidRequest without it."""
     kind, _, place = stored.strip().partition(":")
     match f"{kind}:":
         case "env:":
@@ -12787,7 +12395,6 @@ def _read_content(file: SandboxFile, most: int) -> bytes | None:
 def read_server_settings(
     mcp: str, openapi: str, *, allows_programs: bool
 ) -> ToolServerSettings:
-    """Return the servers; raises InvalidRequest if a whole valve cannot be read."""
     return ToolServerSettings(
         reveal_secret(mcp, "MCP_SERVERS_JSON"),
         reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
@@ -12807,7 +12414,6 @@ class OwnToolPool:
     """What all answers of a pipeline share; everything is opened on first use."""
 
     def __init__(self) -> None:
-        """Open nothing yet."""
         self._servers = ToolServers()
         self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
 
@@ -12815,7 +12421,6 @@ class OwnToolPool:
     async def open_tools(
         self, valves: Valves, chat: str, log: AgentLog
     ) -> AsyncGenerator[tuple[Tool, ...], None]:
-        """Lend the tools of an answer; `log` hides secrets. Raises InvalidRequest."""
         servers = read_server_settings(
             valves.MCP_SERVERS_JSON,
             valves.OPENAPI_SERVERS_JSON,
@@ -12832,7 +12437,6 @@ class OwnToolPool:
             yield (*remote, *sandbox_tools)
 
     async def close(self) -> None:
-        """End all runs and sessions, and remove the files of the chats."""
         for sandbox in self._sandboxes.values():
             await sandbox.close()
         await self._servers.close()
@@ -12885,24 +12489,20 @@ class PipelineCaller(NamedTuple):
 
     @property
     def is_host(self) -> bool:
-        """Whether Open WebUI itself reads and stores the answer."""
         return bool(self.chat_id and self.message_id)
 
     @property
     def can_ask(self) -> bool:
-        """Whether the host can show a card: it needs a stream."""
         return self.is_host and self.streams
 
     @property
     def workspace(self) -> str:
-        """The key of a user's files in a chat; empty without a chat."""
         return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
 
 
 def read_inlet_context(
     body: Mapping[str, Any], user: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return what an inlet's body says of the chat: ids, those of its tools, the role."""
     metadata = as_mapping(body.get("metadata"))
     context: dict[str, Any] = {
         key: str(metadata[key]) for key in _CONTEXT_IDS if metadata.get(key)
@@ -12922,7 +12522,6 @@ def _read_tool_id(given: object) -> str:
 
 
 def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
-    """Return who calls; a body that passed no inlet is a plain client's."""
     context = as_mapping(body.get(CONTEXT_KEY))
     return PipelineCaller(
         model=str(body.get("model") or ""),
@@ -12946,7 +12545,6 @@ class AgentInput(NamedTuple):
     notices: tuple[str, ...] = ()
 
     def choose_text(self, key: str, otherwise: str) -> str:
-        """Return a text of the request; an object or list in it as JSON."""
         given = self.body.get(key)
         if isinstance(given, Mapping | list):
             return json.dumps(given)
@@ -12956,7 +12554,6 @@ class AgentInput(NamedTuple):
 def build_agent_request(
     question: AgentInput, endpoint: Endpoint, connections: Connections, log: AgentLog
 ) -> AgentRequest:
-    """Return the request to the agent; raises InvalidRequest."""
     valves, body, choose_text = question.valves, question.body, question.choose_text
     iterations = body.get("maximum_iterations")
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, "the valves of this pipeline")
@@ -13005,7 +12602,6 @@ def build_agent_request(
 
 
 def shows_thoughts(question: AgentInput) -> bool:
-    """Say whether thoughts between the rounds are shown; raises InvalidRequest."""
     name = "emit_intermediate_thoughts"
     given = question.body.get(name)
     default = question.valves.EMIT_INTERMEDIATE_THOUGHTS
@@ -13013,7 +12609,6 @@ def shows_thoughts(question: AgentInput) -> bool:
 
 
 def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
-    """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
     key = reveal_secret(valves.API_KEY, "API_KEY")
     key = key or os.environ.get("OPENAI_API_KEY", "").strip()
     if not key:
@@ -13126,7 +12721,6 @@ class HostRenderer:
     """Shows a run in Open WebUI."""
 
     def __init__(self, emits_thoughts: bool, origin: Origin, sign: Sign) -> None:
-        """`origin` made the reasoning that is carried, `sign` signs it."""
         self._native = NativeRenderer(monotonic_seconds, closes=False)
         self._citations = Citations()
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
@@ -13136,7 +12730,6 @@ class HostRenderer:
         self._metadata: RunMetadata | None = None
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
-        """Yield the chunks to send."""
         match event:
             case StepStarted() | StepEnded():
                 self._begin_step(event)
@@ -13155,7 +12748,6 @@ class HostRenderer:
                 yield from self._render_run_event(event)
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        """Return the complete answer, with the output that the host stores."""
         items, ending = self._native.items, self._run_end.ending
         shown = self._run_end._replace(output=tuple(items))
         result = completion(shown, completion_id, created, model)
@@ -13206,7 +12798,6 @@ class ClientRenderer:
     def __init__(
         self, emits_thoughts: bool, completion_id: str, created: int, model: str
     ) -> None:
-        """Take the fields that every chunk repeats."""
         self._chunks = ChunkRenderer(completion_id, created, model)
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._items: dict[int, Item] = {}
@@ -13214,7 +12805,6 @@ class ClientRenderer:
         self._metadata: RunMetadata | None = None
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
-        """Yield the chunks to send."""
         match event:
             case StepStarted(kind="round"):
                 self._thoughts.begin_round(may_call=event.may_call)
@@ -13230,7 +12820,6 @@ class ClientRenderer:
                     yield {**self._chunks.head, **chunk}
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        """Return the whole answer at once."""
         shown = self._run_end._replace(output=tuple(self._items.values()))
         result = completion(shown, completion_id, created, model)
         return {**result, **_metadata_fields(self._metadata)}
@@ -13267,7 +12856,6 @@ class PipelineCall(NamedTuple):
 
 
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
-    """Yield the answer in the reader's form, closed by an end marker."""
     try:
         if call.caller.task:
             yield _convert_to_chunk(await _run_task(call))
@@ -13282,7 +12870,6 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
 
 
 async def answer_once(call: PipelineCall) -> Chunk:
-    """Return the complete answer as one result."""
     try:
         if call.caller.task:
             return await _run_task(call)
@@ -13398,22 +12985,21 @@ _NEVER = frozenset({"store", "background", "instructions", "input", "include"})
 
 
 def unknown_words(may_set: str) -> str:
-    """Return the sentence about words of REQUEST_MAY_SET that name nothing, if any."""
     words = {word.strip()[:40] for word in may_set.lower().split(",")} - {""}
     unknown = sorted(words - (_SETTINGS | _CHAT_KEYS) | words & _NEVER)
-    return f"{_UNKNOWN_WORDS}{', '.join(unknown[:5])}." if unknown else ""
+    told = f"REQUEST_MAY_SET opens nothing with: {', '.join(unknown[:5])}.{_NO_NAME}"
+    return told if unknown else ""
 
 
-_UNKNOWN_WORDS = (
-    "REQUEST_MAY_SET in the valves of this pipeline holds words that open nothing. No "
-    "key that requests may set has these names: "
+_NO_NAME = (
+    " No key that requests may set has such a name: an administrator can correct it in "
+    "the valves of this pipeline."
 )
 
 
 def select_keys(
     body: Mapping[str, Any], may_set: str
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return what a request may set, and the names of the settings left out."""
     allowed = _CHAT_KEYS | {word.strip() for word in may_set.lower().split(",")}
     kept: dict[str, Any] = {}
     refused: set[str] = set()
@@ -13455,7 +13041,6 @@ class Pipeline:
     Valves = Valves
 
     def __init__(self) -> None:
-        """Open nothing: the server creates one at every load."""
         self.type = "manifold"
         self.valves = self.Valves()
         self._connections = Connections()
@@ -13464,21 +13049,17 @@ class Pipeline:
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
-        """Return the agents as models."""
         return [{"id": id_, "name": name} for id_, name in STRATEGY_NAMES.items()]
 
     async def on_startup(self) -> None:
-        """Let more answers wait at once."""
         _raise_thread_limit()
 
     async def on_shutdown(self) -> None:
-        """End all answers and close everything."""
         await asyncio.to_thread(self._bridge.close)
 
     async def inlet(
         self, body: dict[str, Any], user: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Put what is known of the chat into the body: `pipe` gets no metadata."""
         return {**body, CONTEXT_KEY: read_inlet_context(body, user)}
 
     def pipe(
@@ -13488,7 +13069,6 @@ class Pipeline:
         messages: Sequence[Mapping[str, Any]],
         body: dict[str, Any],
     ) -> Iterator[AnswerPiece] | dict[str, Any]:
-        """Return an iterator if the caller streams, else one complete result."""
         del user_message  # the last message of the user, which `messages` has
         caller = read_caller(body)
         log = AgentLog(new_ulid()[-10:])

@@ -55,7 +55,6 @@ class Filter:
         )
 
     def __init__(self) -> None:
-        """Be a switch: Open WebUI shows filters with `toggle` in the composer."""
         self.valves = self.Valves()
         self.toggle = True
         self.icon = _ICON
@@ -66,7 +65,6 @@ class Filter:
         __metadata__: dict[str, Any] | None = None,
         __user__: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Tell the pipe what is on; Open WebUI calls this only when the switch is."""
         if __metadata__ is not None:
             told = __metadata__.setdefault(CONTROLS_KEY, {"version": CONTROLS_VERSION})
             told[self.valves.CONTROL] = self._meaning(__user__ or {})

@@ -91,22 +91,18 @@ from pydantic import (
 
 
 def unix_seconds() -> int:
-    """Return the seconds since 1970, as the API and the host count them."""
     return int(time.time())
 
 
 def monotonic_seconds() -> float:
-    """Return a time that never goes back, for measuring durations."""
     return time.monotonic()
 
 
 def random_fraction() -> float:
-    """Return a number from 0 to 1, to spread waits."""
     return random.random()
 
 
 def utc_today() -> date:
-    """Return today's date in UTC."""
     return datetime.now(UTC).date()
 
 
@@ -118,16 +114,13 @@ class RecentTexts:
     """The texts of the last day, five thousand at most."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty."""
         self._now = now
         self._ends: dict[int, float] = {}  # by hash: a text may be long, or secret
 
     def __contains__(self, text: str) -> bool:
-        """Say whether `text` was added."""
         return self._now() < self._ends.get(hash(text), 0)
 
     def first_time(self, text: str) -> bool:
-        """Add `text`; say whether it is new."""
         if text in self:
             return False
         if len(self._ends) >= _MOST_TEXTS:
@@ -140,7 +133,6 @@ _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 
 def new_ulid() -> str:
-    """Return a fresh id."""
     number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
     digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
     return "".join(digits)
@@ -156,7 +148,6 @@ _VALUE_BYTES = 32
 
 
 def load_json(text: str | bytes | bytearray) -> Any:
-    """Return the value of a JSON text; raises ValueError, also if it is too deep."""
     with suppress(RecursionError):
         value = json.loads(text)
         if not is_too_deep(value):
@@ -165,7 +156,6 @@ def load_json(text: str | bytes | bytearray) -> Any:
 
 
 def is_too_deep(value: object) -> bool:
-    """Say whether a value has more levels than MAX_JSON_DEPTH."""
     return any(depth > MAX_JSON_DEPTH for depth, _ in enumerate(_levels(value)))
 
 
@@ -181,12 +171,10 @@ def _levels(value: object) -> Iterator[list[Any]]:
 
 
 def json_weight(text: bytes | bytearray) -> int:
-    """Return about how many bytes a JSON text takes once it is parsed."""
     return len(text) + _VALUE_BYTES * sum(map(text.count, (b"[", b"{", b",")))
 
 
 def parse_json_object(text: object) -> dict[str, Any] | None:
-    """Return the JSON object of a text, None for anything else."""
     try:
         found = load_json(text) if isinstance(text, str) else None
     except ValueError:
@@ -195,7 +183,6 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
 
 
 def parse_string_map(text: str) -> Mapping[str, str] | None:
-    """Return the JSON object of texts in a text; {} for an empty text."""
     found = parse_json_object(text.strip() or "{}")
     if found is None or not all(isinstance(one, str) for one in found.values()):
         return None
@@ -203,7 +190,6 @@ def parse_string_map(text: str) -> Mapping[str, str] | None:
 
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
-    """Return a number within its limits; anything else is the default."""
     try:
         number = float(str(value).strip())
         return int(min(max(number, least), most))
@@ -212,7 +198,6 @@ def clamp_number(value: object, least: int, most: int, default: int) -> int:
 
 
 def count_entries(value: object, depth: int) -> int:
-    """Return about how large a JSON value is: entries and kilobytes, to a depth."""
     if isinstance(value, str):
         return len(value) >> 10
     rows = list(value.values()) if isinstance(value, Mapping) else as_list(value)
@@ -232,18 +217,15 @@ class JsonBudget:
     """The work that may still be done on what others sent."""
 
     def __init__(self, left: int) -> None:
-        """Begin with the size that may be read."""
         self.left = left
 
     def spend(self, size: int) -> None:
-        """Take a size away; raises JsonTooLarge if there is not so much."""
         if size > self.left:
             raise JsonTooLarge
         self.left -= size
 
 
 def json_size(value: object, most: int) -> int:
-    """Return the size of a JSON value: its characters, and ten for each value."""
     size = _VALUE_SIZE
     for depth, level in enumerate(_levels(value)):
         for one in level:
@@ -259,17 +241,14 @@ def json_size(value: object, most: int) -> int:
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:
-    """Return a JSON object, an empty one for anything else."""
     return value if isinstance(value, Mapping) else {}
 
 
 def as_list(value: object) -> list[Any]:
-    """Return a JSON array, an empty one for anything else."""
     return value if isinstance(value, list) else []
 
 
 def as_text(value: object) -> str:
-    """Return a text, an empty one for anything else."""
     return value if isinstance(value, str) else ""
 
 
@@ -287,7 +266,6 @@ class InvalidRequest(ResponsesError):
 def valve_error(
     problem: str, example: str = "", *, place: str = "the valves"
 ) -> InvalidRequest:
-    """Return the error of a valve that an administrator corrects."""
     shown = f", for example {example}" if example else ""
     return InvalidRequest(
         f"{problem}. An administrator has to correct it in {place}{shown}."
@@ -301,7 +279,6 @@ class ConnectionFailed(ResponsesError):
     """The server could not be reached, or went away before it answered."""
 
     def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
-        """Note whether the server may have got the request."""
         super().__init__(sentence)
         self.was_sent = was_sent
 
@@ -313,7 +290,6 @@ class TimedOut(ResponsesError):
     """A time limit of the run was exceeded."""
 
     def __init__(self, kind: TimeoutKind) -> None:
-        """Note which limit it was."""
         super().__init__("The model's server did not answer in time. Try again.")
         self.kind: TimeoutKind = kind
 
@@ -330,7 +306,6 @@ class AnswerTooLarge(ResponsesError):
     """The answer is larger than what is accepted."""
 
     def __init__(self) -> None:
-        """Use one sentence for all parts."""
         super().__init__("The model's server sent more than is accepted.")
 
 
@@ -360,24 +335,20 @@ class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
-        """Keep the `failure`, and OpenAI's id of the request."""
         super().__init__(sentence)
         self.failure = failure
         self.request_id = request_id
 
     @property
     def status(self) -> int:
-        """The HTTP status."""
         return self.failure.status or 0
 
     @property
     def error(self) -> ApiError:
-        """The error in the body."""
         return self.failure.error
 
 
 def read_api_error(wire: object) -> ApiError:
-    """Return the error of a body, a response, or either form of the event."""
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     if isinstance(wire, str):
@@ -555,7 +526,6 @@ class Ending(NamedTuple):
 
     @property
     def is_failure(self) -> bool:
-        """Say whether the answer is not what the person asked for."""
         return self.kind != "completed"
 
 
@@ -571,18 +541,15 @@ _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
-    """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
     return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` or an `error` event."""
     return Ending(kind, _code(error), failure_sentence(error))
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return the ending of a run that `error` stopped, after its first event or not."""
     match error:
         case TimedOut():
             return _usual_ending(error.kind)
@@ -606,12 +573,10 @@ def _code(error: ApiError) -> str | None:
 
 
 def failure_sentence(error: ApiError) -> str:
-    """Return the sentence for an error after the request was accepted."""
     return _sentence("failed", error)
 
 
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
-    """Return the sentence for an HTTP status of 300 or more."""
     refused = SENTENCES["refused"]
     if status == 401:
         return refused["401"]
@@ -627,7 +592,6 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
 
 
 def failure_status(failure: Failure) -> str:
-    """Return the status line before the request is sent again."""
     if failure.status == 429:
         return "The model's server is busy with this key's requests."
     if failure.status and failure.status != 200:
@@ -646,7 +610,6 @@ def _shown(word: str | None, form: str = " ({})") -> str:
 
 
 def api_word(word: str | None) -> str | None:
-    """Return `word` if it can be a word of the API, and no key; else None."""
     known = any(word in sentences for sentences in SENTENCES.values())
     return word if word and (known or _WORD.fullmatch(word)) else None
 
@@ -746,64 +709,52 @@ CALL_OUTPUTS = {
 
 
 def item_type(item: Mapping[str, Any]) -> str:
-    """Return the type; a message in its short form has none."""
     kind = item.get("type")
     return kind if isinstance(kind, str) else "message" if "role" in item else ""
 
 
 def kind_of(item: Mapping[str, Any]) -> _ItemKind:
-    """Return what is known of its type."""
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
 def tool_kind(tool: Mapping[str, Any]) -> _ItemKind:
-    """Return what is known of the items that a hosted tool makes."""
     return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
 def is_call(item: Mapping[str, Any]) -> bool:
-    """Say whether our side has to answer `item`."""
     return item_type(item) in CALL_OUTPUTS
 
 
 def is_call_output(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` answers a call."""
     return item_type(item) in CALL_OUTPUTS.values()
 
 
 def is_reasoning(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a reasoning item."""
     return item_type(item) == "reasoning"
 
 
 def is_commentary(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a message about the work on the answer."""
     return item_type(item) == "message" and item.get("phase") == "commentary"
 
 
 def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is reasoning that the model can read again."""
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
 def is_encrypted(item: Mapping[str, Any]) -> bool:
-    """Say whether only those who made `item` can read it."""
     return kind_of(item).is_encrypted
 
 
 def is_compaction(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` replaces all items before it."""
     return item_type(item) == "compaction" and bool(item.get("encrypted_content"))
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    """Return `items` from the last compaction on."""
     places = [place for place, item in enumerate(items) if is_compaction(item)]
     return list(items[places[-1] :] if places else items)
 
 
 def message_text(item: Mapping[str, Any]) -> str:
-    """Return the text and the refusals of a message."""
     content = item.get("content")
     if isinstance(content, str):
         return content
@@ -811,17 +762,14 @@ def message_text(item: Mapping[str, Any]) -> str:
 
 
 def content_parts(content: object) -> list[Item]:
-    """Return the objects in a content."""
     return [row for row in as_list(content) if isinstance(row, dict)]
 
 
 def part_text(part: Mapping[str, Any]) -> str:
-    """Return the text of a content part."""
     return as_text(part.get("text") or part.get("refusal"))
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
-    """Return the calls without an output."""
     answered = {item.get("call_id") for item in items if is_call_output(item)}
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
@@ -847,7 +795,6 @@ _INPUT_ROLES = ("user", "system", "developer")
 
 
 def drop_orphans(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without half pairs, and without the reasoning that produced them."""
     rows = list(items)
     pairs = _paired_places(rows)
     kept: list[Item] = []
@@ -875,7 +822,6 @@ TextPlace = tuple[str, int]
 
 
 def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
-    """Yield place and text of everything in `item` that deltas grow."""
     kind = kind_of(item)
     for text_kind, field in kind.parts:
         for index, part in enumerate(as_list(item.get(field))):
@@ -889,12 +835,10 @@ def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
 
 
 def is_image_call(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a picture that the model drew."""
     return item_type(item) == "image_generation_call"
 
 
 def has_image(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` holds a picture that the model can read."""
     is_drawn = is_image_call(item) and bool(item.get("result"))
     return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
@@ -904,13 +848,11 @@ def _image_format(item: Mapping[str, Any]) -> str:
 
 
 def image_url(item: Mapping[str, Any]) -> str:
-    """Return a drawn picture as a data URL."""
     kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
 def image_message(item: Mapping[str, Any]) -> Item:
-    """Return a drawn picture as an input message."""
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
 
@@ -920,12 +862,10 @@ _ACTIONS = ("search", "open_page", "find_in_page")
 
 
 def is_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether the API made or answered `item` itself."""
     return bool(kind_of(item).tool)
 
 
 def is_host_returned(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is a hosted one that a later request can contain."""
     kind, action = kind_of(item), as_mapping(item.get("action")).get("type")
     if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
@@ -937,12 +877,10 @@ def is_host_returned(item: Mapping[str, Any]) -> bool:
 
 
 def is_kept_hosted(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns send `item`, a hosted one."""
     return is_host_returned(item) and kind_of(item).returned == "always"
 
 
 def is_replayed(item: Mapping[str, Any]) -> bool:
-    """Say whether later turns send `item`, which an answer stored."""
     if is_hosted(item):
         return is_kept_hosted(item) or has_image(item)
     is_output = item.get("role", "assistant") == "assistant"
@@ -950,7 +888,6 @@ def is_replayed(item: Mapping[str, Any]) -> bool:
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
-    """Return `items` without calls, their outputs and their reasoning."""
     kept: list[Item] = []
     dangling: list[Item] = []  # reasoning whose product has not come yet
     for item in items:
@@ -964,7 +901,6 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
 
 
 def search_queries(item: Mapping[str, Any]) -> list[str]:
-    """Return the queries of a search."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
     action = as_mapping(item.get("action"))
@@ -972,7 +908,6 @@ def search_queries(item: Mapping[str, Any]) -> list[str]:
 
 
 def search_pages(item: Mapping[str, Any]) -> list[str]:
-    """Return the addresses of the pages that a search found."""
     rows = content_parts(as_mapping(item.get("action")).get("sources"))
     return list(dict.fromkeys(_texts([row.get("url") for row in rows])))
 
@@ -1133,11 +1068,9 @@ class ResolvedModel(NamedTuple):
     name: str  # for people
 
     def lowest_effort(self) -> str | None:
-        """Return the cheapest effort known to be accepted."""
         return self.facts.efforts[0] if self.facts.efforts else None
 
     def takes_effort(self, effort: str) -> bool:
-        """Say whether the model accepts an effort; if unknown, it may be tried."""
         if self.facts.efforts:
             return effort in self.facts.efforts
         return self.facts.reasoning or not self.facts.known_family
@@ -1146,7 +1079,6 @@ class ResolvedModel(NamedTuple):
 def resolve_model(
     name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
 ) -> ResolvedModel:
-    """Resolve any name, an administrator's first; an unknown one is sent as it is."""
     if name in overrides:
         return overrides[name]
     base, _, effort = name.rpartition("-")
@@ -1271,7 +1203,6 @@ _OVERRIDE_TEXTS = ("default_effort", "shutdown", "successor", "like", "name")
 
 
 def read_overrides(text: str) -> dict[str, ResolvedModel]:
-    """Return the models that a JSON object describes; raises InvalidRequest."""
     table = parse_json_object(text.strip() or "{}")
     if table is None:
         problem = "MODEL_OVERRIDES_JSON is not a JSON object"
@@ -1328,7 +1259,6 @@ class Usage(NamedTuple):
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
-    """Return the sum, field by field."""
     if one is None or other is None:
         return one or other
     pairs = zip(one, other, strict=True)
@@ -1336,7 +1266,6 @@ def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
 
 
 def read_usage(wire: object) -> Usage | None:
-    """Return the counts of a response's `usage`, or None if it has none."""
     if not isinstance(wire, Mapping):
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
@@ -1366,13 +1295,11 @@ _SOME_PRICES = '{"my-model": {"input": 2, "output": 8}}'
 def cost_of_run(
     usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
 ) -> float | None:
-    """Return the cost of the tokens and hosted tools of a run; None if unknown."""
     tokens = _cost_of_tokens(usage, prices) if prices else None
     return None if tokens is None else tokens + _cost_of_tools(output)
 
 
 def read_prices(text: str) -> dict[str, ModelPrices]:
-    """Return prices by model id from a JSON object; raises InvalidRequest."""
     table = parse_json_object(text.strip() or "{}")
     if table is None:
         raise valve_error(_NOT_PRICES, _SOME_PRICES)
@@ -1435,7 +1362,6 @@ class EventStreamDecoder:
     """Turns chunks of any size into events."""
 
     def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
-        """Start before the first byte; an event can have `most_bytes`."""
         self._most_bytes = most_bytes
         self._partial_line = bytearray()
         self._after_cr = False
@@ -1444,7 +1370,6 @@ class EventStreamDecoder:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[ServerSentEvent]:
-        """Return the events that `chunk` completes."""
         if len(self._partial_line) + self._size > self._most_bytes:
             raise AnswerTooLarge
         if self._after_cr and chunk:
@@ -1457,7 +1382,6 @@ class EventStreamDecoder:
         return self._take_lines(chunk)
 
     def close(self) -> list[ServerSentEvent]:
-        """Return the event whose final blank line is missing at the end of the stream."""
         return self._take_lines(b"\n\n")
 
     def _take_lines(self, chunk: bytes) -> list[ServerSentEvent]:
@@ -1564,7 +1488,6 @@ StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
-    """Return `events`, with neighbouring deltas of one text joined to one delta."""
     out: list[StreamEvent] = []
     for place, neighbours in groupby(
         events, lambda one: one[:3] if isinstance(one, TextDelta) else None
@@ -1582,7 +1505,6 @@ _Reader = Callable[[Mapping[str, Any]], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
-    """Return the typed event; raises MalformedEvent if it is not a JSON object."""
     if event.data == "[DONE]":  # other servers end their streams with it
         return None
     text = event.data.strip(" \t\n\r")  # white space of RFC 8259, section 2
@@ -1793,7 +1715,6 @@ _LOOKS_SECRET = re.compile(
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` with `[redacted]` in place of `secrets` and of what looks like one."""
     known = {form for secret in secrets for form in _forms(secret.strip())}
     if known:
         longest_first = sorted(known, key=lambda form: (-len(form), form))
@@ -1803,18 +1724,15 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def header_secrets(value: str) -> list[str]:
-    """Return a header's value and its further words, like the key behind `Bearer`."""
     return [value, *value.split()[1:]]
 
 
 def redact_line(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return `text` redacted and as one line of printable characters, for a log."""
     line = "\\n".join(redact(text, secrets).splitlines())
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
 
 
 def describe_exception(error: BaseException) -> str:
-    """Return type and place of an exception; its text may quote a header or a prompt."""
     frames = extract_tb(error.__traceback__)
     place = f"line {frames[-1].lineno} in {frames[-1].name}" if frames else "nowhere"
     return f"{type(error).__name__} at {place}"
@@ -1877,7 +1795,6 @@ class Endpoint:
     strict: bool = False
 
     def url(self, path: str) -> str:
-        """Return the address of `path`; raises InvalidRequest."""
         base = _normalize_base_url(self.base_url)
         query = urlsplit(self.base_url.strip()).query  # Azure's api-version
         joint = "&" if "?" in path else "?"
@@ -1885,26 +1802,21 @@ class Endpoint:
 
     @property
     def host(self) -> str:
-        """The server's name; raises the same error as `url`."""
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     @property
     def is_azure(self) -> bool:
-        """Whether it is one of Azure."""
         return self.host.endswith(_AZURE_HOSTS)
 
     def account(self) -> str:
-        """Return a name of the account, without the key."""
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
 
     def owner(self) -> str:
-        """Return a name of those who can read encrypted reasoning, without the key."""
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
         return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
 
     def headers(self) -> dict[str, str]:
-        """Return the headers of a request; those of the administrator have priority."""
         key = self.api_key.strip()
         ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
         ours["Content-Type"] = "application/json"
@@ -1937,7 +1849,6 @@ def _normalize_base_url(text: str) -> str:
 def connection_secrets(
     headers: Iterable[str], proxy: str, *keys: str
 ) -> tuple[str, ...]:
-    """Return the texts that must be in no line of a log."""
     parts = url_parts(proxy.strip())
     found = [*keys, proxy, unquote(parts.password or "") if parts else ""]
     found += [secret for value in headers for secret in header_secrets(value)]
@@ -1945,7 +1856,6 @@ def connection_secrets(
 
 
 def url_parts(text: str) -> SplitResult | None:
-    """Return the parts of an http or https address, or None for anything else."""
     try:
         parts = urlsplit(text)
         sound = bool(parts.hostname) and parts.port != 0
@@ -1958,11 +1868,9 @@ class Trust:
     """The certificates of CA bundles, one context a file to reuse connections."""
 
     def __init__(self) -> None:
-        """Start empty."""
         self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
 
     def context(self, network: Network) -> ssl.SSLContext | bool:
-        """Return the trusted certificates for aiohttp."""
         path = network.ca_bundle
         if not (network.verify_ssl and path):
             return network.verify_ssl
@@ -1979,7 +1887,6 @@ class Trust:
 
 
 def proxy_for(network: Network, url: str) -> str | None:
-    """Return the proxy on the way to `url`, or None; its scheme may be left out."""
     proxy = network.proxy.strip() or _environment_proxy(url)
     if not proxy:
         return None
@@ -2087,28 +1994,23 @@ class Deadlines:
     """The limit that is active now, over all attempts of one run."""
 
     def __init__(self, timeouts: Timeouts) -> None:
-        """Start the total limit, if there is one."""
         self.timeouts = timeouts
         self._end = _now() + timeouts.total if timeouts.total else float("inf")
         self.start_attempt()
 
     def start_attempt(self) -> None:
-        """Wait for a first event from now on."""
         self._next = _now() + self.timeouts.first_event
         self._kind: TimeoutKind = "first_event_timeout"
 
     def event_arrived(self) -> None:
-        """Wait for the next event from now on."""
         self._next = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
 
     def allow(self, seconds: float) -> bool:
-        """Say whether the total limit leaves enough time for a wait."""
         return _now() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop the total limit for a while."""
         began = _now()
         try:
             yield
@@ -2116,11 +2018,9 @@ class Deadlines:
             self._end += _now() - began
 
     def scope(self) -> asyncio.Timeout:
-        """Return the scope for one wait; it raises TimeoutError."""
         return asyncio.timeout_at(min(self._next, self._end))
 
     def timeout_error(self) -> TimedOut:
-        """Return the error of the limit that was exceeded."""
         return TimedOut("total_timeout" if self._end <= self._next else self._kind)
 
 
@@ -2255,13 +2155,11 @@ class Connections:
     """Sends requests; has one session for each event loop."""
 
     def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
-        """Open nothing yet; close a session after `idle_seconds` without a run."""
         self._idle_seconds = idle_seconds
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
         self._trust = Trust()
 
     def __del__(self) -> None:
-        """Close open sessions: the last run that referenced this object has ended."""
         for loop, pool in self._pools.items():
             if not loop.is_closed():
                 loop.call_soon_threadsafe(pool.close_later)
@@ -2281,7 +2179,6 @@ class Connections:
         payload: dict[str, Any] | None,
         deadlines: Deadlines,
     ) -> AsyncIterator[_HttpResponse]:
-        """Send `payload`, or a GET without one, and lend the answer."""
         body = None if payload is None else await _encode(payload)
         async with self._sent(endpoint, path, body, deadlines) as response:
             answer = _HttpResponse(response, deadlines)
@@ -2314,11 +2211,9 @@ class Connections:
                 response.close()  # has no effect after it was read to the end
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request in a task, up to three times; ignore the result."""
         self.do_later(self._post_quietly(endpoint, path))
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run work that may last longer than its run."""
         self._pool().start(work)
 
     async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
@@ -2331,7 +2226,6 @@ class Connections:
                         return
 
     async def close(self) -> None:
-        """Close the session of the running loop, after the work of `do_later`."""
         await self._pool().close()
 
 
@@ -2396,7 +2290,6 @@ async def container_file(
     most_bytes: int,
     deadlines: Deadlines,
 ) -> bytes:
-    """Return the bytes of a file in a container; raises the same errors as `request`."""
     container, file = (quote(part, safe="") for part in ids)
     path = f"/containers/{container}/files/{file}/content"
     async with connections.request(endpoint, path, None, deadlines) as answer:
@@ -2446,7 +2339,6 @@ _ANSWER_FORMATS = ("text", "json_object", "json_schema")
 
 
 def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the caller's keys with the API's names; raises InvalidRequest."""
     given = {key: value for key, value in body.items() if value is not None}
     for theirs, ours in _RENAMED.items():
         if theirs in given:
@@ -2464,7 +2356,6 @@ def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_bool(name: str, value: object) -> bool:
-    """Return the value of true, false, 1 or 0, also as text; raises InvalidRequest."""
     if isinstance(value, bool | int | str):
         if value in (True, "true", "1"):
             return True
@@ -2524,7 +2415,6 @@ def _schema_fields(value: object) -> dict[str, Any]:
 
 
 def parameter_error(name: str, why: str) -> InvalidRequest:
-    """Return the error of a parameter that cannot be sent."""
     return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
@@ -2571,7 +2461,6 @@ class ResponsesRequest(BaseModel):
     access_programs: dict[str, Any] | None = None
 
     def payload(self) -> dict[str, Any]:
-        """Return the JSON object to send, without fields that are not set."""
         return {name: value for name, value in self if value is not None}
 
 
@@ -2599,7 +2488,6 @@ def build_request(
     body: Mapping[str, Any],
     settings: Settings,
 ) -> ResponsesRequest:
-    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
     given, facts = read_parameters(body), model.facts
@@ -2693,7 +2581,6 @@ _LONGEST_NAME = 40
 def dropped_parameters(
     asked: Mapping[str, Any], request: ResponsesRequest
 ) -> list[str]:
-    """Return the caller's parameters that are not sent, like `reasoning.effort`."""
     given, sent = read_parameters(asked), request.payload()
     names = [
         f"{key}.{inner}"
@@ -2716,7 +2603,6 @@ _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "c
 
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
     kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
     return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
 
@@ -2751,12 +2637,10 @@ class SchemaReferences:
     """What the references of a schema name; `#` is the schema itself."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
-        """Read the named parts once."""
         self.root = root
         self.named = _definitions(root)
 
     def target(self, node: Any) -> Any:
-        """Return the part that a `$ref` names, or None."""
         if node.get("$ref") == "#":
             return self.root
         return self.named.get(_reference_name(node))
@@ -2765,7 +2649,6 @@ class SchemaReferences:
 def joined_schemas(
     node: Any, parts_of: Callable[[Mapping[str, Any]], list[Any]]
 ) -> list[Mapping[str, Any]]:
-    """Return a schema and all that `parts_of` joins to it, in their order."""
     found: dict[int, Mapping[str, Any]] = {}
     ahead = [node]
     while ahead:
@@ -2854,7 +2737,6 @@ class _NotStrict(Exception):
 def strict_schema(
     schema: Mapping[str, Any], budget: JsonBudget | None = None
 ) -> _Schema | None:
-    """Return a function's parameters for strict mode; None if that is impossible."""
     try:
         return _StrictRewrite(schema, budget or JsonBudget(MOST_STRICT_WORK)).result()
     except (_NotStrict, RecursionError, TypeError, AttributeError, ValueError):
@@ -3031,7 +2913,6 @@ _NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
 
 
 def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a function's parameters in a form that the API never refuses."""
     root = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
     root |= {"type": "object", "properties": _all_properties(schema)}
     if "required" in schema:
@@ -3083,11 +2964,9 @@ class ToolNames:
     known: tuple[str, ...] = ()
 
     def sent_name(self, name: str) -> str:
-        """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
         return self._sent.get(name) or _allowed_name(name, self._sent)
 
     def own_name(self, sent: str) -> str:
-        """Return the tool's own name for the name that the model used."""
         return self._own.get(sent, sent)
 
     @cached_property
@@ -3101,7 +2980,6 @@ class ToolNames:
         return {self._sent[name]: name for name in reversed(self.known)}
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
-        """Return `tools` with the names that the API gets."""
         return [
             (
                 tool
@@ -3140,7 +3018,6 @@ def responses_tools(
     strict: bool = False,
     log: Callable[[str], object] = str,
 ) -> list[Item]:
-    """Return the tools of a chat body, or of the host, in the API's form."""
     left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MOST_STRICT_WORK)
     tools: list[Item] = []
     left_out: list[object] = []
@@ -3168,12 +3045,10 @@ def _spec_name(spec: object) -> str:
 
 
 def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
-    """Say whether the API runs a tool, itself or on another server."""
     return tool.get("type") not in CALLED_BY_NAME
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
-    """Return the tools of all groups; a later one replaces an earlier one of its name."""
     tools = [tool for group in groups for tool in group]
     return list({_identity(tool): tool for tool in tools}.values())
 
@@ -3181,7 +3056,6 @@ def merge_tools(*groups: Sequence[Item]) -> list[Item]:
 def responses_tool_choice(
     choice: object, tools: Sequence[Item], names: ToolNames
 ) -> object:
-    """Return `tool_choice` in the API's form, where a named function is not nested."""
     if choice is None or choice in _MODES:
         return choice
     if isinstance(choice, str):
@@ -3196,7 +3070,6 @@ def responses_tool_choice(
 
 
 def next_tool_choice(choice: object) -> object:
-    """Return the choice after the first calls; what it forbids stays forbidden."""
     if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
         return {**choice, "mode": "auto"}
     return "none" if choice == "none" else None
@@ -3310,24 +3183,20 @@ class Origin(NamedTuple):
     account: str = ""
 
     def can_decrypt(self, maker: Self) -> bool:
-        """Say whether reasoning of `maker` can be sent here."""
         same_server = maker.endpoint in ("", self.endpoint)
         same_account = maker.account in ("", self.account)
         return same_server and same_account and maker.family == self.family
 
     def wire(self) -> dict[str, str]:
-        """Return the form in which it is stored."""
         account = {"account": self.account} if self.account else {}
         return {"family": self.family, "endpoint": self.endpoint, **account}
 
 
 def origin_at(family: str, endpoint: Endpoint) -> Origin:
-    """Return the origin of items of `family` from `endpoint`."""
     return Origin(family, endpoint.host, endpoint.owner())
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
-    """Return a stored origin, or the one that the host's model id implies."""
     if isinstance(wire, Mapping) and wire.get("family"):
         endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
         return Origin(str(wire["family"]), endpoint, account)
@@ -3338,12 +3207,10 @@ _REMOTE_SIGN = "mcp"
 
 
 def remote_name(item: Mapping[str, Any]) -> str:
-    """Return the label of the server and the name of the tool, as one name."""
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
 def remote_call(item: Mapping[str, Any]) -> Item:
-    """Return the call that `item` made or requested."""
     return {
         "type": "function_call",
         "call_id": _remote_call_id(item),
@@ -3353,27 +3220,22 @@ def remote_call(item: Mapping[str, Any]) -> Item:
 
 
 def remote_output(item: Mapping[str, Any]) -> Item:
-    """Return the output of an `mcp_call`, or its error."""
     return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
 
 
 def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
-    """Return a call that was denied, with its output."""
     return [remote_call(request), _call_output(request, f"Error: {why}")]
 
 
 def remote_failed(item: Mapping[str, Any]) -> bool:
-    """Say whether an `mcp_call` failed."""
     return bool(item.get("error")) or item.get("status") == "failed"
 
 
 def is_approval_request(item: Mapping[str, Any]) -> bool:
-    """Say whether the API asks for permission to make a call."""
     return item_type(item) == "mcp_approval_request"
 
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without approvals that were acted on, or that have no answer."""
     refused = {_remote_call_id(item) for item in items if is_approval_request(item)}
     acts = (
         place
@@ -3404,7 +3266,6 @@ def _asked_id(item: Mapping[str, Any]) -> object:
 
 
 def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call directly behind it."""
     rows = list(items)
     outputs = {
         item["call_id"]: item
@@ -3455,7 +3316,6 @@ _MADE_HERE = "replayed"
 
 
 def strip_for_replay(item: Item) -> Item:
-    """Return `item` in the form that is sent again: without ids, status and nulls."""
     kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
         kept["content"] = [
@@ -3468,14 +3328,12 @@ def strip_for_replay(item: Item) -> Item:
 
 
 def replay_items(item: Item) -> list[Item]:
-    """Return the items that represent `item` in later requests."""
     if item_type(item) == "mcp_call":
         return [remote_call(item), remote_output(item)]
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a response for the next request of its run."""
     returned = (item for item in output if _goes_back(item, with_reasoning))
     return [one for item in returned for one in replay_items(item)]
 
@@ -3540,7 +3398,6 @@ class RetryPolicy(NamedTuple):
 def retry_wait(
     policy: RetryPolicy, attempt: int, failure: Failure, jitter: float
 ) -> float | None:
-    """Return the seconds before the next attempt; None if there is none."""
     if attempt >= policy.max_retries or not _is_retried(failure):
         return None
     backoff = min(_FIRST_WAIT * 2**attempt, _LONGEST_WAIT) * (1 - 0.25 * jitter)
@@ -3578,7 +3435,6 @@ class _Fallback(NamedTuple):
 
 
 def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
-    """Return a request without the cause of `error`, if it can be left out."""
     for cause, (change, sentence) in _FALLBACKS.items():
         changed = change(request, error)
         if changed is not None:
@@ -3606,7 +3462,6 @@ def _without_reasoning(request: ResponsesRequest, error: ApiError) -> _Fields | 
 
 
 def drop_summary(reasoning: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the `reasoning` of a request that asks for no summary."""
     kept = {key: one for key, one in (reasoning or {}).items() if key != "summary"}
     return kept or None
 
@@ -3688,7 +3543,6 @@ class ResponseState:
     """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
-        """Number items from `first_index` on."""
         self.ending: Ending | None = None
         self.usage: Usage | None = None
         self.refusal: ApiError | None = None
@@ -3702,11 +3556,9 @@ class ResponseState:
 
     @property
     def output(self) -> list[Item]:
-        """The finished items, in the order of the API."""
         return [self._ended[index] for index in sorted(self._ended)]
 
     def feed(self, event: StreamEvent) -> list[RunEvent]:
-        """Take one event and return the run events that it causes."""
         self.event_count += 1
         return [] if self.ending else self._take(event)
 
@@ -3795,7 +3647,6 @@ class ResponseState:
         return [*events, ResponseDone(response_id, event.status, self.usage)]
 
     def close(self) -> list[RunEvent]:
-        """Show texts of messages that were never announced; no more events follow."""
         events: list[RunEvent] = []
         for output_index in sorted(self._early):
             kinds = {early.kind for early in self._early[output_index]}
@@ -3846,7 +3697,6 @@ class Attempts:
     def __init__(
         self, endpoint: Endpoint, connections: Connections, limits: Limits
     ) -> None:
-        """Start the total limit of the run."""
         self.endpoint = endpoint
         self.connections = connections
         self.limits = limits
@@ -3855,7 +3705,6 @@ class Attempts:
     async def events(
         self, request: ResponsesRequest, retries: RetryPolicy, first_index: int = 0
     ) -> AsyncGenerator[RunEvent, None]:
-        """Send `request` and yield its events, until there is nothing more to try."""
         self.request = request
         self._policy, self._retries = retries, 0
         self._causes: set[str] = set()
@@ -3878,14 +3727,12 @@ class Attempts:
             yield event
 
     def count_bytes(self, chunk: bytes) -> None:
-        """Count what arrived of this response; raises AnswerTooLarge."""
         self.response.byte_count += json_weight(chunk)
         if self.response.byte_count > self.limits.most_bytes:
             raise AnswerTooLarge
 
     @property
     def ending(self) -> Ending:
-        """How the response ended."""
         if self.response.ending:
             return self.response.ending
         if self.error is not None:
@@ -3894,7 +3741,6 @@ class Attempts:
 
     @property
     def trace(self) -> Trace:
-        """What the log needs to know about the last answer."""
         error = self.error
         if isinstance(error, ApiRefused):
             return Trace(
@@ -4292,7 +4138,6 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 
 
 def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
-    """Return the error in the arguments as a sentence for the model; None if valid."""
     if not isinstance(arguments, Mapping):
         return "The arguments must be a JSON object."
     try:
@@ -4307,7 +4152,6 @@ def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
 def drop_optional_nulls(
     arguments: Mapping[str, Any], schema: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the arguments without the nulls that mean "not given"."""
     try:
         return dict(_drop_nulls(arguments, schema, _SchemaWork(schema), 0))
     except _ODD_SCHEMA:
@@ -4386,7 +4230,6 @@ class Approver:
     """The other names of a tool."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
-        """Return the rule of a tool, also where the tool `via` passes the call on."""
         found = [_find_rule(self.rules, name, self.default_rule)]
         rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         if rest:
@@ -4396,13 +4239,11 @@ class Approver:
 
     @property
     def may_ask(self) -> bool:
-        """Whether a person may have to be asked for any tool, known or not."""
         return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
         self, call_id: str, name: str, arguments: Mapping[str, Any], via: str = ""
     ) -> str | None:
-        """Return the sentence for the model if a call is denied, else None."""
         match self.rule_for(name, via):
             case "auto":
                 return None
@@ -4427,7 +4268,6 @@ _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 
 
 def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
-    """Return rules, one a line or comma, and what is wrong with them."""
     rules: list[tuple[str, Approval]] = []
     unread = ""
     for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
@@ -4499,13 +4339,11 @@ class Toolset(NamedTuple):
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
-    """Return the input item that answers `call`."""
     kind = CALL_OUTPUTS[item_type(call)]
     return {"type": kind, "call_id": call["call_id"], "output": answer.output}
 
 
 def tool_error(sentence: str) -> ToolResult:
-    """Return the result of a failed call, as a sentence for the model."""
     return ToolResult(f"Error: {sentence}", failed=True)
 
 
@@ -4520,7 +4358,6 @@ class _ReadyCall(NamedTuple):
 async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-    """Run `calls` in parallel; yield each with its result, in the order of the calls."""
     checked = []
     for call in calls:
         checked.append(_check_call(call, toolset.tools))
@@ -4688,7 +4525,6 @@ async def run(
     limits: Limits,
     toolset: Toolset | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Send `request` and report what happens; ends with exactly one RunDone."""
     attempts = Attempts(endpoint, connections, limits)
     retries = limits.retries
     answers = _Answers()
@@ -4825,7 +4661,6 @@ _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
 
 
 def list_ids(answer: object) -> list[str]:
-    """Return the ids of `GET /models`, of chat models alone."""
     rows = as_list(as_mapping(answer).get("data"))
     names = (as_text(as_mapping(row).get("id")) for row in rows)
     return [name for name in names if _is_chat_model(name)]
@@ -4836,7 +4671,6 @@ def _is_chat_model(name: str) -> bool:
 
 
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
-    """Return the newest model of each family, newest first."""
     known = CATALOG_FACTS if usable is None else usable
     names = [name for name in known if _is_offered(name, today)]
     newest: dict[str, str] = {}
@@ -4867,7 +4701,6 @@ _NOTICE_DAYS = 30
 
 
 def retirement_notice(model: ResolvedModel, today: date) -> str:
-    """Return a sentence about the end of a model if it is near."""
     ending = _date(model.facts.shutdown)
     if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
         return ""
@@ -4899,7 +4732,6 @@ class _ModelChoice(NamedTuple):
 def choose_auto_model(
     name: str, first: Mapping[str, Any] | None, tools: bool, earlier: Collection[str]
 ) -> _ModelChoice | None:
-    """Return the model that an automatic name means, and why; None for other names."""
     if name not in _AUTO_MODELS:
         return None
     small, large = _AUTO_MODELS[name]
@@ -5003,7 +4835,6 @@ class RemoteServers(NamedTuple):
 
 
 def read_servers(text: str) -> RemoteServers:
-    """Return the servers of a JSON list, or of a single JSON object."""
     try:
         given = json.loads(text) if text.strip() else []
     except (ValueError, RecursionError) as error:  # or a number or nesting without end
@@ -5101,7 +4932,6 @@ class AuditedRequest(NamedTuple):
     request_id: str
 
     def request_line(self) -> str:
-        """Return the line before the request is sent."""
         return self._line(
             "request",
             response_format=_response_format(self.payload),
@@ -5111,12 +4941,10 @@ class AuditedRequest(NamedTuple):
         )
 
     def success_line(self, response_model: object) -> str:
-        """Return the line for an answer, complete or not."""
         model = _fitting(_MODEL_NAME, response_model)
         return self._line("success", response_model=model, status_code=200)
 
     def error_line(self, error: ApiError, status: int | None) -> str:
-        """Return the line for a failure; `status` is None if no answer came."""
         return self._line(
             "error",
             status_code=status,
@@ -5199,12 +5027,10 @@ _DID_NOT_RUN = "The code did not run to its end."
 
 
 def is_code(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is code that the API ran."""
     return item_type(item) == "code_interpreter_call"
 
 
 def code_host_item(item: Mapping[str, Any]) -> Item:
-    """Return code and its output as the host's own item."""
     outputs = content_parts(item.get("outputs"))
     printed = "".join(str(part.get("logs") or "") for part in outputs)
     failed = item.get("status") in ("failed", "incomplete")
@@ -5218,7 +5044,6 @@ def code_host_item(item: Mapping[str, Any]) -> Item:
 
 
 def replay_code(item: Mapping[str, Any], printed: str) -> str:
-    """Return code as the page draws it, with its output in a block below."""
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
     return f"{code}\n```\n```text\n{shown}" if shown else code
@@ -5231,12 +5056,10 @@ class CodeTexts:
     """The texts of a run, out of which the host's texts for stored code are taken."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        """Begin with the first text."""
         self._texts = [(text, list[int]()) for text in texts]
         self._place = self._start = self._deleted = 0
 
     def take_out(self, item: Mapping[str, Any]) -> bool:
-        """Take out what the host inserted for `item`."""
         code = code_host_item(item)["code"]
         if not code or self._deleted >= _MOST_DELETED:
             return not code
@@ -5254,7 +5077,6 @@ class CodeTexts:
         return False
 
     def rest(self) -> Iterator[str]:
-        """Yield what is left of each text."""
         for text, cuts in self._texts:
             ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
             yield "".join(text[start:end] for start, end in ends).strip()
@@ -5282,7 +5104,6 @@ class StoredMessage(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What the user wrote."""
         return as_text(self.row.get("content"))
 
 
@@ -5296,11 +5117,9 @@ class UserMessage(NamedTuple):
 
     @property
     def content(self) -> list[Item]:
-        """The parts of the input message."""
         return content_parts(self.item.get("content"))
 
     def with_content(self, parts: Sequence[Item]) -> Self:
-        """Return this message with other parts."""
         return self._replace(item={**self.item, "content": list(parts)})
 
 
@@ -5332,7 +5151,6 @@ ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 def parse_messages(
     messages: Sequence[Mapping[str, Any]], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the parts of a chat."""
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     head = 0
@@ -5427,7 +5245,6 @@ def _plain_text(content: object) -> str:
 
 
 def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
-    """Return the messages of the user by their places among the parts."""
     return {
         place: part
         for place, part in enumerate(parts)
@@ -5438,7 +5255,6 @@ def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
 def attach_stored_messages(
     parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
 ) -> list[ChatPart]:
-    """Return a chat in which each message of the user has its stored one."""
     result, users = list(parts), user_messages(parts)
     if metadata.get("regeneration_message_id") and users:
         users.popitem()  # how to answer again is in the request alone
@@ -5450,7 +5266,6 @@ def attach_stored_messages(
 
 
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
-    """Return the stored messages of a chat, in order."""
     found = (part.stored for part in parts if isinstance(part, UserMessage))
     return [stored for stored in found if stored]
 
@@ -5509,7 +5324,6 @@ class MarkedText(NamedTuple):
 
 
 def format_marker(kind: str, ulid: str) -> str:
-    """Return the marker as it is written to the text, blank lines included."""
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
@@ -5518,7 +5332,6 @@ def _has_marker(text: str) -> bool:
 
 
 def split_at_markers(text: str) -> Iterator[MarkedText]:
-    """Yield the pieces of `text` without white space at their ends."""
     if not any(sign in text for sign in _SIGNS):
         yield MarkedText("", text.strip())
         return
@@ -5534,7 +5347,6 @@ def split_at_markers(text: str) -> Iterator[MarkedText]:
 
 
 def strip_markers(text: str) -> str:
-    """Return `text` as a person reads it."""
     # Repeated, because a line of another pipe may become a line of its own only now.
     for _ in range(_MOST_PASSES):
         if not _has_marker(text):
@@ -5564,26 +5376,22 @@ _ONE_BLOCK = b"\x01"
 
 
 def derive_key(secret: str, purpose: str) -> bytes:
-    """Return a key of 32 bytes; without the secret nobody can derive it."""
     seed = hmac.digest(_NO_SALT, secret.encode("utf-8", "replace"), "sha256")
     return hmac.digest(seed, purpose.encode() + _ONE_BLOCK, "sha256")
 
 
 def signer(secret: str, purpose: str) -> Sign:
-    """Return what signs values for one purpose."""
     return partial(_signature, derive_key(secret, purpose))
 
 
 def sign_object(
     fields: Mapping[str, Any], sign: Sign | None, *scope: object
 ) -> dict[str, Any]:
-    """Return an object with its signature, which holds in one `scope` only."""
     bare = _without_signature(fields)
     return {**bare, _FIELD: sign([*scope, bare])} if sign else bare
 
 
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
-    """Say whether an object has its signature; without `sign` none has."""
     signature = fields.get(_FIELD)
     if sign is None or not isinstance(signature, str) or not signature.isascii():
         return False
@@ -5626,25 +5434,21 @@ class Record(NamedTuple):
 
     @property
     def kind(self) -> str:
-        """The type that the marker shows."""
         return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
 
 
 def text_digest(text: str) -> str:
-    """Return a digest that tells whether a shown text was edited."""
     stripped = text.strip().encode("utf-8", "surrogatepass")
     return hashlib.sha256(stripped).hexdigest()[:32]
 
 
 def message_key(message_id: str) -> str:
-    """Return the top-level key that holds the records of one message."""
     return f"{_SEED_KEY}:{message_id}"
 
 
 def write_records(
     records: Mapping[str, Record], sign: Sign | None, dead: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Return the JSON value for the key of one message."""
     items = {
         ulid: sign_object(_wire(record), sign, _VERSION, ulid)
         for ulid, record in records.items()
@@ -5654,12 +5458,10 @@ def write_records(
 
 
 def is_pipe_key(key: str) -> bool:
-    """Say whether a top-level key of a chat holds records, of any writer."""
     return key == _SEED_KEY or key.startswith(f"{_SEED_KEY}:")
 
 
 def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
-    """Return every record of a chat's JSON that can be read, by id."""
     values = [value for key, value in chat.items() if is_pipe_key(key)]
     dead = {ulid for value in values for ulid in invalid_ids(value)}
     found = (record for value in values for record in _records_in(value, sign))
@@ -5667,7 +5469,6 @@ def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record
 
 
 def invalid_ids(value: object) -> list[str]:
-    """Return the ids that the value of one key lists as dead."""
     return list(map(str, as_list(as_mapping(value).get("dead"))))
 
 
@@ -5698,7 +5499,6 @@ def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
 
 
 def harmless_items(items: Sequence[Item]) -> list[Item | None]:
-    """Return what is used of items that anybody may have written, None for nothing."""
     found: list[Item | None] = []
     stays = True  # the text behind the marker
     for item in reversed(items):
@@ -5767,7 +5567,6 @@ def prune(
     most: int,
     sign: Sign | None = None,
 ) -> dict[str, Any]:
-    """Return the values to write in addition to that of the key `own`."""
     present = set(map(message_key, messages)) if messages else set(values)
     growing = {message_key(id) for id, message in messages.items() if _grows(message)}
     ours = {
@@ -5782,7 +5581,6 @@ def prune(
 
 
 def stored_size(value: object) -> int:
-    """Return the number of characters that a value takes."""
     return len(json.dumps(value, separators=(",", ":")))
 
 
@@ -5881,7 +5679,6 @@ def build_input(
     *,
     with_tools: bool = True,
 ) -> list[Item]:
-    """Return the input of a request; without a `reader` no reasoning is sent."""
     items: list[Item] = []
     run: list[ChatPart] = []
     left = dict(records)  # a copied marker names nothing: each record is used once
@@ -5902,7 +5699,6 @@ def build_input(
 
 
 def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
-    """Return the input item for a tool's result; `call_types` are those of calls."""
     call_id = returned.call_id
     kind = call_types.get(call_id, "function_call")
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
@@ -6054,7 +5850,6 @@ def task_request(
     body: Mapping[str, Any],
     task: str,
 ) -> ResponsesRequest:
-    """Return the request for a task: short, without tools or stored reasoning."""
     messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
     given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
@@ -6084,7 +5879,6 @@ def _task_format(
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:
-    """Return the answer of a task; its text must be empty if the task failed."""
     message = {"role": "assistant", "content": text}
     return {
         "object": "chat.completion",
@@ -6113,7 +5907,6 @@ Chunk = dict[str, Any]
 
 
 def host_usage(ended: RunDone) -> Chunk:
-    """Return the field `usage` as the host stores it; empty if nothing was counted."""
     usage, cost = ended.usage, ended.cost
     if usage is None:
         return {}
@@ -6135,24 +5928,20 @@ def host_usage(ended: RunDone) -> Chunk:
 
 
 def error_chunk(sentence: str) -> Chunk:
-    """Return the chunk that marks the message as failed and keeps its text."""
     return {"error": {"message": sentence}}
 
 
 def status_chunk(sentence: str) -> Chunk:
-    """Return a status line above the answer; the host stores it."""
     data = {"description": sentence, "done": True}
     return host_event("status", data)
 
 
 def source_chunk(name: str, text: str) -> Chunk:
-    """Return a source below the answer that opens to show `text`."""
     head = {"source": {"name": name}, "document": [text]}
     return host_event("source", {**head, "metadata": [{"source": name}]})
 
 
 def host_event(kind: str, data: Mapping[str, Any]) -> Chunk:
-    """Return a chunk whose event the host hands to its event emitter."""
     event = {"type": kind, "data": data}
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
@@ -6163,7 +5952,6 @@ _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!
 
 
 def file_citations(item: Mapping[str, Any]) -> list[Item]:
-    """Return the citations of container files in a message, one for each file."""
     parts = content_parts(item.get("content"))
     rows = [row for part in parts for row in content_parts(part.get("annotations"))]
     cited = (row for row in rows if row.get("type") == "container_file_citation")
@@ -6171,7 +5959,6 @@ def file_citations(item: Mapping[str, Any]) -> list[Item]:
 
 
 def container_addresses(text: str, name: str) -> list[str]:
-    """Return the addresses in `text` of the container file with this name."""
     found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
     return [
         address for address in found if PurePosixPath(unquote(address)).name == name
@@ -6179,14 +5966,12 @@ def container_addresses(text: str, name: str) -> list[str]:
 
 
 def link_files(text: str, card: Mapping[str, Any]) -> str:
-    """Return a text with the addresses and notes of its card."""
     links = card.get("links") or {}
     linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
 def file_lines(card: Mapping[str, Any]) -> str:
-    """Return the links and notes of a card, for a text that was shown without them."""
     links = (card.get("links") or {}).items()
     lines = [
         f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
@@ -6225,12 +6010,10 @@ class HoldbackBuffer:
     """Holds back the end of a growing text while it may become something to replace."""
 
     def __init__(self, unfinished: re.Pattern[str]) -> None:
-        """Hold back the end that matches `unfinished`."""
         self._unfinished = unfinished
         self._held = ""
 
     def feed(self, text: str) -> str:
-        """Return the text that can be shown now."""
         text = self._held + text
         match = self._unfinished.search(text)
         place = match.start() if match else len(text)
@@ -6238,13 +6021,11 @@ class HoldbackBuffer:
         return text[:place]
 
     def rest(self) -> str:
-        """Return the text that was held back, at the end of the text."""
         rest, self._held = self._held, ""
         return rest
 
 
 def strip_tracking(text: str) -> str:
-    """Return a text, or an address, without tracking parameters in its links."""
     return _TRACKING.sub(_kept_of_tracking, text) if _TRACKED in text else text
 
 
@@ -6256,7 +6037,6 @@ class Citations:
     """Numbers the sources of one run; the same events give the same numbers."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
-        """Continue after the sources that the page already has, given by their keys."""
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
         self._waiting = deque[str]()  # sources that the page does not know yet
@@ -6264,11 +6044,9 @@ class Citations:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The keys of the sources, in the order of their numbers."""
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
-        """Return the event with its text as it is shown, and the sources it names."""
         if not isinstance(event, TextDelta):  # a delta is common: it needs no generator
             return self._feed_other(event)
         if event.kind not in ("text", "refusal"):
@@ -6386,7 +6164,6 @@ class Citations:
 
 
 def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the keys by which the page tells the host's sources apart, each once."""
     keys = []
     for source in sources:
         metadata = source.get("metadata") or []
@@ -6426,7 +6203,6 @@ def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
 
 
 def chat_annotations(item: Item, before: int) -> list[Item]:
-    """Return the pages that a message cites, with their positions in the answer."""
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
         text = part_text(part)
@@ -6466,7 +6242,6 @@ COMMENTARY_TYPE = "openai_responses:remark"
 
 
 def closing_commentary(output: Sequence[Item]) -> Item | None:
-    """Return the commentary that is the last output of a run or of its last response."""
     if open_calls(output):
         return None
     for item in reversed(output):
@@ -6482,7 +6257,6 @@ _RECORD_ID = "kept_"
 
 
 def record_item(stored: StoredRecord, before: str) -> Item:
-    """Return a record as an item of the output."""
     head = {"type": _RECORD_TYPE, "id": f"{_RECORD_ID}{stored.ulid}", "before": before}
     return {**head, "kept": dict(stored.value)}
 
@@ -6491,7 +6265,6 @@ _Place = tuple[int, int]  # the number of a part, and where in its text
 
 
 def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values in the outputs of a chat's messages, in the form of its keys."""
     items = (item for message in messages.values() for item in _output_of(message))
     return {
         message_key(_item_id(item)): item.get("kept")
@@ -6502,7 +6275,6 @@ def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
 def stored_outputs(
     messages: Mapping[str, Any], tip: str, more: str = ""
 ) -> list[list[Item]]:
-    """Return the outputs of the branch that ends at `tip`, grouped by run."""
     chain: list[Mapping[str, Any]] = []
     left = dict(messages)
     while isinstance(message := left.pop(tip, None), Mapping):
@@ -6519,7 +6291,6 @@ def stored_outputs(
 def restore_from_outputs(
     parts: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
 ) -> list[ChatPart]:
-    """Return a chat with markers for the records in its `runs`."""
     waiting, groups = list(runs), list[list[ChatPart]]()
     grouped = groupby(reversed(parts), lambda part: isinstance(part, UserMessage))
     for is_said, group in grouped:
@@ -6631,7 +6402,6 @@ class ChunkRenderer:
     """Shows one run as growing text and reasoning, which includes commentary."""
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
-        """Take the fields of every chunk: its id, its time in seconds, the model."""
         self.head = {
             "id": completion_id,
             "object": "chat.completion.chunk",
@@ -6645,7 +6415,6 @@ class ChunkRenderer:
         self._commentary: dict[int, Item] = {}
 
     def render(self, event: AnswerEvent) -> Iterator[Chunk]:
-        """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemAdded() if is_commentary(event.item):
                 self._commentary[event.output_index] = event.item
@@ -6727,7 +6496,6 @@ def _chat_image(item: Item) -> dict[str, Any]:
 
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
-    """Return a call in the form of Chat Completions."""
     if item_type(item) == "custom_tool_call":
         custom = {"name": item.get("name"), "input": item.get("input") or ""}
         return {"id": item.get("call_id"), "type": "custom", "custom": custom}
@@ -6749,7 +6517,6 @@ def _finish_reason(ending: Ending, has_calls: bool) -> str:
 def completion(
     ended: RunDone, completion_id: str, created: int, model: str
 ) -> dict[str, Any]:
-    """Return the `chat.completion` of a run; only the error if it failed at once."""
     error = _error(ended.ending)
     if error and not ended.output:
         return error
@@ -6767,7 +6534,6 @@ def completion(
 
 
 def completion_text(ended: RunDone) -> str:
-    """Return the text of an answer: without commentary, unless that is all or the end."""
     return _GAP.join(map(_clean_text, _messages(ended)))
 
 
@@ -6817,7 +6583,6 @@ def _progress(ended: RunDone) -> str:
 
 
 def call_host_item(item: Item) -> Item:
-    """Return a call in the host's form; the text of a custom call is an argument."""
     shown = {"status": "completed", **_without_secrets(item)}
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
@@ -6826,7 +6591,6 @@ def call_host_item(item: Item) -> Item:
 
 
 def output_host_item(event: ToolOutput) -> Item:
-    """Return a call's output with what its card shows; pictures by their address."""
     call_id, output = event.item["call_id"], event.item["output"]
     parts = [{"type": "input_text", "text": output}]
     if isinstance(output, list):
@@ -6843,7 +6607,6 @@ def output_host_item(event: ToolOutput) -> Item:
 
 
 def begun_host_item(item: Item) -> Item:
-    """Return an item at its beginning; its texts follow as growth."""
     begun = {**_without_secrets(item), "status": "in_progress"}
     match item_type(item):
         case "message":
@@ -6857,7 +6620,6 @@ def begun_host_item(item: Item) -> Item:
 
 
 def message_host_item(item: Item, text: str) -> Item:
-    """Return a message with one text; refusals are shown as well."""
     return {
         **item,
         "type": "message",
@@ -6868,7 +6630,6 @@ def message_host_item(item: Item, text: str) -> Item:
 
 
 def reasoning_host_item(item: Item, seconds: int) -> Item:
-    """Return reasoning with its texts as one part each, and its duration."""
     shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
@@ -6903,7 +6664,6 @@ class OutputItems:
     """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
-        """Start without items."""
         self.items: list[Item] = []
         self.files: list[Item] = []
         self._turn_start = 0
@@ -6912,7 +6672,6 @@ class OutputItems:
         self._records: dict[object, int] = {}
 
     def begin(self, item: Item) -> Chunk:
-        """Return the event of a new item at the last place."""
         place = len(self.items)
         self.items.append(item)
         self._note_call(place, item)
@@ -6927,36 +6686,30 @@ class OutputItems:
             self._open_calls[call_id] = place
 
     def end(self, place: int, item: Item) -> Chunk:
-        """Return the event that replaces the item at `place`."""
         self.items[place] = item
         self._note_call(place, item)
         return _native("output_item.done", place, item=item)
 
     def update(self, place: int, **fields: Any) -> Chunk:
-        """Return the event that changes fields of the item at `place`."""
         return self.end(place, {**self.items[place], **fields})
 
     def add(self, item: Item) -> Iterator[Chunk]:
-        """Yield the events of an item that is complete at once."""
         yield self.begin(item)
         yield self.end(len(self.items) - 1, item)
 
     def add_marker(self, marker: str) -> Iterator[Chunk]:
-        """Yield a separate message for a marker that no text follows."""
         place = len(self.items)
         item = message_host_item({"id": f"msg_kept_{place}"}, marker)
         yield self.begin(begun_host_item(item))
         yield self.end(place, item)
 
     def grow(self, place: int, kind: str, text: str) -> Chunk:
-        """Return the event of more text; `kind` is that of a delta."""
         part = "summary_index" if kind == "summary" else "content_index"
         item_id = self.items[place].get("id")
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
     def add_files(self, card: Mapping[str, Any]) -> Iterator[Chunk]:
-        """Yield the files of a card; the page gets those of earlier cards again."""
         if files := card.get("files"):
             yield host_event("files", {"files": files})
             if self.files:
@@ -6964,30 +6717,25 @@ class OutputItems:
             self.files += files
 
     def show_files(self, more: Sequence[Item] = ()) -> Chunk:
-        """Return the chunk that shows files on the page only, with some `more`."""
         event = host_event("chat:message:files", {"files": [*self.files, *more]})
         return {**event, "choices": []}
 
     def answer(self, event: ToolOutput) -> Iterator[Chunk]:
-        """Yield the output of a call in the form in which the host would store it."""
         place = self._open_calls.get(event.item["call_id"])
         if place is not None and event.failed:
             yield self.update(place, status="failed")
         yield from self.add(output_host_item(event))
 
     def break_off_calls(self) -> Iterator[Chunk]:
-        """Yield outputs for calls that a broken answer left open."""
         for place in [*self._open_calls.values()]:
             yield from self.break_off(place, _NOT_RUN)
 
     def break_off(self, place: int, why: str) -> Iterator[Chunk]:
-        """Yield the end of a call that got no output, and one that says why."""
         yield self.update(place, status="incomplete")
         output = {"call_id": self.items[place].get("call_id"), "output": why}
         yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
 
     def add_record(self, stored: StoredRecord, place: int | None) -> Iterator[Chunk]:
-        """Yield the events of a record, which may replace an earlier one."""
         before = "" if place is None else self.items[place].get("id") or ""
         record = record_item(stored, before)
         earlier = self._records.setdefault(record["id"], len(self.items))
@@ -6997,7 +6745,6 @@ class OutputItems:
             yield from self.add(record)
 
     def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
-        """Yield the reasoning of a response again, now with its details, if any."""
         new = range(self._turn_start, len(self.items))
         self._turn_start = len(self.items)
         place = next((at for at in new if is_reasoning(self.items[at])), None)
@@ -7017,7 +6764,6 @@ class Commentary:
     """Shows one message of commentary; `place` is that of its item."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Begin at the next place."""
         self.place = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []
@@ -7026,7 +6772,6 @@ class Commentary:
         self._marker = (self.place, "")
 
     def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
-        """Yield the chunks for an event of the item; its marker comes at its end."""
         match event:
             case ItemAdded():
                 yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
@@ -7037,12 +6782,10 @@ class Commentary:
                 yield from self._shown.add_files(event.card)
 
     def break_off(self) -> Iterator[Chunk]:
-        """Yield the end of commentary that the run did not end."""
         if self._ended is None:
             yield self._whole("incomplete")
 
     def become_answer(self, closing: Item | None) -> Iterator[Chunk]:
-        """Yield the text as a message, behind its marker, if this is `closing`."""
         if self._ended is None or self._ended.item != closing:
             return
         place, marker = self._marker
@@ -7095,12 +6838,10 @@ class HostedItems:
     """Shows the items of one run; a type without a card is not shown."""
 
     def __init__(self, shown: OutputItems) -> None:
-        """Take the list of items that they join."""
         self._shown = shown
         self._open: dict[int, _HostedItem] = {}
 
     def render(self, event: ItemEvent) -> Iterator[Chunk]:
-        """Yield the chunks for an event of an item."""
         index = event.output_index
         if isinstance(event, ItemAdded):
             card = _HOSTED_ITEMS.get(item_type(event.item))
@@ -7112,7 +6853,6 @@ class HostedItems:
             self._open.pop(index, None)
 
     def break_off(self, event: RunDone) -> Iterator[Chunk]:
-        """Yield the chunks for items that the run did not end."""
         for item in self._open.values():
             yield from item.render(event)
 
@@ -7193,7 +6933,6 @@ class _CodeHostItem(_HostedItem):
 
 
 def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
-    """Yield an invisible item if code would be the last item of a run."""
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
         yield from shown.add(
@@ -7322,7 +7061,6 @@ class NativeRenderer:
     """Shows one run."""
 
     def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
-        """Take a clock in seconds; `closes` says whether a last status line is shown."""
         self._closes = closes
         self._now = now
         self._began = now()
@@ -7337,15 +7075,12 @@ class NativeRenderer:
 
     @property
     def items(self) -> list[Item]:
-        """What the host has stored of the run so far."""
         return self._shown.items
 
     def amend(self, place: int, item: Item) -> Chunk:
-        """Return the event that replaces the item at a place that was shown before."""
         return self._shown.end(place, item)
 
     def render(self, event: AnswerEvent) -> Iterator[Chunk]:
-        """Yield the chunks to send; `citations` has put the shown texts into events."""
         match event:
             case TextDelta() if event.output_index in self._places:
                 yield from self._grow(event)
@@ -7481,7 +7216,6 @@ def write_details(
     notes: Mapping[str, Any],
     sign: Sign | None,
 ) -> list[Item]:
-    """Return the entries of a response from its items and the text shown for each."""
     head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes)}
     entries = [
         _entry(back, shown)
@@ -7495,7 +7229,6 @@ def write_details(
 
 
 def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
-    """Return the responses that a message of the host carries, in order."""
     turns: dict[str, list[Item]] = {}
     for entry in filter(_is_entry, as_list(message.get("reasoning_details"))):
         turns.setdefault(entry["turn"], []).append(entry)
@@ -7562,7 +7295,6 @@ def _stub_detail(entry: Item, stub: Item | None) -> _DetailItem | None:
 def restore_from_details(
     messages: Sequence[Mapping[str, Any]], sign: Sign | None
 ) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    """Return the messages with markers for their entries, and the records by id."""
     records: dict[str, Record] = {}
     found, textless = list[Mapping[str, Any]](), ""
     for message in messages:
@@ -7649,7 +7381,6 @@ def _own_text(detail: _DetailItem, text: str) -> str:
 
 
 def stored_item(event: ItemDone) -> Item:
-    """Return what is kept of an item: of a stored picture only where it is stored."""
     files = event.card.get("files")
     if not is_image_call(event.item) or not files:
         return event.item
@@ -7662,14 +7393,12 @@ def stored_item(event: ItemDone) -> Item:
 
 
 def is_stored_image(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` names a stored picture."""
     return is_image_call(item) and isinstance(item.get("stored"), str)
 
 
 def stored_image_ids(
     parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
-    """Return the ids of the stored pictures in the answers of a chat."""
     drawn = {
         ulid: [item["stored"] for item in record.payload if is_stored_image(item)]
         for ulid, record in records.items()
@@ -7684,7 +7413,6 @@ def stored_image_ids(
 def restore_images(
     records: Mapping[str, Record], pictures: Mapping[str, str]
 ) -> dict[str, Record]:
-    """Return records with the stored pictures in them, as base64 by id."""
     return {
         ulid: record._replace(payload=tuple(_fill_images(record.payload, pictures)))
         for ulid, record in records.items()
@@ -7745,7 +7473,6 @@ class Recorder:
         new_record: Callable[[], tuple[str, int]],
         pending: Iterable[Item] = (),
     ) -> None:
-        """Take what gives a new record its id and time, and items of earlier rounds."""
         self._scope = scope
         self._new_record = new_record
         self._pending = [(_EARLIER, item) for item in pending]
@@ -7758,11 +7485,9 @@ class Recorder:
 
     @property
     def pending(self) -> list[Item]:
-        """The items that still wait for their marker, in the order of the wire."""
         return [item for _, item in self._pending]
 
     def feed(self, event: CitedEvent) -> Iterable[_RecorderEvent]:
-        """Return the event behind the records, markers and details that precede it."""
         if isinstance(event, TextDelta) and event.output_index not in self._messages:
             return (event,)
         if self._scope.carrier == "details":
@@ -7878,7 +7603,6 @@ class Recorder:
 
 
 def leaves_calls(ended: RunDone) -> bool:
-    """Say whether a run ended without a failure and with calls for somebody else."""
     return bool(open_calls(ended.output)) and not ended.ending.is_failure
 
 
@@ -7916,7 +7640,6 @@ TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
 
 
 def read_call_tool(arguments: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
-    """Return the name and the arguments in a call of `call_tool`, None if invalid."""
     params = parse_json_object(arguments.get("params"))
     return None if params is None else (arguments.get("tool_name"), params)
 
@@ -7942,7 +7665,6 @@ def _image_type(content: bytes) -> str:
 
 
 def image_data_url(content: bytes) -> str:
-    """Return a picture as a data URL; empty if the API cannot read it."""
     kind = _image_type(content)
     return f"data:{kind};base64,{base64.b64encode(content).decode()}" if kind else ""
 
@@ -7996,7 +7718,6 @@ _PLAIN_TEXT = (
 
 
 def document_type(name: str, declared: str) -> str:
-    """Return the media type of a document; empty if the API cannot read it."""
     suffix = name.rpartition(".")[2].lower()
     if suffix in _PLAIN_TEXT.split():
         return "text/plain"
@@ -8006,7 +7727,6 @@ def document_type(name: str, declared: str) -> str:
 
 
 def document_part(name: str, kind: str, content: bytes) -> Item:
-    """Return a document as a part of a content."""
     url = f"data:{kind};base64,{base64.b64encode(content).decode()}"
     return {"type": "input_file", "filename": name, "file_data": url}
 
@@ -8026,7 +7746,6 @@ _LARGEST_INPUT = 512_000_000
 def attach_files(
     parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
 ) -> list[ChatPart]:
-    """Return a chat in which the user's messages have the files they came with."""
     result, users = list(parts), user_messages(parts)
     files = {
         place: _read_attachments(part.stored.row.get("files"))
@@ -8053,7 +7772,6 @@ def _read_attachments(files: object) -> list[Attachment]:
 
 
 def resolve_images(parts: Sequence[ChatPart]) -> list[ChatPart]:
-    """Return a chat in which the API can read every picture of a message."""
     question, result = question_index(parts), list(parts)
     for place, part in enumerate(parts):
         if isinstance(part, UserMessage):
@@ -8062,12 +7780,10 @@ def resolve_images(parts: Sequence[ChatPart]) -> list[ChatPart]:
 
 
 def question_index(parts: Sequence[ChatPart]) -> int:
-    """Return the place of the last message of the user."""
     return max(user_messages(parts), default=-1)
 
 
 def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
-    """Return a part, or the note that replaces it in an earlier message."""
     if not isinstance(found, str):
         return found
     if is_asked:
@@ -8076,7 +7792,6 @@ def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
 
 
 def check_input_size(items: Sequence[Item]) -> None:
-    """Raise InvalidRequest for more pictures or bytes than a request may have."""
     contents = [item.get("content") or item.get("output") for item in items]
     parts = [part for content in contents for part in content_parts(content)]
     pictures = _count_images(parts)
@@ -8148,7 +7863,6 @@ UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees 
 def add_tool_images(
     parts: Sequence[ChatPart], rows: Mapping[str, Any]
 ) -> list[ChatPart]:
-    """Return a chat without the host's own messages, their pictures at their outputs."""
     result: list[ChatPart] = []
     bare = 0  # where the last outputs begin; they get pictures once
     counts, users = _image_counts(rows), user_messages(parts)
@@ -8165,14 +7879,12 @@ def add_tool_images(
 
 
 def tool_image(url: str) -> Item:
-    """Return a picture of a tool as a part of its output."""
     if readable := _readable_url(url):
         return _input_image(readable, "auto")
     return {"type": "input_text", "text": UNREADABLE_IMAGE}
 
 
 def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
-    """Return the output of a tool: a text, followed by pictures if there are any."""
     return [{"type": "input_text", "text": text}, *images] if images else text
 
 
@@ -8240,14 +7952,12 @@ f59e1a9e f7c9fea5 fd7fb473
 
 
 def words_digest(words: str) -> str:
-    """Return the key of the table for words of the page."""
     return sha256(words.strip().encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def take_directive(
     parts: Sequence[ChatPart], *, is_guided: bool
 ) -> tuple[list[ChatPart], str]:
-    """Return the chat up to its question, and the requested verbosity."""
     users = user_messages(parts)
     question, wish = [*users][-2:] if len(users) > 1 else (0, 0)
     verbosity = _requested_verbosity(users[wish]) if wish else ""
@@ -8339,7 +8049,6 @@ class SentContext(NamedTuple):
     gone: tuple[str, ...] = ()
 
     def wire(self) -> dict[str, Any]:
-        """Return the form that is encrypted, without empty fields."""
         found = {
             "injected": self.injected and self.injected.wire(),
             "instructions": self.instructions,
@@ -8353,14 +8062,12 @@ _NOTHING = SentContext()
 
 
 def add_sent_context(value: Mapping[str, Any], sealed: str) -> dict[str, Any]:
-    """Return the value of a message's key, with what its run sent, encrypted."""
     return {**value, _SENT_KEY: sealed} if sealed else dict(value)
 
 
 def read_sent_context(
     chat: Mapping[str, Any], unseal: _Unseal
 ) -> dict[str, SentContext]:
-    """Return what a chat's JSON holds of this, by the ids of the answers."""
     prefix = message_key("")
     found: dict[str, SentContext] = {}
     for key, value in chat.items():
@@ -8379,7 +8086,6 @@ def capture_sent_context(
     sent: Mapping[str, SentContext],
     instructions: str | None,
 ) -> SentContext:
-    """Return what is sent with the message that is asked, the last one that is stored."""
     messages = (part for part in reversed(parts) if isinstance(part, UserMessage))
     injected = next((_find_injected_context(m) for m in messages if m.stored), None)
     if instructions is None or (first := first_instructions(parts, sent)) is None:
@@ -8397,7 +8103,6 @@ def capture_sent_context(
 def first_instructions(
     parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> str | None:
-    """Return the instructions as first given in this branch of the chat."""
     found = (one.instructions for one in _in_order(parts, sent))
     return next((one for one in found if one is not None), None)
 
@@ -8405,7 +8110,6 @@ def first_instructions(
 def apply_sent_context(
     parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
 ) -> list[ChatPart]:
-    """Return a chat with what was around the messages when they were sent."""
     return [again for part in parts for again in _as_sent(part, sent)]
 
 
@@ -8467,7 +8171,6 @@ class RunLog:
     """The log of one run; can be used from other threads."""
 
     def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
-        """Start empty; lines from `threshold` on are written to the server's log."""
         self.run_id = run_id
         self._threshold = LOG_LEVELS.get(threshold, logging.INFO)
         self._secrets = tuple(secrets)
@@ -8475,9 +8178,6 @@ class RunLog:
         self._lock = Lock()
 
     def line(self, level: str, text: str) -> None:
-        """Keep `text` as one line, with its time in UTC; also write it, with the run's
-        id, if its level is enough.
-        """
         known = level if level in LOG_LEVELS else "INFO"
         one_line = redact_line(text, self._secrets)
         time = datetime.fromtimestamp(unix_seconds(), UTC)
@@ -8487,11 +8187,9 @@ class RunLog:
             _write(known, f"{self.run_id} {one_line}")
 
     def audit(self, line: str) -> None:
-        """Write a line of the audit log, which has its own valve."""
         _write("INFO", redact(line, self._secrets))
 
     def text(self) -> str:
-        """Return the newest lines, oldest first."""
         with self._lock:
             return "\n".join(self._lines)
 
@@ -8845,20 +8543,16 @@ class Valves(BaseModel):
         return clamp_number(value, 30, 900, 300)
 
     def effective_key(self) -> str:
-        """Return the key to use; empty if there is none."""
         # As the default of the field it would stand in the schema of the page.
         return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
 
     def remembers_reasoning(self) -> bool:
-        """Say whether reasoning is stored in the chat, for later turns."""
         return self.PERSIST_REASONING_TOKENS == "conversation"
 
     def carries_reasoning(self) -> bool:
-        """Say whether reasoning is sent again between the tool rounds of an answer."""
         return self.PERSIST_REASONING_TOKENS != "disabled"
 
     def writes_audit_log(self) -> bool:
-        """Say whether the audit log is on, by valve or by environment."""
         by_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
         return self.AUDIT_LOG or by_environment == "true"
 
@@ -8944,7 +8638,6 @@ def read_config(
     user: Mapping[str, Any] | None = None,
     metadata: Mapping[str, Any] | None = None,
 ) -> Config:
-    """Read the valves for a call of `user`, the host's `__user__`."""
     host, person = metadata or {}, user or {}
     is_admin = person.get("role") == "admin"
     stored = person.get("valves")
@@ -9077,7 +8770,6 @@ def _permitted_words(valves: Valves) -> set[str]:
 
 
 def comma_list(text: str) -> list[str]:
-    """Return the words of a list separated by commas, each of them once."""
     words = (word.strip() for word in text.split(","))
     return list(dict.fromkeys(word for word in words if word))
 
@@ -9108,7 +8800,6 @@ _BILLED_HEADERS = ("authorization", "api-key", "openai-organization", "openai-pr
 def build_endpoint(
     valves: Valves, own_key: str = "", *, is_admin: bool = True
 ) -> Endpoint:
-    """Return where requests go, with a user's own key if there is one."""
     if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
         raise InvalidRequest(_NO_OWN_KEY)
     key = own_key or valves.effective_key()
@@ -9136,16 +8827,13 @@ class AccountCapabilities(RecentTexts):
     """What each key was refused for each model in the last day, and what was told."""
 
     def refuses(self, endpoint: Endpoint, model: str, cause: str) -> bool:
-        """Say whether requests of this key for this model have to avoid a cause."""
         return f"{endpoint.account()} {model} {cause}" in self
 
     def note(self, endpoint: Endpoint, model: str, cause: str) -> None:
-        """Remember the cause of a refusal that everybody would meet."""
         self.first_time(f"{endpoint.account()} {model} {cause}")
 
 
 def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
-    """Return the limits of a run; a request after a tool is sent only once."""
     return Limits(
         timeouts=Timeouts(
             connect=valves.CONNECT_TIMEOUT_SECONDS,
@@ -9164,7 +8852,7 @@ def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
 _SHARE = 8
 
 _USED_UP = (
-    f"The tool was not started: {_SHARE} earlier calls still run after their time "
+    f"Error: The tool was not started: {_SHARE} earlier calls still run after their time "
     "limit. Tell the user to try again later, and an administrator if it lasts."
 )
 
@@ -9173,14 +8861,12 @@ class UserThreads(ThreadPoolExecutor):
     """The threads of one user; nobody waits any more for `abandoned` calls."""
 
     def __init__(self) -> None:
-        """Start no thread yet."""
         super().__init__(_SHARE, "sync-tool")
         self.abandoned = set[Future[Any]]()
 
     async def run(self, work: Callable[[], Any]) -> Any:
-        """Return the result of `work`; an error if abandoned calls hold all threads."""
         if len(self.abandoned) >= _SHARE:
-            return {"error": _USED_UP}
+            return _USED_UP
         future = self.submit(work)
         try:
             return await asyncio.wrap_future(future)
@@ -9230,22 +8916,18 @@ class Caller(NamedTuple):
 
     @property
     def model(self) -> str:
-        """The model as the administrator listed it, without the function's id."""
         return self.host_model.split(".", 1)[-1]
 
     @property
     def host_reads(self) -> bool:
-        """Whether Open WebUI itself reads and stores the answer."""
         return bool(self.chat_id and self.message_id)
 
     @property
     def may_have_row(self) -> bool:
-        """Whether the chat can have a row of its own in the database."""
         return self.host_reads and names_a_row(self.chat_id)
 
 
 def names_a_row(chat_id: str) -> bool:
-    """Say whether a chat of this id is stored in the database."""
     return bool(chat_id) and not chat_id.startswith(_ROWLESS_CHATS)
 
 
@@ -9255,7 +8937,6 @@ def read_caller(
     metadata: Mapping[str, Any] | None,
     task: str | None,
 ) -> Caller:
-    """Return the caller from what the host passes to `pipe()`."""
     facts = metadata or {}
     return Caller(
         host_model=str(body.get("model") or ""),
@@ -9284,32 +8965,26 @@ class PipeCall(NamedTuple):
 
     @property
     def valves(self) -> Valves:
-        """The administrator's settings."""
         return self.config.valves
 
     @property
     def model_id(self) -> str:
-        """The host's id of the model that was chosen, maybe one of its workspace."""
         return str(self.host.metadata.get("model_id") or self.caller.host_model)
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The messages of the body; none if it has no list of them."""
         return as_list(self.body.get("messages"))
 
     @property
     def endpoint(self) -> Endpoint:
-        """Where its requests go; raises InvalidRequest for unusable valves."""
         config, is_admin = self.config, self.caller.is_admin
         return build_endpoint(config.valves, config.own_key, is_admin=is_admin)
 
     @property
     def model(self) -> ResolvedModel:
-        """The model of the call; raises InvalidRequest for unusable overrides."""
         return self.resolve(self.caller.model)
 
     def resolve(self, name: str) -> ResolvedModel:
-        """Return a model with the administrator's overrides; raises InvalidRequest."""
         if isinstance(self.config.overrides, InvalidRequest):
             raise self.config.overrides
         return resolve_model(name, self.config.overrides)
@@ -9329,7 +9004,6 @@ class NewFile(NamedTuple):
 
 
 def require_floor() -> None:
-    """Raise InvalidRequest, with a sentence, if Open WebUI is too old."""
     version = _host_name("env", "VERSION")
     numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
     if tuple(numbers) < _FLOOR:
@@ -9341,14 +9015,12 @@ def require_floor() -> None:
 
 
 async def read_chat(chat_id: str, user_id: str) -> Mapping[str, Any] | None:
-    """Return the JSON of a user's own chat; None if there is no such row."""
     chats = _host_name("models.chats", "Chats")
     row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
     return row.chat if row is not None and isinstance(row.chat, Mapping) else None
 
 
 async def write_chat_keys(chat_id: str, values: Mapping[str, Any]) -> bool:
-    """Replace top-level keys of a chat's JSON; say whether the host stored them."""
     chats = _host_name("models.chats", "Chats")
     # Not touched: storing items must not move the chat in the list.
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
@@ -9356,7 +9028,6 @@ async def write_chat_keys(chat_id: str, values: Mapping[str, Any]) -> bool:
 
 
 def server_secret() -> str:
-    """Return the server's own secret, or nothing."""
     try:
         return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
     except InvalidRequest:  # a chat goes on without what needs a secret
@@ -9364,19 +9035,16 @@ def server_secret() -> str:
 
 
 async def user_model(user_id: str) -> Any:
-    """Return the host's model of a user, which its functions need."""
     return await _host_name("models.users", "Users").get_user_by_id(user_id)
 
 
 async def legacy_model(model_id: str) -> Any:
-    """Return the row of a model whose function calling is legacy, else None."""
     row = await _host_name("models.models", "Models").get_model_by_id(model_id)
     params = row.params.model_dump() if row is not None else {}
     return row if params.get("function_calling") == "legacy" else None
 
 
 async def administrator_params(model_id: str) -> dict[str, Any]:
-    """Return the parameters that administrators stored for all models and for one."""
     config = _host_name("models.config", "Config")
     stored = [await config.get("models.default_params", {}) or {}]
     row = await _host_name("models.models", "Models").get_model_by_id(model_id)
@@ -9397,7 +9065,6 @@ def _parsed(value: object) -> object:
 async def allowed_features(
     metadata: Mapping[str, Any], user: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """Return the metadata, without a search that the host would not let a user do."""
     asked, about = as_mapping(metadata.get("features")), as_mapping(
         metadata.get("model")
     )
@@ -9418,7 +9085,6 @@ async def allowed_features(
 
 
 async def make_native(row: Any) -> bool:
-    """Set the function calling of a model to native; say whether the host did it."""
     # Nothing else of its row changes: without grants the host keeps the existing ones.
     kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
     native = {**row.params.model_dump(), "function_calling": "native"}
@@ -9428,7 +9094,6 @@ async def make_native(row: Any) -> bool:
 
 
 async def file_row(file_id: str, user: Any) -> Any:
-    """Return the row of a file that `user` may read by the host's rules, or None."""
     row = await _host_name("models.files", "Files").get_file_by_id(file_id)
     if row is None or user is None or not row.path:
         return None
@@ -9439,13 +9104,11 @@ async def file_row(file_id: str, user: Any) -> Any:
 
 
 def stored_bytes(path: str) -> bytes:
-    """Return the bytes of a stored file; blocks, and may use a remote storage."""
     storage = _host_name("storage.provider", "Storage")
     return Path(storage.get_file(path)).read_bytes()
 
 
 async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:
-    """Return a tool's callable that knows the current chat."""
     update = _host_name("utils.tools", "get_updated_tool_function")
     fresh = {"__messages__": messages, "__files__": files}
     return await update(function=function, extra_params=fresh)
@@ -9459,7 +9122,6 @@ async def process_tool_result(
     params: Mapping[str, Any],
     result: Any,
 ) -> tuple[str, list[dict[str, Any]], list[Any]]:
-    """Return a tool's result as text, its files and its embeds, as the host does."""
     build = _host_name("utils.middleware", "build_terminal_file_tool_result")
     process = _host_name("utils.middleware", "process_tool_result")
     shown = build(name, dict(params), result, tool, host.metadata) or result
@@ -9476,7 +9138,6 @@ async def process_tool_result(
 def citation_sources(
     name: str, params: Mapping[str, Any], text: str, tool_id: str
 ) -> list[dict[str, Any]]:
-    """Return the sources that a result of the host's own tools names."""
     read = _host_name("utils.middleware", "get_citation_source_from_tool_result")
     found: list[dict[str, Any]] = read(
         tool_name=name, tool_params=dict(params), tool_result=text, tool_id=tool_id
@@ -9485,7 +9146,6 @@ def citation_sources(
 
 
 async def stored_image(host: HostContext, user: Any, url: str) -> str:
-    """Store a tool's picture; return the address of the file."""
     store = _host_name("utils.middleware", "store_tool_result_image")
     return str(await store(host.request, url, host.metadata, user))
 
@@ -9493,7 +9153,6 @@ async def stored_image(host: HostContext, user: Any, url: str) -> str:
 async def store_file(
     request: Any, file: NewFile, place: Mapping[str, str], user: Any
 ) -> dict[str, Any] | None:
-    """Store a file for the user; return its entry in a message's list of files."""
     upload = _host_name("routers.files", "upload_file_handler")
     refused = _host_name("routers.files", "HTTPException")
     arriving = _host_name("routers.files", "UploadFile")(
@@ -9555,7 +9214,6 @@ async def _read_tool_image(address: str, user: Any) -> Item:
 async def add_documents(
     parts: Sequence[ChatPart], user: Any, wanted: str
 ) -> list[ChatPart]:
-    """Return a chat with the documents that the model reads itself."""
     result, question = list(parts), question_index(parts)
     documents = _DocumentReader(user, wanted)
     for place, part in enumerate(parts):
@@ -9608,7 +9266,6 @@ _StoreImage = Callable[[str], Awaitable[str]]
 async def split_result_files(
     files: Iterable[_File], text: str, store: _StoreImage, user: Any, *, has_row: bool
 ) -> tuple[str | list[Item], dict[str, Any]]:
-    """Return the output of a tool with its pictures, and the files of its card."""
     images: list[Item] = []
     shown: list[_File] = []
     stored: list[_File] = []
@@ -9636,7 +9293,6 @@ async def split_result_files(
 async def load_stored_images(
     records: Mapping[str, Record], parts: Sequence[ChatPart], user_id: str
 ) -> Mapping[str, Record]:
-    """Return a chat's records with the pictures that its answers name."""
     wanted = stored_image_ids(parts, records)
     user = await user_model(user_id) if wanted else None
     pictures: dict[str, str] = {}
@@ -9652,7 +9308,6 @@ async def load_stored_images(
 
 
 def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approver:
-    """Return who decides about the calls of a request."""
     host, rules = call.host, call.config.approval_rules
     params = as_mapping(host.metadata.get("params"))
     if host.tools.get("ask_user", {}).get("type") == "builtin":
@@ -9667,7 +9322,6 @@ def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approv
 
 
 def has_ruled_tools(call: PipeCall) -> bool:
-    """Say whether a rule keeps a tool of the host from running unasked."""
     approver = replace(build_approver(call), default_rule="auto")
     return any(approver.rule_for(name) != "auto" for name in call.host.tools)
 
@@ -9748,13 +9402,11 @@ class HostTools:
     """The tools of one request, by the names that the model was given."""
 
     def __init__(self, call: PipeCall, names: ToolNames) -> None:
-        """Run the tools that the host passed with `call`."""
         self._call = call
         self._host = call.host
         self._names = names
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, or None for no such tool."""
         tool = self._host.tools.get(self._names.own_name(name))
         if tool is None:
             return None
@@ -9766,14 +9418,12 @@ class HostTools:
         return spec.get("parameters") or {"type": "object", "properties": {}}
 
     def is_interactive(self, name: str) -> bool:
-        """Say whether a tool's time is a person's."""
         tool = self._host.tools.get(self._names.own_name(name)) or {}
         return name == "ask_user" and tool.get("type") == "builtin"
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the tool that a call will run, resolved as in the host."""
         own, tools = self._names.own_name(name), self._host.tools
         if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
             return own, arguments
@@ -9783,7 +9433,6 @@ class HostTools:
         return str(inner), params
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool and return its result for the model and for the page."""
         own = self._names.own_name(name)
         tool, params = self._host.tools[own], arguments
         if tool.get("type") != "mcp":  # MCP servers check their own arguments
@@ -9877,7 +9526,6 @@ _PLACE = ("city", "region", "country", "timezone")
 
 
 def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[str]]:
-    """Return OpenAI's tools of a request, and the names of the host's they replace."""
     made, replaced = list[Item](), set[str]()
     if not model.facts.hosted:
         return made, replaced
@@ -9943,7 +9591,6 @@ def called_tools(
     valves: Valves,
     log: Callable[[str], object] = str,
 ) -> list[Item]:
-    """Return the host's tools of a chat, then those that filters added."""
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
     strict = valves.ENABLE_STRICT_TOOL_CALLING
     tools = responses_tools(specs, strict=strict, log=log)
@@ -9956,7 +9603,6 @@ def offer_tools(
     called: Sequence[Item] = (),
     withheld: Collection[str] = (),
 ) -> OfferedTools:
-    """Return the tools of a chat: OpenAI's, then the others, and the choice."""
     tools = merge_tools(hosted, called)
     tools = [tool for tool in tools if tool.get("name") not in withheld]
     if not tools:
@@ -9983,13 +9629,11 @@ class DelegatedRound(NamedTuple):
 
 
 def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:
-    """Leave `ended` for the next call for the same message."""
     rounds = getattr(state, _ATTRIBUTE, {})
     setattr(state, _ATTRIBUTE, {**rounds, message_id: ended})
 
 
 def load_round(state: Any, message_id: str) -> DelegatedRound | None:
-    """Return what the round before left, if this call follows one."""
     found = getattr(state, _ATTRIBUTE, {}).get(message_id)
     return found if isinstance(found, DelegatedRound) else None
 
@@ -9997,7 +9641,6 @@ def load_round(state: Any, message_id: str) -> DelegatedRound | None:
 def continue_input(
     ended: DelegatedRound, parts: Sequence[ChatPart]
 ) -> list[Item] | None:
-    """Return the input after `ended`; None when a call of it has no output."""
     outputs = {s.call_id: s for s in parts if isinstance(s, ToolMessage)}
     calls = {item["call_id"]: item_type(item) for item in open_calls(ended.received)}
     if not calls or not all(call_id in outputs for call_id in calls):
@@ -10018,7 +9661,6 @@ class ChatKeys:
     """Signs and encrypts what is stored in the chats of one user."""
 
     def __init__(self, secret: str, user_id: str) -> None:
-        """Derive the keys; without a secret nothing is signed or encrypted."""
         self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
         self._cipher = (
             _cipher(derive_key(secret, f"{_PURPOSE}sent")) if secret else None
@@ -10026,7 +9668,6 @@ class ChatKeys:
         self._user_id = user_id
 
     def seal(self, value: object, message_id: str) -> str:
-        """Return a JSON value encrypted for a message; empty if that is impossible."""
         if self._cipher is None:
             return ""
         nonce, text = os.urandom(_NONCE_BYTES), json.dumps(value).encode()
@@ -10034,7 +9675,6 @@ class ChatKeys:
         return base64.b64encode(nonce + sealed).decode("ascii")
 
     def unseal(self, sealed: str, message_id: str) -> object:
-        """Return the value that was encrypted for a message; None for anything else."""
         if self._cipher is None:
             return None
         try:
@@ -10062,7 +9702,6 @@ _Result = TypeVar("_Result")
 
 
 async def run_work(size: int, work: Callable[[], _Result]) -> _Result:
-    """Return the result of `work` on a chat with so many entries."""
     return await asyncio.to_thread(work) if size > _LARGE else work()
 
 
@@ -10078,7 +9717,6 @@ class ChatStore:
     """About how many entries the chat has."""
 
     def __init__(self, caller: Caller, chat: Mapping[str, Any], keys: ChatKeys) -> None:
-        """Begin with what `chat` holds."""
         self.messages = _messages_of(chat)
         in_answers = output_values(self.messages)  # the host takes those along
         rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
@@ -10099,19 +9737,16 @@ class ChatStore:
         }
 
     async def write(self, record: Record, output_index: int | None = None) -> None:
-        """Store `record`; if the host refuses it, it waits for the next write."""
         del output_index  # the marker tells the place
         self._own = {**self._own, record.ulid: record}
         await self._write()
 
     def set_sent(self, sent: SentContext) -> None:
-        """Take what this run sends in addition to the chat, for the next write."""
         if sent != SentContext():
             self.sent[self._caller.message_id] = sent
             self._is_behind = True
 
     async def flush(self) -> bool:
-        """Store everything that is not stored yet; say whether that succeeded."""
         for _ in range(_LAST_TRIES):
             if not self._is_behind:
                 break
@@ -10119,7 +9754,6 @@ class ChatStore:
         return not self._is_behind
 
     async def invalidate_reasoning(self) -> None:
-        """Note that the stored reasoning of this chat is not sent again."""
         dying = {
             ulid
             for ulid, record in self.records.items()
@@ -10146,12 +9780,10 @@ class ChatStore:
         return add_sent_context(value, sealed)
 
     def take_unsent(self) -> list[StoredRecord]:
-        """Return the records that the answer's own output still needs, each once."""
         given, self._unshown = self._unshown, []
         return given
 
     def restore(self, parts: list[ChatPart], replaced_id: str) -> list[ChatPart]:
-        """Return a chat with the outputs that earlier answers of its branch stored."""
         outputs = stored_outputs(self.messages, self._caller.message_id, replaced_id)
         return restore_from_outputs(parts, outputs)
 
@@ -10177,14 +9809,12 @@ class _OutputStore(ChatStore):
 
 
 def chat_keys(valves: Valves, user_id: str) -> ChatKeys:
-    """Return the keys for the chats of a user on this server."""
     return ChatKeys(valves.STORE_ENCRYPTION_KEY.strip() or server_secret(), user_id)
 
 
 async def open_store(
     caller: Caller, valves: Valves, keys: ChatKeys
 ) -> ChatStore | None:
-    """Return the store of the caller's own chat, or None if it has no row."""
     if not caller.may_have_row:
         return None
     chat = await read_chat(caller.chat_id, caller.user_id)
@@ -10230,7 +9860,6 @@ class PreparedRequest(NamedTuple):
 
     @property
     def delegates(self) -> bool:
-        """Whether the host runs the tools and calls the pipe again."""
         runs_here = self.toolset is not None and self.toolset.runs_calls
         return bool(not runs_here and self.call.caller.host_reads and self.call.state)
 
@@ -10252,7 +9881,6 @@ class _Chat(NamedTuple):
 
 
 async def build_chat_request(call: PipeCall) -> PreparedRequest:
-    """Return the request for a chat; raises InvalidRequest for what cannot be sent."""
     require_floor()
     endpoint = call.endpoint
     keys = chat_keys(call.valves, call.caller.user_id)
@@ -10423,7 +10051,6 @@ def _settings(
 
 
 def is_as_configured(prepared: PreparedRequest) -> bool:
-    """Say whether a chat's request has only what the administrator's valves set."""
     call, sent = prepared.call, prepared.request
     body = {"tool_choice": sent.tool_choice, "reasoning_effort": call.model.effort}
     plain = call._replace(body=body, config=read_config(call.valves))
@@ -10495,7 +10122,6 @@ _NOT_FOR_TASKS = ("reasoning_summary", "json_schema")
 
 
 def build_task_request(call: PipeCall) -> PreparedRequest:
-    """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
     endpoint = call.endpoint
     model = _task_model(call, endpoint)
@@ -10529,13 +10155,11 @@ class ArtifactStore:
     """Stores the pictures and files of one run, each content once."""
 
     def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
-        """Store files for the current user, at the message that is being written."""
         self._prepared = prepared
         self._connections = connections
         self._stored: dict[str, Item | None] = {}
 
     async def stored(self, event: RunEvent) -> RunEvent | None:
-        """Return `event` with what was stored for it; None for what is not shown."""
         if isinstance(event, PartialImage):
             return event if self._prepared.call.caller.may_have_row else None
         if not isinstance(event, ItemDone) or self._prepared.call.host.request is None:
@@ -10670,7 +10294,6 @@ class _Permission(NamedTuple):
 
 
 async def permitted_call(call: PipeCall) -> PipeCall:
-    """Return the call without what its caller may not set; the log says it once."""
     caller, valves = call.caller, call.valves
     words = comma_list(valves.CALLER_MAY_SET.lower())
     opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
@@ -10690,15 +10313,15 @@ async def permitted_call(call: PipeCall) -> PipeCall:
 
 
 def unknown_words(valves: Valves) -> list[str]:
-    """Return the sentence about words of CALLER_MAY_SET that name nothing, if any."""
     words = map(_opened, comma_list(valves.CALLER_MAY_SET.lower()))
     unknown = sorted({word[:40] for word in words} - _KNOWN_WORDS)
-    return [f"{_UNKNOWN_WORDS}{', '.join(unknown[:5])}."] if unknown else []
+    told = f"CALLER_MAY_SET opens nothing with: {', '.join(unknown[:5])}.{_NO_NAME}"
+    return [told] if unknown else []
 
 
-_UNKNOWN_WORDS = (
-    "CALLER_MAY_SET in the valves of this pipe holds words that open nothing. No "
-    "parameter and no type of tool that callers may set have these names: "
+_NO_NAME = (
+    " No parameter and no type of tool has such a name: an administrator can correct it "
+    "in the valves of this pipe."
 )
 
 
@@ -10763,7 +10386,6 @@ _INTERNAL_ERROR = (
 
 
 def report_request(prepared: PreparedRequest) -> None:
-    """Log that a request is about to be sent, without any of its text."""
     request, call = prepared.request, prepared.call
     call.log.line(
         "DEBUG",
@@ -10782,7 +10404,6 @@ def report_request(prepared: PreparedRequest) -> None:
 
 
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Log how a run ended; return it with its cost, a failure with its error id."""
     call, trace = prepared.call, ended.trace
     if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
@@ -10805,7 +10426,6 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
 
 
 def report_exception(call: PipeCall, error: Exception) -> str:
-    """Log why there is no answer; return the sentence to show, with its error id."""
     if isinstance(error, ResponsesError):
         call.log.line("WARNING", f"nothing was sent: {error}")
         return _with_error_id(call, str(error))
@@ -10919,7 +10539,6 @@ def _refusal_notices(call: PipeCall) -> list[str]:
 
 
 async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
-    """Return the sentences to show; tasks and all but the last round have none."""
     call = prepared.call
     if call.caller.task or (prepared.delegates and leaves_calls(ended)):
         return []
@@ -10943,7 +10562,6 @@ _NOT_WRITTEN = (
 async def answer_events(
     prepared: PreparedRequest, connections: Connections
 ) -> AsyncGenerator[AnswerEvent, None]:
-    """Run a request and yield its events."""
     call, recorder = prepared.call, _recorder(prepared)
     citations = Citations(_known_sources(prepared))
     report_request(prepared)
@@ -11062,7 +10680,6 @@ _LONGEST_LIST = 5_000_000
 
 
 async def fetch_models(endpoint: Endpoint, connections: Connections) -> list[str]:
-    """Return the ids of the chat models of `GET /models`; raises ResponsesError."""
     asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
     async with asked as answer:
         return list_ids(await answer.read_json(_LONGEST_LIST))
@@ -11072,13 +10689,11 @@ class Listing:
     """What each key may use, as far as it is known."""
 
     def __init__(self) -> None:
-        """Know nothing yet."""
         self._known: dict[str, list[str]] = {}
         self._next_request: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def usable(self, endpoint: Endpoint, connections: Connections) -> list[str] | None:
-        """Return what is known now, None for nothing; ask for newer if it is old."""
         account, now = endpoint.account(), monotonic_seconds()
         if now >= self._next_request.get(account, 0.0):
             self._next_request[account] = now + _PAUSE_SECONDS
@@ -11097,7 +10712,6 @@ class Listing:
 def list_models(
     valves: Valves, listing: Listing, connections: Connections
 ) -> dict[str, ResolvedModel]:
-    """Return the models of MODEL_ID by the names that are listed, in their order."""
     try:
         overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
     except ResponsesError:
@@ -11189,7 +10803,6 @@ def _finding(what: str, works: str, complaint: str) -> str:
 
 
 def is_check_command(call: PipeCall) -> bool:
-    """Say whether an administrator asks for a check; others talk to the model."""
     last: Mapping[str, Any] = call.messages[-1] if call.messages else {}
     is_command = as_text(last.get("content")).strip() == "/check"
     return is_command and last.get("role") == "user" and call.caller.is_admin
@@ -11198,7 +10811,6 @@ def is_check_command(call: PipeCall) -> bool:
 async def run_diagnostics(
     call: PipeCall, connections: Connections
 ) -> AsyncGenerator[RunEvent, None]:
-    """Tell the findings of a check as an answer, a line at a time."""
     diagnostics = _Diagnostics(call, connections)
     message: Item = {"type": "message", "role": "assistant", "content": []}
     yield ItemAdded(0, message)
@@ -11225,7 +10837,6 @@ class Pipe:
     UserValves = UserValves
 
     def __init__(self) -> None:
-        """Open and start nothing: the host creates a Pipe at every upload."""
         self.valves = self.Valves()
         self._connections = Connections()
         self._capabilities = AccountCapabilities()
@@ -11233,7 +10844,6 @@ class Pipe:
         self._threads = ToolThreads()
 
     def pipes(self) -> list[dict[str, str]]:
-        """Return the models to list."""
         models = list_models(self.valves, self._listing, self._connections)
         return [{"id": name, "name": model.name} for name, model in models.items()]
 
@@ -11248,7 +10858,6 @@ class Pipe:
         __event_call__: Any = None,
         __event_emitter__: Any = None,
     ) -> AsyncGenerator[Chunk, None] | Chunk:
-        """Answer a chat: chunks if the caller streams, else one complete result."""
         # The host replaces `self.valves` at every call.
         valves = self.valves
         host = await allowed_features(__metadata__ or {}, __user__ or {})

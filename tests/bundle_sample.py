@@ -43,19 +43,16 @@ class Pipe:
     Valves = Valves
 
     async def pipe(self, body: dict[str, object]) -> AsyncIterator[str]:
-        """Say the greeting."""
         await asyncio.sleep(0)
         yield reply(Greeting(WORD))
 '''
-ASYNC_METHOD = '''    async def pipe(self, body: dict[str, object]) -> AsyncIterator[str]:
-        """Say the greeting."""
+ASYNC_METHOD = """    async def pipe(self, body: dict[str, object]) -> AsyncIterator[str]:
         await asyncio.sleep(0)
         yield reply(Greeting(WORD))
-'''
-PLAIN_METHOD = '''    def pipe(self, body: dict[str, object]) -> str:
-        """Say the greeting."""
+"""
+PLAIN_METHOD = """    def pipe(self, body: dict[str, object]) -> str:
         return reply(Greeting(WORD))
-'''
+"""
 PIPELINE_ENTRY = (
     ENTRY.replace("class Pipe:", "class Pipeline:")
     .replace("required_open_webui_version: 0.11.4\n", "")
@@ -99,7 +96,6 @@ class Reply:
 
 
 def reply(greeting: Greeting) -> str:
-    """Answer a greeting."""
 
     return Reply(str.title).say(greeting.word)
 '''

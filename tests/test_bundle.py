@@ -105,7 +105,6 @@ LIMIT, REST = 5, 6
 
 @staticmethod
 def shorten(text: str) -> str:
-    """The beginning of a text."""
     return json.loads(text)[:LIMIT]
 
 
@@ -221,11 +220,16 @@ def test_same_bytes_for_any_hash_seed(tmp_path: Path) -> None:
     assert len(built) == 1
 
 
-def test_docstrings_of_what_is_private_stay_in_the_sources(tmp_path: Path) -> None:
-    """The first paragraphs of the others are in the bundle."""
+def test_docstrings_that_a_bundle_does_not_need_stay_in_the_sources(
+    tmp_path: Path,
+) -> None:
+    """The first paragraphs of public classes and constants are in the bundle."""
     words = WORDS + (
         '\n\n_LIMIT = 3\n"""Why it is three."""\n'
         'OPEN_LIMIT = 4\n"""What four means."""\n'
+        "\n\nclass Open:\n"
+        '    """What everybody uses.\n\n    In other words, something.\n    """\n\n'
+        "    size: int = OPEN_LIMIT\n\n"
         "\n\ndef _secret() -> str:\n"
         '    """Return what only this module uses."""\n'
         '    return "psst"\n\n\n'
@@ -238,8 +242,8 @@ def test_docstrings_of_what_is_private_stay_in_the_sources(tmp_path: Path) -> No
         '        """Return what a private class has."""\n'
         "        return _secret()\n\n\n"
         "def open_word() -> str:\n"
-        '    """Return a word for everybody.\n\n    Raises something.\n    """\n'
-        "    raise _Empty(_Words().first())\n"
+        '    """Return a word for everybody."""\n'
+        "    raise _Empty(_Words().first(), Open())\n"
     )
     entry = ENTRY.replace(
         "import reply\n", "import reply\nfrom openai_responses.words import open_word\n"
@@ -251,8 +255,9 @@ def test_docstrings_of_what_is_private_stay_in_the_sources(tmp_path: Path) -> No
 
     text = build(PIPE, write(tmp_path, SAMPLE | files))
 
-    assert '"""Return a word for everybody."""' in text
-    assert "Raises something." not in text
+    assert '"""What everybody uses."""' in text
+    assert "In other words" not in text
+    assert "Return a word for everybody." not in text
     assert "Nothing else stands here." in text
     assert 'return "psst"' in text
     assert "Return what only this module uses." not in text

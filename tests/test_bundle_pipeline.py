@@ -54,22 +54,22 @@ METHODS = {
     ),
     "sync inlet": (
         f"{PLAIN_METHOD}\n    def inlet(self) -> None: ...\n",
-        4,
+        3,
         "inlet is not",
     ),
     "sync outlet": (
         f"{PLAIN_METHOD}\n    def outlet(self) -> None: ...\n",
-        4,
+        3,
         "outlet is",
     ),
     "sync start": (
         f"{PLAIN_METHOD}\n    def on_startup(self) -> None: ...\n",
-        4,
+        3,
         "on_startup is not async; it is awaited",
     ),
     "sync end": (
         f"{PLAIN_METHOD}\n    def on_shutdown(self) -> None: ...\n",
-        4,
+        3,
         "on_shutdown is not async",
     ),
 }

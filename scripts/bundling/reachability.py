@@ -5,9 +5,9 @@ defines names and does nothing else (`effect_rules` refuses the rest), and a top
 name stands for one thing in all modules (`name_rules`). A local variable of the same
 name keeps more than needed, never less.
 
-The docstrings of what is private stay in the sources, and so does what follows the first
-paragraph of the others: the host stores, formats and compiles every line of a bundle.
-Nothing else of a part is changed.
+The host stores, formats and compiles every line of a bundle. So the docstrings of
+functions and of what is private stay in the sources, and so does what follows the first
+paragraph of the others. Nothing else of a part is changed.
 """
 
 import ast
@@ -77,7 +77,7 @@ def _read_parts(module: Module) -> Iterator[Part]:
     """Its definitions in order; the lines above each, without imports, belong to it."""
     first, *body = module.tree.body
     imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
-    unread = (first, *imports, *_private_docstrings(module.tree))
+    unread = (first, *imports, *_unread_docstrings(module.tree))
     lines = module.text.splitlines()
     left_out = {line for node in unread for line in _lines_of(node)}
     left_out.update(_detail_lines(module.tree, lines))
@@ -89,19 +89,20 @@ def _read_parts(module: Module) -> Iterator[Part]:
         begin = end
 
 
-def _private_docstrings(node: ast.AST, inside: bool = False) -> Iterator[ast.stmt]:
-    """The docstrings of what is private, or inside of it, and does more than have one."""
+def _unread_docstrings(node: ast.AST, inside: bool = False) -> Iterator[ast.stmt]:
+    """The docstrings of functions and of what is private, if they have more than one."""
     above: ast.AST | None = None
     for inner in ast.iter_child_nodes(node):
         is_private = inside or _is_private_name(inner)
-        if isinstance(inner, _DEFINING) and is_private:
+        is_unread = is_private or not isinstance(inner, ast.ClassDef)
+        if isinstance(inner, _DEFINING) and is_unread:
             has_more = ast.get_docstring(inner) and len(inner.body) > 1
             yield from inner.body[:1] if has_more else ()
         is_text = isinstance(inner, ast.Expr) and _is_text(inner.value)
         is_below = isinstance(above, _NAMING) and (inside or _is_private_name(above))
         if isinstance(inner, ast.stmt) and is_text and is_below:
             yield inner
-        yield from _private_docstrings(inner, is_private)
+        yield from _unread_docstrings(inner, is_private)
         above = inner
 
 
