@@ -177,13 +177,15 @@ async def test_call_tool_reaches_nothing_that_may_not_run(
 async def test_administrator_reads_which_rule_to_correct(
     admin: User, simulator: Simulator
 ) -> None:
-    """Above the answer, where other people read nothing of it."""
+    """Above the answer, where other people read nothing of it.
+
+    It is the last line, because the page shows no other.
+    """
     async with (
         valves_changed(admin, PIPE, TOOL_APPROVAL="get_*:deny"),
         Tab(admin) as tab,
     ):
         turn = await tab.send(MODEL, "sim:short")
 
-    told = " ".join(status["description"] for status in turn.statuses)
-    assert "'get_*:deny', which is no rule" in told
+    assert "'get_*:deny', which is no rule" in turn.statuses[-1]["description"]
     assert len(chat_bodies(simulator)) == 1
