@@ -530,6 +530,13 @@ class InvalidRequest(ResponsesError):
     """A request that is not sent."""
 
 
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    unknown = ", ".join(sorted({word[:40] for word in words}.difference(known))[:5])
+    return f"{valve} opens nothing with: {unknown}. {advice}" if unknown else ""
+
+
 def valve_error(
     problem: str, example: str = "", *, place: str = "the valves"
 ) -> InvalidRequest:
@@ -12984,17 +12991,13 @@ _SETTINGS = {
 _NEVER = frozenset({"store", "background", "instructions", "input", "include"})
 
 
-def unknown_words(may_set: str) -> str:
-    words = {word.strip()[:40] for word in may_set.lower().split(",")} - {""}
-    unknown = sorted(words - (_SETTINGS | _CHAT_KEYS) | words & _NEVER)
-    told = f"REQUEST_MAY_SET opens nothing with: {', '.join(unknown[:5])}.{_NO_NAME}"
-    return told if unknown else ""
+def opening_error(may_set: str) -> str:
+    words = map(str.strip, may_set.lower().split(","))
+    known = {"", *_SETTINGS, *_CHAT_KEYS} - _NEVER
+    return unknown_words("REQUEST_MAY_SET", words, known, _NO_NAME)
 
 
-_NO_NAME = (
-    " No key that requests may set has such a name: an administrator can correct it in "
-    "the valves of this pipeline."
-)
+_NO_NAME = "No key that requests may set has such a name."
 
 
 def select_keys(
@@ -13106,7 +13109,7 @@ class Pipeline:
         return kept
 
     def _notices(self, caller: PipelineCaller, log: AgentLog) -> tuple[str, ...]:
-        sentence = unknown_words(self.valves.REQUEST_MAY_SET)
+        sentence = opening_error(self.valves.REQUEST_MAY_SET)
         is_new = self._refusals.first_time
         if not sentence or caller.task:
             return ()

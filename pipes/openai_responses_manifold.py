@@ -263,6 +263,13 @@ class InvalidRequest(ResponsesError):
     """A request that is not sent."""
 
 
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    unknown = ", ".join(sorted({word[:40] for word in words}.difference(known))[:5])
+    return f"{valve} opens nothing with: {unknown}. {advice}" if unknown else ""
+
+
 def valve_error(
     problem: str, example: str = "", *, place: str = "the valves"
 ) -> InvalidRequest:
@@ -8756,13 +8763,9 @@ def _refused_choices(
 
 
 def _permission_error(valves: Valves) -> str:
-    unknown = sorted(_permitted_words(valves) - {*_CHOICES, "all", "nothing"})
-    if not unknown:
-        return ""
-    return (
-        f"USER_MAY_CHANGE holds {unknown[0][:40]}, which is no setting of users. Choose "
-        f"from {', '.join(_CHOICES)}, all, nothing."
-    )
+    known = (*_CHOICES, "all", "nothing")
+    advice = f"Choose from {', '.join(known)}."
+    return unknown_words("USER_MAY_CHANGE", _permitted_words(valves), known, advice)
 
 
 def _permitted_words(valves: Valves) -> set[str]:
@@ -10312,17 +10315,12 @@ async def permitted_call(call: PipeCall) -> PipeCall:
     return call._replace(body=body)
 
 
-def unknown_words(valves: Valves) -> list[str]:
+def opening_error(valves: Valves) -> str:
     words = map(_opened, comma_list(valves.CALLER_MAY_SET.lower()))
-    unknown = sorted({word[:40] for word in words} - _KNOWN_WORDS)
-    told = f"CALLER_MAY_SET opens nothing with: {', '.join(unknown[:5])}.{_NO_NAME}"
-    return [told] if unknown else []
+    return unknown_words("CALLER_MAY_SET", words, _KNOWN_WORDS, _NO_NAME)
 
 
-_NO_NAME = (
-    " No parameter and no type of tool has such a name: an administrator can correct it "
-    "in the valves of this pipe."
-)
+_NO_NAME = "No parameter and no type of tool has such a name."
 
 
 def _opened(word: str) -> str:
@@ -10514,8 +10512,8 @@ def _valve_notices(call: PipeCall) -> list[str]:
     complaints = (*servers.complaints, *call.config.problems)
     for complaint in complaints:
         call.log.line("WARNING", complaint)
-    every_note = (*servers.notes, *unknown_words(call.valves))
-    notes = [note for note in every_note if _tell_once(call, note)]
+    every_note = (*servers.notes, opening_error(call.valves))
+    notes = [note for note in every_note if note and _tell_once(call, note)]
     return [*(complaints if call.caller.is_admin else ()), *notes]
 
 

@@ -16,7 +16,7 @@ from gpt5_agent.shell.answers import DONE_LINE, PipelineCall, answer_once, strea
 from gpt5_agent.shell.bridge import AnswerPiece, AsyncBridge, BridgeClosed
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool
-from gpt5_agent.shell.request_keys import select_keys, unknown_words
+from gpt5_agent.shell.request_keys import opening_error, select_keys
 from gpt5_agent.shell.settings import (
     CONTEXT_KEY,
     AgentInput,
@@ -129,7 +129,7 @@ class Pipeline:
 
     def _notices(self, caller: PipelineCaller, log: AgentLog) -> tuple[str, ...]:
         """Log once which words of REQUEST_MAY_SET open nothing; tell administrators."""
-        sentence = unknown_words(self.valves.REQUEST_MAY_SET)
+        sentence = opening_error(self.valves.REQUEST_MAY_SET)
         is_new = self._refusals.first_time
         if not sentence or caller.task:
             return ()

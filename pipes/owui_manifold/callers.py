@@ -7,6 +7,7 @@ filters added and what is stored with the model.
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
+from openai_responses.errors import unknown_words
 from openai_responses.json_input import as_list, as_mapping, clamp_number
 from openai_responses.requests.parameters import ADMINISTRATORS_KEYS
 from openai_responses.requests.tools import CALLED_BY_NAME
@@ -64,18 +65,13 @@ async def permitted_call(call: PipeCall) -> PipeCall:
     return call._replace(body=body)
 
 
-def unknown_words(valves: Valves) -> list[str]:
+def opening_error(valves: Valves) -> str:
     """Return the sentence about words of CALLER_MAY_SET that name nothing, if any."""
     words = map(_opened, comma_list(valves.CALLER_MAY_SET.lower()))
-    unknown = sorted({word[:40] for word in words} - _KNOWN_WORDS)
-    told = f"CALLER_MAY_SET opens nothing with: {', '.join(unknown[:5])}.{_NO_NAME}"
-    return [told] if unknown else []
+    return unknown_words("CALLER_MAY_SET", words, _KNOWN_WORDS, _NO_NAME)
 
 
-_NO_NAME = (
-    " No parameter and no type of tool has such a name: an administrator can correct it "
-    "in the valves of this pipe."
-)
+_NO_NAME = "No parameter and no type of tool has such a name."
 
 
 def _opened(word: str) -> str:

@@ -17,7 +17,7 @@ from openai_responses.models.usage import cost_of_run, read_prices
 from openai_responses.redaction import describe_exception
 from openai_responses.requests.build import dropped_parameters
 from owui_chat.storage.recorder import leaves_calls
-from owui_manifold.callers import unknown_words
+from owui_manifold.callers import opening_error
 from owui_manifold.chat import PreparedRequest
 from owui_manifold.context import PipeCall
 from owui_manifold.host import legacy_model, make_native
@@ -178,8 +178,8 @@ def _valve_notices(call: PipeCall) -> list[str]:
     complaints = (*servers.complaints, *call.config.problems)
     for complaint in complaints:
         call.log.line("WARNING", complaint)
-    every_note = (*servers.notes, *unknown_words(call.valves))
-    notes = [note for note in every_note if _tell_once(call, note)]
+    every_note = (*servers.notes, opening_error(call.valves))
+    notes = [note for note in every_note if note and _tell_once(call, note)]
     return [*(complaints if call.caller.is_admin else ()), *notes]
 
 

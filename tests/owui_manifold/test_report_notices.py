@@ -34,7 +34,7 @@ async def test_mistakes_of_the_administrator(pipe: Pipe) -> None:
 
     first, second = await lines(pipe, openai_responses=told)
 
-    assert first.startswith("USER_MAY_CHANGE holds efort")
+    assert first.startswith("USER_MAY_CHANGE opens nothing with: efort")
     assert second.startswith("The filter OpenAI Responses Controls is of another ver")
     assert await lines(pipe, USER, openai_responses=told) == []
 
@@ -62,7 +62,7 @@ async def test_a_notice_is_the_last_line(pipe: Pipe) -> None:
 
     finished, notice = [line["description"] for line in shown]
     assert finished.startswith("Finished in")
-    assert notice.startswith("USER_MAY_CHANGE holds efort")
+    assert notice.startswith("USER_MAY_CHANGE opens nothing with: efort")
 
 
 async def test_an_answer_without_news(pipe: Pipe) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpt5_agent.shell.settings import CONTEXT_KEY
+from openai_responses.errors import unknown_words
 from openai_responses.requests.build import ResponsesRequest
 
 _CHAT_KEYS = frozenset(
@@ -42,18 +43,14 @@ _NEVER = frozenset({"store", "background", "instructions", "input", "include"})
 """Keys of the API that no setting opens."""
 
 
-def unknown_words(may_set: str) -> str:
+def opening_error(may_set: str) -> str:
     """Return the sentence about words of REQUEST_MAY_SET that name nothing, if any."""
-    words = {word.strip()[:40] for word in may_set.lower().split(",")} - {""}
-    unknown = sorted(words - (_SETTINGS | _CHAT_KEYS) | words & _NEVER)
-    told = f"REQUEST_MAY_SET opens nothing with: {', '.join(unknown[:5])}.{_NO_NAME}"
-    return told if unknown else ""
+    words = map(str.strip, may_set.lower().split(","))
+    known = {"", *_SETTINGS, *_CHAT_KEYS} - _NEVER
+    return unknown_words("REQUEST_MAY_SET", words, known, _NO_NAME)
 
 
-_NO_NAME = (
-    " No key that requests may set has such a name: an administrator can correct it in "
-    "the valves of this pipeline."
-)
+_NO_NAME = "No key that requests may set has such a name."
 
 
 def select_keys(
