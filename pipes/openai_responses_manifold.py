@@ -57,7 +57,7 @@ from functools import cached_property, partial
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, groupby, islice, pairwise
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from reprlib import repr as short_repr
@@ -359,14 +359,31 @@ def read_api_error(wire: object) -> ApiError:
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     if isinstance(wire, str):
-        return ApiError(message=wire)
+        return _inner_error(wire) or ApiError(message=wire)
     if not isinstance(wire, Mapping):
         return ApiError()
-    message = wire.get("message") or wire.get("detail")
+    message = as_text(wire.get("message") or wire.get("detail"))
+    raw = as_text(as_mapping(wire.get("metadata")).get("raw"))
+    if inner := _inner_error(raw) or _inner_error(message):
+        return inner
     code, kind, param = (
         as_text(wire.get(key)) or None for key in ("code", "type", "param")
     )
-    return ApiError(code, kind, param, as_text(message))
+    return ApiError(code, kind, param, f"{message} {raw}".strip())
+
+
+def _inner_error(text: str) -> ApiError | None:
+    begin = text.find("{", 0, _LONGEST_PREFIX)
+    try:
+        found, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
+    except (ValueError, RecursionError):
+        return None
+    inner = as_mapping(found).get("error")
+    error = read_api_error(inner) if isinstance(inner, Mapping) else ApiError()
+    return error if error.message else None
+
+
+_LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 
 
 # ==== openai_responses.endings: How a run can end, and the sentence for each ending.
@@ -389,6 +406,37 @@ _RATE_LIMIT = (
     "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
 )
 
+NO_CREDIT_CODES = frozenset(
+    {
+        "insufficient_quota",
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+        "project_usage_limit_exceeded",
+    }
+)
+"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
+
+PICTURE_CODES = frozenset(
+    {
+        "invalid_image",
+        "invalid_image_format",
+        "invalid_base64_image",
+        "invalid_image_url",
+        "image_too_large",
+        "image_too_small",
+        "image_parse_error",
+        "invalid_image_mode",
+        "image_file_too_large",
+        "unsupported_image_media_type",
+        "empty_image_file",
+        "failed_to_download_image",
+        "image_file_not_found",
+    }
+)
+"""Codes of refusals of an image."""
+
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer stops here because it reached its length "
@@ -407,12 +455,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "server_error": _SERVER_ERROR,
         "rate_limit_exceeded": _RATE_LIMIT,
         "slow_down": _RATE_LIMIT,
-        "insufficient_quota": _NO_CREDIT,
-        "credit_balance_exhausted": _NO_CREDIT,
-        "organization_spend_limit_exceeded": _NO_CREDIT,
-        "project_spend_limit_exceeded": _NO_CREDIT,
-        "organization_usage_limit_exceeded": _NO_CREDIT,
-        "project_usage_limit_exceeded": _NO_CREDIT,
+        **dict.fromkeys(NO_CREDIT_CODES, _NO_CREDIT),
         "server_is_overloaded": _OVERLOADED,
         "context_length_exceeded": "This chat is longer than the model can read. "
         "Start a new chat, or choose a model with a larger context.",
@@ -425,24 +468,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
-        **dict.fromkeys(
-            (
-                "invalid_image",
-                "invalid_image_format",
-                "invalid_base64_image",
-                "invalid_image_url",
-                "image_too_large",
-                "image_too_small",
-                "image_parse_error",
-                "invalid_image_mode",
-                "image_file_too_large",
-                "unsupported_image_media_type",
-                "empty_image_file",
-                "failed_to_download_image",
-                "image_file_not_found",
-            ),
-            _PICTURE,
-        ),
+        **dict.fromkeys(PICTURE_CODES, _PICTURE),
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
@@ -535,6 +561,10 @@ class Ending(NamedTuple):
     def is_failure(self) -> bool:
         return self.kind != "completed"
 
+    def without_text(self) -> Self:
+        before, _, rest = self.sentence.partition("What arrived is kept")
+        return self._replace(sentence=f"{before}Try again.") if rest else self
+
 
 def _usual_ending(kind: _EndingKind) -> Ending:
     return Ending(kind, sentence=SENTENCES[kind][""])
@@ -601,7 +631,9 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
 def failure_status(failure: Failure) -> str:
     if failure.status == 429:
         return "The model's server is busy with this key's requests."
-    if failure.status and failure.status != 200:
+    if failure.status == 200:
+        return "The model's server reported an error."
+    if failure.status:
         return f"The model's server has trouble (HTTP {failure.status})."
     return "The model's server did not answer."
 
@@ -1352,6 +1384,174 @@ def _read_row(row: object) -> ModelPrices:
     return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
 
 
+# ==== openai_responses.requests.repairs: Changes that make a request acceptable to a server that refused it.
+
+
+class Repair(NamedTuple):
+    """One change."""
+
+    action: str
+    target: str
+    value: str = ""
+    new: str = ""
+
+
+CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
+"""What is about the items of one chat."""
+
+_MEDIA = ("input_image", "input_file")
+_MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
+
+
+def json_digest(value: object) -> str:
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def repair_payload(
+    payload: Mapping[str, Any], repairs: Iterable[Repair]
+) -> dict[str, Any]:
+    repairs = [*repairs]
+    items = [sent for _, sent in repair_items(payload["input"], repairs)]
+    changed = {**payload, "input": items}
+    for repair in repairs:
+        if change := _CHANGES.get(repair.action):
+            changed = change(changed, repair)
+    return changed
+
+
+def repair_items(
+    items: Sequence[Item], repairs: Iterable[Repair]
+) -> list[tuple[Item, Item]]:
+    wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
+    if not wanted:
+        return [(item, item) for item in items]
+    names = [*map(json_digest, items)]
+    last = {name: place for place, name in enumerate(names)}
+    ends = {"reasoning": -1, "plain": -1}
+    for action, target in wanted:
+        if action in ends:
+            ends[action] = max(ends[action], last.get(target, -1))
+    rows: list[tuple[Item, Item]] = []
+    lost: set[object] = set()
+    for place, item in enumerate(items):
+        here = {action for action, end in ends.items() if place <= end}
+        here |= {one for one in ("item", "text") if (one, names[place]) in wanted}
+        kind = item_type(item)
+        kinds = {("kind", kind), ("kind", f"{kind}:{item.get('name')}")}
+        if kinds & wanted or _is_left_out(item, here):
+            if is_call(item):  # without its output, `drop_orphans` removes it
+                lost.add(item.get("call_id"))
+                rows.append((item, item))
+            while rows and is_reasoning(rows[-1][1]):
+                rows.pop()
+        elif not (is_call_output(item) and item.get("call_id") in lost):
+            is_plain = here & {"text", "plain"}
+            rows.append((item, plain_item(item) if is_plain else item))
+    made_of = {id(sent): item for item, sent in rows}
+    return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
+
+
+def _is_left_out(item: Item, actions: set[str]) -> bool:
+    if "item" in actions or ("reasoning" in actions and is_encrypted(item)):
+        return True
+    if "plain" not in actions or is_call(item) or is_call_output(item):
+        return False
+    is_empty = item.get("role") == "assistant" and not message_text(item)
+    return item_type(item) != "message" or is_empty
+
+
+def has_media(item: Item) -> bool:
+    return item != _without_media(item)
+
+
+def _without_media(item: Item) -> Item:
+    lists = {k: v for k in ("content", "output") if isinstance(v := item.get(k), list)}
+    gone = {"type": "input_text", "text": _MEDIA_GONE}
+    return item | {
+        key: [gone if part.get("type") in _MEDIA else part for part in content_parts(v)]
+        for key, v in lists.items()
+    }
+
+
+def plain_item(item: Item) -> Item:
+    bare = _without_media(item)
+    if item_type(bare) != "message":
+        if isinstance(output := bare.get("output"), list):
+            bare["output"] = "\n".join(map(part_text, content_parts(output)))
+        names = ("type", "call_id", "name", "arguments", "input", "output")
+        return {key: bare[key] for key in names if key in bare}
+    role = bare.get("role")
+    part: Item = {"type": "input_text", "text": message_text(bare)}
+    if role == "assistant":
+        part = {"type": "output_text", "text": part["text"], "annotations": []}
+    return {"type": "message", "role": role, "content": [part]}
+
+
+def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
+    where, _, path = repair.target.partition(":")
+    kind, *keys = path.split(".")
+    rows = payload.get(where) or []
+    changed = [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
+    return {**payload, where: changed} if rows else payload
+
+
+def _without_key(value: Any, keys: Sequence[str]) -> Any:
+    if isinstance(value, list):
+        return [_without_key(row, keys) for row in value]
+    if not isinstance(value, dict) or keys[0] not in value:
+        return value
+    if len(keys) > 1:
+        return {**value, keys[0]: _without_key(value[keys[0]], keys[1:])}
+    return {key: inner for key, inner in value.items() if key != keys[0]}
+
+
+def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
+    tools, choice = payload.get("tools") or [], payload.get("tool_choice")
+    kept = [tool for tool in tools if json_digest(tool) != repair.target]
+    if len(kept) == len(tools):
+        return payload
+    allowed = as_mapping(choice).get("tools")
+    if isinstance(allowed, list):
+        left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
+        choice = {**as_mapping(choice), "tools": left} if left else "none"
+    elif choice not in ("auto", "none"):
+        choice = None
+    changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
+    return {key: value for key, value in changed.items() if value not in (None, [])}
+
+
+def tool_name(tool: Mapping[str, Any]) -> str:
+    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
+
+
+def _change_parameter(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
+    path = repair.target.split(".")
+    found = parameter_at(payload, path)
+    if found is None or (repair.value and repair.value != json.dumps(found)):
+        return payload
+    changed: dict[str, Any] = _without_key(payload, path)
+    if repair.new:
+        new = json.loads(repair.new)
+        outer = {**payload[path[0]], path[1]: new} if len(path) > 1 else new
+        changed = {**payload, path[0]: outer}
+    return {key: value for key, value in changed.items() if value != {}}
+
+
+_CHANGES = {
+    "field": _without_field,
+    "tool": _without_tool,
+    "parameter": _change_parameter,
+}
+
+
+def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
+    found: object = payload
+    for key in path:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
+
+
 # ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
 
 
@@ -1652,8 +1852,9 @@ class Status(NamedTuple):
     """A status line for the person who waits."""
 
     sentence: str
-    cause: str = ""
+    repair: Repair | None = None
     is_lasting: bool = False
+    reason: str = ""
 
 
 class Trace(NamedTuple):
@@ -1664,6 +1865,7 @@ class Trace(NamedTuple):
     status: int | None = None
     error: ApiError = ApiError()
     removed: Mapping[str, int] = MappingProxyType({})
+    subject: str = ""
 
 
 class RunDone(NamedTuple):
@@ -2466,9 +2668,12 @@ class ResponsesRequest(BaseModel):
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
+    repairs: SkipValidation[tuple[Repair, ...]] = ()
+    """What earlier refusals showed; no field of the API."""
 
     def payload(self) -> dict[str, Any]:
-        return {name: value for name, value in self if value is not None}
+        fields = {k: v for k, v in self if v is not None and k != "repairs"}
+        return repair_payload(fields, self.repairs) if self.repairs else fields
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
@@ -3375,18 +3580,7 @@ def _new_id(own: str) -> str:
     return f"{prefix}_{_MADE_HERE}{digest[:40]}"
 
 
-# ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or change the request.
-
-_QUOTA_CODES = frozenset(
-    {
-        "insufficient_quota",
-        "credit_balance_exhausted",
-        "organization_spend_limit_exceeded",
-        "project_spend_limit_exceeded",
-        "organization_usage_limit_exceeded",
-        "project_usage_limit_exceeded",
-    }
-)
+# ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or repair the request.
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
@@ -3398,7 +3592,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 class RetryPolicy(NamedTuple):
     """How often to retry, and the longest wait in seconds."""
 
-    max_retries: int = 1
+    max_retries: int = 2
     max_wait: float = 60.0
 
 
@@ -3415,7 +3609,7 @@ def retry_wait(
 def _is_retried(failure: Failure) -> bool:
     words = {failure.error.code, failure.error.type}
     suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    if words & _QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
+    if words & NO_CREDIT_CODES or (failure.error.code or "").endswith(suffixes):
         return False
     if failure.should_retry is not None:
         return failure.should_retry
@@ -3424,123 +3618,244 @@ def _is_retried(failure: Failure) -> bool:
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
-_ITEM_ERRORS = re.compile(
+# Repairs
+
+_MOST_REPAIRS = 3
+_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
+_OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
+    *PICTURE_CODES,
+    "invalid_encrypted_content",
+    "404",
+    "",
+}
+_UNREADABLE = re.compile(
     r"provided without its required"
     r"|Items are not persisted when"
-    r"|Duplicate item found with id"
-    r"|Expected an ID that begins with"
-    r"|encrypted content .{0,400} could not be verified",
+    r"|encrypted content .{0,400} could not be verified"
+    r"|reasoning input items can only be provided",
     re.IGNORECASE | re.DOTALL,
 )
-_NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
+_UNKNOWN = re.compile(
+    r"unknown[ _](parameter|field|argument|key)|unrecogni[sz]ed|unexpected (field|key)"
+    r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
+    r"|additional properties",
+    re.IGNORECASE,
+)
+_NAMED_PLACE = re.compile(
+    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
+)
+_NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
+_NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
+_QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
+_NOT_REPAIRED = ("model", "input", "background", "instructions", "tools", "text.format")
+
+_REPAIRED = {
+    "reasoning": "The server could not read earlier reasoning of this chat: answering "
+    "without it.",
+    "kind": "Earlier runs of code are no longer there: answering without them.",
+    "plain": "The server refused this chat as it was: only its texts and tool results "
+    "were sent.",
+}
+_NO_PICTURE = "A picture or file could not be sent to the model and was left out."
 
 
-class _Fallback(NamedTuple):
+class _Refusal(NamedTuple):
 
-    request: ResponsesRequest
-    status: Status
+    payload: Mapping[str, Any]
+    rows: list[tuple[Item, Item]]
+    error: ApiError
 
-
-def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
-    for cause, (change, sentence) in _FALLBACKS.items():
-        changed = change(request, error)
-        if changed is not None:
-            # The server names the parameter itself; its words may quote the user.
-            lasting = error.param in ("reasoning.summary", "stream")
-            status = Status(sentence, cause, lasting)
-            return _Fallback(request.model_copy(update=changed), status)
-    return None
+    @property
+    def is_unknown(self) -> bool:
+        code, words = self.error.code or "", self.error.message
+        return code == "unknown_parameter" or bool(_UNKNOWN.search(words))
 
 
-_Fields = dict[str, Any]
-
-
-def _without_reasoning(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    by_code = error.code == "invalid_encrypted_content"
-    if not by_code and not _ITEM_ERRORS.search(error.message):
+def find_repair(
+    request: ResponsesRequest, failure: Failure, done: int = 0
+) -> Status | None:
+    error = failure.error
+    words = {error.code, error.type}
+    if failure.status in _OTHER_CAUSES or words & (_OWN_SENTENCES | _RETRIED_CODES):
         return None
-    # The ids of hosted items are our own, and the API requires them.
-    items = [
-        item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
-        for item in request.input
-        if not is_encrypted(item)
+    rows = repair_items(request.input, request.repairs)
+    refusal = _Refusal(request.payload(), rows, error)
+    if done < _MOST_REPAIRS:
+        for found in _repairs(refusal):
+            if found.repair and _is_new(found.repair, request.repairs):
+                return found
+    has_plain = any(one.action == "plain" for one in request.repairs)
+    if has_plain or failure.status == 404 or _is_retried(failure):
+        return None
+    plain = Repair("plain", json_digest(request.input[-1]))
+    changed = repair_items(request.input, [*request.repairs, plain])
+    sent = [item for _, item in changed]
+    return _told(plain) if sent and sent != [item for _, item in rows] else None
+
+
+def _is_new(repair: Repair, done: Sequence[Repair]) -> bool:
+    given_up = {(one.target, one.value) for one in done if one.value}
+    return repair not in done and (repair.target, repair.new) not in given_up
+
+
+def _told(repair: Repair, *, lasts: bool = True) -> Status:
+    return Status(_REPAIRED[repair.action], repair, lasts)
+
+
+def _repairs(refusal: _Refusal) -> Iterator[Status]:
+    yield from _by_words(refusal)
+    yield from _by_place(refusal)
+    if refusal.error.code in PICTURE_CODES:
+        yield from _newest_media(refusal)
+    yield from _by_id(refusal)
+    if _UNREADABLE.search(refusal.error.message):
+        yield from _unread_reasoning(refusal)
+    paths = _parameter_paths(refusal)
+    if refusal.error.param in paths:
+        yield _parameter(refusal, str(refusal.error.param), lasts=True)
+    yield from _by_tool_name(refusal)
+    yield from _by_parameter_name(refusal, paths)
+
+
+def _by_words(refusal: _Refusal) -> Iterator[Status]:
+    words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
+    if refusal.error.code == "invalid_encrypted_content":
+        yield from _unread_reasoning(refusal)
+    if "code_interpreter_call" in kinds and "container" in words.lower():
+        yield _told(Repair("kind", "code_interpreter_call"))
+    if call := _NO_NAMESPACE.search(words):
+        sentence = f"Earlier calls of {call[1]} could not be sent and were left out."
+        yield Status(sentence, Repair("kind", f"function_call:{call[1]}"), True)
+    if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
+        yield _parameter(refusal, "stream", lasts=refusal.error.param == "stream")
+
+
+def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
+    if any(is_encrypted(sent) for _, sent in refusal.rows):
+        yield _told(Repair("reasoning", json_digest(refusal.rows[-1][0])))
+
+
+def _newest_media(refusal: _Refusal) -> Iterator[Status]:
+    for number in reversed(range(len(refusal.rows))):
+        if has_media(refusal.rows[number][1]):
+            yield from _item(refusal, number)
+            break
+
+
+def _find_place(
+    payload: Mapping[str, Any], error: ApiError
+) -> tuple[str, int, str, Item] | None:
+    found = _NAMED_PLACE.match(error.param or "") or _NAMED_PLACE.search(error.message)
+    rows = payload.get(found[1]) or () if found else ()
+    if found is None or int(found[2]) >= len(rows):
+        return None
+    return found[1], int(found[2]), found[3], rows[int(found[2])]
+
+
+def named_place(request: ResponsesRequest, error: ApiError) -> str:
+    found = _find_place(request.payload(), error)
+    if found is None:
+        return ""
+    where, number, _, named = found
+    return f"{where}[{number}] is {tool_name({'type': item_type(named), **named})}."
+
+
+def _by_place(refusal: _Refusal) -> Iterator[Status]:
+    found = _find_place(refusal.payload, refusal.error)
+    if found is None:
+        return
+    where, number, path, named = found
+    keys = re.findall(r"[a-z_]+", path)
+    if refusal.is_unknown and keys:
+        target = f"{where}:{'.'.join([item_type(named), *keys])}"
+        sentence = f"The model's server does not know {keys[-1]}: answering without it."
+        yield Status(sentence, Repair("field", target), bool(refusal.error.param))
+    elif where == "tools":
+        yield _tool(named)
+    else:
+        yield from _item(refusal, number)
+
+
+def _by_id(refusal: _Refusal) -> Iterator[Status]:
+    named = set(_NAMED_ID.findall(refusal.error.message))
+    for number, (_, item) in enumerate(refusal.rows):
+        if named and named & {item.get("id"), item.get("call_id")}:
+            yield from _item(refusal, number)
+
+
+def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
+    original, sent = refusal.rows[number]
+    target, noun = json_digest(original), item_type(sent).removesuffix("_call")
+    noun = noun.replace("_", " ")
+    if has_media(sent):
+        yield Status(_NO_PICTURE, Repair("text", target), is_lasting=True)
+    elif item_type(sent) == "message" and plain_item(sent) != sent:
+        sentence = f"One earlier {noun} was sent as plain text."
+        yield Status(sentence, Repair("text", target), is_lasting=True)
+    if is_call_output(sent) or sent.get("role", "assistant") == "assistant":
+        sentence = f"One earlier {noun} could not be sent again and was left out."
+        yield Status(sentence, Repair("item", target), is_lasting=True)
+
+
+def _parameter_paths(refusal: _Refusal) -> list[str]:
+    payload = refusal.payload
+    inner = [
+        f"{key}.{k}" for key in ("reasoning", "text") for k in payload.get(key, ())
     ]
-    return None if items == request.input else {"input": items}
+    kept = {*_NOT_REPAIRED}
+    if "format" in payload.get("text", ()):
+        kept.add("text")
+    if not refusal.is_unknown:  # their default would store, or lose, something
+        kept |= {"store", "include"}
+    return [path for path in (*inner, *payload) if path not in kept]
 
 
-def drop_summary(reasoning: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    kept = {key: one for key, one in (reasoning or {}).items() if key != "summary"}
-    return kept or None
+def _by_parameter_name(refusal: _Refusal, paths: Iterable[str]) -> Iterator[Status]:
+    words = refusal.error.message
+    quoted = {*_QUOTED.findall(words)}
+    found = quoted | {*re.findall(r"\b[a-z]+(?:[._][a-z]+)+\b", words)}
+    for path in paths:
+        if path in found or path.rpartition(".")[2] in quoted:
+            yield _parameter(refusal, path, lasts=False)
 
 
-def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    asks = "summary" in (request.reasoning or {})
-    refused = "reasoning.summary" in _subject(error)
-    return {"reasoning": drop_summary(request.reasoning)} if asks and refused else None
+def _parameter(refusal: _Refusal, path: str, *, lasts: bool) -> Status:
+    now = parameter_at(refusal.payload, path.split("."))
+    value = "" if refusal.is_unknown else json.dumps(now)
+    new, sentence = (
+        "",
+        f"The model's server does not take {path}: answering without it.",
+    )
+    if path == "reasoning.effort" and (nearest := _nearest_effort(now, refusal.error)):
+        new = json.dumps(nearest)
+        sentence = f"The model does not have this effort: answering with {nearest}."
+    elif path == "stream":
+        sentence = "The model may not stream here: the answer comes in one piece."
+    return Status(sentence, Repair("parameter", path, value, new), lasts)
 
 
-def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    refused = error.param == "stream" or _says(error, "must be verified to stream")
-    return {"stream": False} if request.stream and refused else None
-
-
-def _with_nearest_effort(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    reasoning = request.reasoning or {}
-    asked = reasoning.get("effort")
-    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _subject(error):
+def _nearest_effort(asked: object, error: ApiError) -> str | None:
+    quoted = {*_QUOTED.findall(error.message)} - {asked}
+    named = [effort for effort in REASONING_EFFORTS if effort in quoted]
+    if asked not in REASONING_EFFORTS or not named:
         return None
     order = REASONING_EFFORTS.index
-    named = set(_NAMED_VALUES.findall(error.message)) & {*REASONING_EFFORTS} - {asked}
-    if not named:
-        return None
-    nearest = min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
-    return {"reasoning": {**reasoning, "effort": nearest}}
+    return min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
 
 
-def _without_servers(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    tools = request.tools or []
-    kept = [tool for tool in tools if tool.get("type") != "mcp"]
-    if len(kept) == len(tools) or not _says(
-        error, "retrieving tool list from MCP server"
-    ):
-        return None
-    choice = request.tool_choice if kept and request.tool_choice == "none" else None
-    return {"tools": kept or None, "tool_choice": choice}
+def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
+    words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
+    for tool in refusal.payload.get("tools") or ():
+        if words & {tool_name(tool), tool.get("type")}:
+            # A server that cannot be reached may be there again soon.
+            is_down = "retrieving tool list" in refusal.error.message
+            yield _tool(tool, lasts=not is_down)
 
 
-def _says(error: ApiError, words: str) -> bool:
-    return words.lower() in error.message.lower()
-
-
-def _subject(error: ApiError) -> str:
-    return error.param or error.message
-
-
-_Change = Callable[[ResponsesRequest, ApiError], _Fields | None]
-
-_FALLBACKS: Mapping[str, tuple[_Change, str]] = {
-    "reasoning": (
-        _without_reasoning,
-        "The server could not read earlier reasoning of this chat: "
-        "answering without it.",
-    ),
-    "summary": (
-        _without_summary,
-        "This organisation gets no reasoning summaries: answering without.",
-    ),
-    "stream": (
-        _without_stream,
-        "This organisation may not stream: the answer comes in one piece.",
-    ),
-    "effort": (
-        _with_nearest_effort,
-        "The model does not have this effort: answering with the nearest one.",
-    ),
-    "servers": (
-        _without_servers,
-        "A remote MCP server cannot be reached: answering without such tools.",
-    ),
-}
+def _tool(tool: Item, *, lasts: bool = True) -> Status:
+    name = tool_name(tool)
+    sentence = f"The model's server refused the tool {name}: answering without it."
+    return Status(sentence, Repair("tool", json_digest(tool)), lasts)
 
 
 # ==== openai_responses.loop.response: The state machine of one response.
@@ -3589,8 +3904,7 @@ class ResponseState:
             case StreamError():
                 self.trace = self.trace._replace(error=event.error)
                 self.ending = ending_of_failure("error", event.error)
-                # As the only event, an error event stands for a bad HTTP status.
-                self.refusal = event.error if self.event_count == 1 else None
+                self.refusal = event.error
         return []
 
     def _renumber(self, event: ItemEvent) -> ItemEvent:
@@ -3640,9 +3954,11 @@ class ResponseState:
         response = event.response
         self.usage = read_usage(response.get("usage"))
         self.ending = _ending_of(event.status, response)
+        error = read_api_error(response.get("error"))
+        self.refusal = error if event.status == "failed" else None
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
-            error=read_api_error(response.get("error")),
+            error=error,
             removed=_removals(response.get("input_transformations")),
         )
         events: list[RunEvent] = []
@@ -3684,6 +4000,8 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
 
 # ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
 
+_NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
+
 _THOUGHT_SHARE = 0.1
 
 
@@ -3710,28 +4028,52 @@ class Attempts:
         self.deadlines = Deadlines(limits.timeouts)
 
     async def events(
-        self, request: ResponsesRequest, retries: RetryPolicy, first_index: int = 0
+        self, request: ResponsesRequest, first_index: int = 0
     ) -> AsyncGenerator[RunEvent, None]:
         self.request = request
-        self._policy, self._retries = retries, 0
-        self._causes: set[str] = set()
+        self._retries = self._repaired = 0
+        self.usage: Usage | None = None
+        self._thought: ItemAdded | None = None
         while True:
             self.response = ResponseState(first_index)
             self.error: ResponsesError | None = None
+            self.has_shown = self._thinks = False
+            held: list[RunEvent] = []
             answer = self._send(self.request)
             try:
                 async with aclosing(answer) as events:
                     async for event in events:
-                        yield event
+                        for shown in self._visible(event, held):
+                            yield shown
             except ResponsesError as caught:
                 self.error = caught
+            self.usage = add_usage(self.usage, self.response.usage)
             note, wait = self._next()
             if note is None or not self.deadlines.allow(wait):
                 break
             yield note
             await asyncio.sleep(wait)
-        for event in self.response.close():
+        for event in (*held, *self.response.close()):
             yield event
+
+    def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
+        if self.has_shown or isinstance(event, Status):
+            return [event]
+        if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
+            is_first = self._thought is None
+            self._thought = thought = self._thought or event
+            if thought.output_index == event.output_index:
+                self._thinks = True
+                return [event] if is_first else []
+        held.append(event)
+        if not _is_visible(event):
+            return []
+        self.has_shown = True
+        shown, held[:] = [*held], []
+        if self._thought and not self._thinks:  # of an attempt that failed
+            end = ItemDone(self._thought.output_index, _NO_THOUGHT)
+            return [end, *shown]
+        return shown
 
     def count_bytes(self, chunk: bytes) -> None:
         self.response.byte_count += json_weight(chunk)
@@ -3748,12 +4090,10 @@ class Attempts:
 
     @property
     def trace(self) -> Trace:
-        error = self.error
+        error, trace = self.error, self.response.trace
         if isinstance(error, ApiRefused):
-            return Trace(
-                error.request_id, status=error.failure.status, error=error.error
-            )
-        return self.response.trace
+            trace = Trace(error.request_id, "", error.failure.status, error.error)
+        return trace._replace(subject=named_place(self.request, trace.error))
 
     def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
         payload = request.payload()
@@ -3764,15 +4104,23 @@ class Attempts:
         return _stream_response("/responses", payload, self)
 
     def _next(self) -> tuple[Status | None, float]:
-        failure = _early_failure(self.error, self.response)
-        if failure is None or (self.request.background and _may_run(self.error)):
+        failure = (
+            None if self.has_shown else _retriable_failure(self.error, self.response)
+        )
+        is_open = self.request.background and not self.response.refusal
+        if failure is None or (is_open and _may_run(self.error)):
             return None, 0.0
-        fallback = find_fallback(self.request, failure.error)
-        if fallback and fallback.status.cause not in self._causes:
-            self._causes.add(fallback.status.cause)
-            self.request = fallback.request
-            return fallback.status, 0.0
-        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
+        found = find_repair(self.request, failure, self._repaired)
+        if found and found.repair:
+            place = named_place(self.request, failure.error)
+            self._repaired += 1
+            repairs = (*self.request.repairs, found.repair)
+            self.request = self.request.model_copy(update={"repairs": repairs})
+            reason = " ".join(filter(None, (place, failure.error.message)))
+            return found._replace(reason=reason), 0.0
+        wait = retry_wait(
+            self.limits.retries, self._retries, failure, random_fraction()
+        )
         if wait is None:
             return None, 0.0
         self._retries += 1
@@ -3979,17 +4327,30 @@ async def _gather_deltas(
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 
 
-def _early_failure(
+def _retriable_failure(
     error: ResponsesError | None, state: ResponseState
 ) -> Failure | None:
     if state.refusal:
         return Failure(200, state.refusal)
-    if state.event_count:
-        return None
     if isinstance(error, ApiRefused):
         return error.failure
-    silent = _is_timeout(error, "first_event_timeout")
-    return Failure() if silent or isinstance(error, ConnectionFailed) else None
+    is_cut = error is None and state.ending is None
+    silent = any(map(partial(_is_timeout, error), _SILENCES))
+    return (
+        Failure() if is_cut or silent or isinstance(error, ConnectionFailed) else None
+    )
+
+
+_SILENCES: tuple[TimeoutKind, ...] = ("first_event_timeout", "idle_timeout")
+
+
+def _is_visible(event: RunEvent) -> bool:
+    match event:
+        case ItemAdded() | ItemDone() if item_type(event.item) == "message":
+            return bool(message_text(event.item))
+        case ItemAdded() | ItemDone() if is_reasoning(event.item):
+            return any(text for _, text in item_texts(event.item))
+    return not isinstance(event, ResponseDone | Status)
 
 
 def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
@@ -3999,11 +4360,9 @@ def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
 def _may_run(error: ResponsesError | None) -> bool:
     if isinstance(error, ApiRefused):
         return not error.failure.should_retry and error.status in _GATEWAY_STATUS
-    return (
-        error.was_sent
-        if isinstance(error, ConnectionFailed)
-        else isinstance(error, TimedOut)
-    )
+    if isinstance(error, ConnectionFailed):
+        return error.was_sent
+    return error is None or isinstance(error, TimedOut)
 
 
 # ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
@@ -4533,14 +4892,14 @@ async def run(
     toolset: Toolset | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
     attempts = Attempts(endpoint, connections, limits)
-    retries = limits.retries
     answers = _Answers()
     while True:
-        sent = attempts.events(request, retries, len(answers.output))
+        had_output = bool(answers.output)
+        sent = attempts.events(request, len(answers.output))
         async with aclosing(sent) as events:
             async for event in events:
                 yield event
-        answers.add_response(attempts.response)
+        answers.add_response(attempts)
         if attempts.ending.is_failure:
             for event in answers.refuse(answers.calls, _BROKEN_OFF):
                 yield event
@@ -4555,9 +4914,9 @@ async def run(
         if was_last or (answers.calls and not toolset.runs_calls):
             break
         request = _next_request(attempts, toolset, answers)
-        retries = RetryPolicy(0)  # the effects of a tool cannot be undone
+    has_text = had_output or attempts.has_shown
     yield RunDone(
-        attempts.ending,
+        attempts.ending if has_text else attempts.ending.without_text(),
         answers.usage,
         attempts.response.usage,
         tuple(answers.output),
@@ -4574,9 +4933,10 @@ class _Answers:
         self._rounds = 0
         self._calls_run = 0
 
-    def add_response(self, response: ResponseState) -> None:
+    def add_response(self, attempts: Attempts) -> None:
+        response = attempts.response
         self.output += response.output
-        self.usage = add_usage(self.usage, response.usage)
+        self.usage = add_usage(self.usage, attempts.usage)
         self.calls = list(filter(is_call, response.output))
         self.requests = list(filter(is_approval_request, response.output))
         self.items: list[Item] = []
@@ -5454,14 +5814,15 @@ def message_key(message_id: str) -> str:
 
 
 def write_records(
-    records: Mapping[str, Record], sign: Sign | None, dead: Iterable[str] = ()
+    records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[Repair] = ()
 ) -> dict[str, Any]:
     items = {
         ulid: sign_object(_wire(record), sign, _VERSION, ulid)
         for ulid, record in records.items()
     }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    return {**value, "dead": sorted(dead)} if dead else value
+    rows = [[repair.action, repair.target] for repair in repairs]
+    return {**value, "repairs": rows} if rows else value
 
 
 def is_pipe_key(key: str) -> bool:
@@ -5470,13 +5831,24 @@ def is_pipe_key(key: str) -> bool:
 
 def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
     values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {ulid for value in values for ulid in invalid_ids(value)}
+    dead = {str(one) for v in values for one in as_list(as_mapping(v).get("dead"))}
     found = (record for value in values for record in _records_in(value, sign))
     return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
 
 
-def invalid_ids(value: object) -> list[str]:
-    return list(map(str, as_list(as_mapping(value).get("dead"))))
+_MOST_REPAIRS_READ = 1000
+
+
+def stored_repairs(values: Iterable[object]) -> tuple[Repair, ...]:
+    rows = (row for v in values for row in as_list(as_mapping(v).get("repairs")))
+    found = (
+        Repair(*row)
+        for row in islice(rows, _MOST_REPAIRS_READ)
+        if isinstance(row, list)
+        and len(row) == 2
+        and all(isinstance(x, str) for x in row)
+    )
+    return tuple(dict.fromkeys(one for one in found if one.action in CHAT_ACTIONS))
 
 
 def _invalidated(record: Record) -> Record:
@@ -5562,7 +5934,7 @@ MAX_STORED_KB = 4096  # in one chat: the host reads and writes it at every answe
 
 _KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
 _SHORT = 500
-_STAYS = ("__v", "dead")
+_STAYS = ("__v", "dead", "repairs")
 
 _Values = Mapping[str, Any]
 
@@ -5685,6 +6057,7 @@ def build_input(
     reader: Origin | None,
     *,
     with_tools: bool = True,
+    repairs: Sequence[Repair] = (),
 ) -> list[Item]:
     items: list[Item] = []
     run: list[ChatPart] = []
@@ -5698,6 +6071,9 @@ def build_input(
         else:
             run.append(part)
     items += _RunHistory(run, left, reader).items()
+    if repairs and any(map(is_compaction, items)):
+        sent = {id(item) for _, item in repair_items(items, repairs)}
+        items = [one for one in items if id(one) in sent or not is_compaction(one)]
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [
         image_message(item) if has_image(item) else item
@@ -8487,7 +8863,7 @@ class Valves(BaseModel):
         "stream.",
     )
     MAX_RETRIES: int = _valve(
-        1, "How often a request that failed before any text is sent again, 0 to 5."
+        2, "How often a request that failed before any text is sent again, 0 to 5."
     )
     MAX_RETRY_WAIT_SECONDS: float = _valve(
         60, "If the server asks for a longer wait, the error is shown at once.", ge=0
@@ -8540,7 +8916,7 @@ class Valves(BaseModel):
     @field_validator("MAX_RETRIES", mode="before")
     @classmethod
     def _clamp_retries(cls, value: object) -> object:
-        return clamp_number(value, 0, 5, 1)
+        return clamp_number(value, 0, 5, 2)
 
     @field_validator(
         "FIRST_EVENT_TIMEOUT_SECONDS", "IDLE_TIMEOUT_SECONDS", mode="before"
@@ -8826,17 +9202,33 @@ def build_endpoint(
     )
 
 
+_MOST_ACCOUNTS = 1000
+
+
 class AccountCapabilities(RecentTexts):
-    """What each key was refused for each model in the last day, and what was told."""
+    """What refusals of the last day showed of each key and model, and what was told."""
 
-    def refuses(self, endpoint: Endpoint, model: str, cause: str) -> bool:
-        return f"{endpoint.account()} {model} {cause}" in self
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        super().__init__(now)
+        self._repairs: dict[str, tuple[Repair, ...]] = {}
 
-    def note(self, endpoint: Endpoint, model: str, cause: str) -> None:
-        self.first_time(f"{endpoint.account()} {model} {cause}")
+    def repairs(self, endpoint: Endpoint, model: str, user: str) -> tuple[Repair, ...]:
+        scopes = (
+            f"{endpoint.account()} {model} {one}" for one in dict.fromkeys(("", user))
+        )
+        found = ((s, repair) for s in scopes for repair in self._repairs.get(s, ()))
+        return tuple(repair for scope, repair in found if f"{scope} {repair}" in self)
+
+    def learn(self, endpoint: Endpoint, model: str, user: str, repair: Repair) -> None:
+        scope = f"{endpoint.account()} {model} {user}"
+        if len(self._repairs) >= _MOST_ACCOUNTS:
+            self._repairs.clear()
+        if self.first_time(f"{scope} {repair}"):
+            known = (one for one in self._repairs.get(scope, ()) if one != repair)
+            self._repairs[scope] = (*known, repair)
 
 
-def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
+def run_limits(valves: Valves) -> Limits:
     return Limits(
         timeouts=Timeouts(
             connect=valves.CONNECT_TIMEOUT_SECONDS,
@@ -8844,9 +9236,7 @@ def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
             idle=valves.IDLE_TIMEOUT_SECONDS,
             total=valves.TOTAL_TIMEOUT_SECONDS,
         ),
-        retries=RetryPolicy(
-            0 if tools_ran else valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS
-        ),
+        retries=RetryPolicy(valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS),
     )
 
 
@@ -9725,6 +10115,7 @@ class ChatStore:
         rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
         chat = {**chat, **in_answers}
         self.records = read_records(chat, keys.sign)
+        self.repairs = stored_repairs(chat[key] for key in chat if is_pipe_key(key))
         self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
         self._unshown: list[StoredRecord] = []
@@ -9732,7 +10123,7 @@ class ChatStore:
         self._keys = keys
         self._key = message_key(caller.message_id)
         self._untidy = {key: chat[key] for key in rows}
-        self._dead = set(invalid_ids(chat.get(self._key)))
+        self._repairs = dict.fromkeys(stored_repairs([chat.get(self._key)]))
         self._own = {
             ulid: record
             for ulid, record in self.records.items()
@@ -9756,19 +10147,14 @@ class ChatStore:
             await self._write()
         return not self._is_behind
 
-    async def invalidate_reasoning(self) -> None:
-        dying = {
-            ulid
-            for ulid, record in self.records.items()
-            if any(map(is_encrypted, record.payload))
-        }
-        if dying:
-            self._dead |= dying
-            await self._write()
+    async def add_repair(self, repair: Repair) -> None:
+        self._repairs = {**self._repairs, repair: None}
+        self.repairs = tuple(dict.fromkeys((*self.repairs, repair)))
+        await self._write()
 
     async def _write(self) -> None:
         sign = self._keys.sign
-        value = self._with_sent(write_records(self._own, sign, self._dead))
+        value = self._with_sent(write_records(self._own, sign, self._repairs))
         room = MAX_STORED_KB * 1024 - stored_size(value)
         others = prune(self._untidy, self.messages, self._key, room, sign)
         values = {**others, self._key: value}
@@ -9804,7 +10190,7 @@ class _OutputStore(ChatStore):
     def _give(
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
     ) -> None:
-        value = write_records(records, self._keys.sign, self._dead)
+        value = write_records(records, self._keys.sign, self._repairs)
         if self._is_behind:
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
             self._is_behind = False
@@ -9903,12 +10289,13 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     request = build_request(
         model, chat.instructions, items, _body(chat, tools), settings
     )
+    request = _repaired(request, call, store)
     return PreparedRequest(
         call,
         request,
         endpoint,
         origin,
-        run_limits(call.valves, tools_ran=before is not None),
+        run_limits(call.valves),
         store,
         before,
         _toolset(call, tools),
@@ -10001,8 +10388,12 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None
     with_tools = valves.PERSIST_TOOL_RESULTS
+    repairs = chat.store.repairs if chat.store else ()
     items = await run_work(
-        size, lambda: build_input(parts, records, reader, with_tools=with_tools)
+        size,
+        lambda: build_input(
+            parts, records, reader, with_tools=with_tools, repairs=repairs
+        ),
     )
     check_input_size(items)
     return items
@@ -10035,16 +10426,15 @@ def _settings(
     call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
     config, valves, summary = call.config, call.valves, call.config.summary
-    refuses = partial(call.capabilities.refuses, endpoint, model.id)
     names = (model.id, model.family, call.caller.model)
     background = _is_background_model(valves, names)
     # Without a stream a background answer has no encrypted reasoning.
     streams = call.caller.streams or background
     return Settings(
         effort=config.effort,
-        summary=None if summary == "disabled" or refuses("summary") else summary,
+        summary=None if summary == "disabled" else summary,
         verbosity=config.verbosity,
-        stream=streams and valves.ENABLE_STREAM and not refuses("stream"),
+        stream=streams and valves.ENABLE_STREAM,
         background=background,
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
@@ -10060,7 +10450,17 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     model, tools = call.resolve(sent.model), OfferedTools(sent.tools or ())
     settings = _settings(plain, prepared.endpoint, tools, model)
     text = sent.instructions or ""
-    return sent == build_request(model, text, sent.input, body, settings)
+    built = build_request(model, text, sent.input, body, settings)
+    return sent.model_copy(update={"repairs": ()}) == built
+
+
+def _repaired(
+    request: ResponsesRequest, call: PipeCall, store: ChatStore | None = None
+) -> ResponsesRequest:
+    user_id, known = call.caller.user_id, call.capabilities.repairs
+    learned = known(call.endpoint, request.model, user_id)
+    repairs = (*learned, *(store.repairs if store else ()))
+    return request.model_copy(update={"repairs": repairs}) if repairs else request
 
 
 def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
@@ -10130,8 +10530,9 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     model = _task_model(call, endpoint)
     body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
     request = task_request(model, call.messages, body, call.caller.task)
+    request = _repaired(request, call)
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(call.valves, tools_ran=False)
+    limits = run_limits(call.valves)
     return PreparedRequest(call, request, endpoint, origin, limits)
 
 
@@ -10410,17 +10811,28 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
         return _add_cost(prepared, ended)
-    error = trace.error
+    error, said = trace.error, f"{trace.subject} {trace.error.message}".strip()
     code, kind, param = map(api_word, (error.code, error.type, error.param))
     call.log.line(
         "WARNING",
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
-        f"param {param}, request id {trace.request_id}",
+        f"param {param}, request id {trace.request_id}. {server_words(call, said)}",
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
     sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
-    ending = ended.ending._replace(sentence=_with_error_id(call, sentence))
+    sentence = _with_error_id(call, sentence)
+    if call.caller.is_admin:
+        sentence = f"{sentence} {server_words(call, said)}".strip()
+    ending = ended.ending._replace(sentence=sentence)
     return _add_cost(prepared, ended._replace(ending=ending))
+
+
+_MOST_WORDS, _MOST_READ = 500, 5000
+
+
+def server_words(call: PipeCall, words: str) -> str:
+    said = redact_line(words[:_MOST_READ], call.config.secrets)[:_MOST_WORDS]
+    return f"The server said: {said}" if said else ""
 
 
 def report_exception(call: PipeCall, error: Exception) -> str:
@@ -10566,6 +10978,7 @@ async def answer_events(
     for notice in prepared.notices:
         yield Status(notice)
     artifacts = ArtifactStore(prepared, connections)
+    repairs: list[Status] = []  # until it is known that they helped
     events = run(
         prepared.request,
         prepared.endpoint,
@@ -10579,7 +10992,12 @@ async def answer_events(
             if event is None:
                 continue
             if isinstance(event, Status):
-                prepared = await _apply_fallback(prepared, event)
+                repairs += _log_status(prepared, event)
+                event = Status(event.sentence)  # the reason is for the log alone
+            elif repairs and _has_answer(event):
+                for found in repairs:
+                    await _remember(prepared, found)
+                repairs = []
             # Other clients get the model's texts.
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
@@ -10635,18 +11053,26 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
-    call, request, update = prepared.call, prepared.request, dict[str, Any]()
-    call.log.line("WARNING", note.sentence)
-    if note.is_lasting and is_as_configured(prepared):
-        call.capabilities.note(prepared.endpoint, request.model, note.cause)
-    if note.cause == "summary":
-        update["reasoning"] = drop_summary(request.reasoning)
-    elif note.cause == "reasoning":
-        update["input"] = [item for item in request.input if not is_encrypted(item)]
-        if prepared.store:
-            await prepared.store.invalidate_reasoning()
-    return prepared._replace(request=request.model_copy(update=update))
+def _log_status(prepared: PreparedRequest, event: Status) -> list[Status]:
+    log, reason = prepared.call.log, server_words(prepared.call, event.reason)
+    log.line("WARNING", f"{event.sentence} {reason}".strip())
+    return [event] if event.repair else []
+
+
+def _has_answer(event: RunEvent) -> bool:
+    if isinstance(event, RunDone):
+        return event.ending.kind in ("completed", "incomplete")
+    return not isinstance(event, ItemAdded)
+
+
+async def _remember(prepared: PreparedRequest, found: Status) -> None:
+    call, repair, store = prepared.call, found.repair, prepared.store
+    if repair and repair.action in CHAT_ACTIONS and store:
+        await store.add_repair(repair)
+    elif repair and found.is_lasting:
+        is_about_all = repair.action == "field" or is_as_configured(prepared)
+        user = "" if is_about_all else call.caller.user_id
+        call.capabilities.learn(prepared.endpoint, prepared.request.model, user, repair)
 
 
 def _hand_over(
@@ -10749,7 +11175,7 @@ class _Diagnostics:
         self._listed = [call.resolve(name).id for name in names if name != "auto"]
         self._connections = connections
         # Nothing is sent twice: a failure is what is looked for.
-        self._limits = run_limits(call.valves, tools_ran=True)
+        self._limits = run_limits(call.valves)._replace(retries=RetryPolicy(0))
 
     async def lines(self) -> AsyncGenerator[str, None]:
         yield f"The set-up of this pipe, tried with {self._model.name}:\n"
@@ -10789,7 +11215,7 @@ class _Diagnostics:
         events = run(request, self._endpoint, self._connections, self._limits)
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, Status) and event.cause:
+                if isinstance(event, Status) and event.repair:
                     remedy = event.sentence
                 ended = event if isinstance(event, RunDone) else ended
         answered = ended.ending.kind in ("completed", "incomplete")

@@ -25,6 +25,7 @@ from openai_responses.requests.parameters import (
     parameter_error,
     read_parameters,
 )
+from openai_responses.requests.repairs import Repair, repair_payload
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
@@ -66,10 +67,13 @@ class ResponsesRequest(BaseModel):
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
+    repairs: SkipValidation[tuple[Repair, ...]] = ()
+    """What earlier refusals showed; no field of the API."""
 
     def payload(self) -> dict[str, Any]:
-        """Return the JSON object to send, without fields that are not set."""
-        return {name: value for name, value in self if value is not None}
+        """Return the JSON object to send, repaired, without fields that are not set."""
+        fields = {k: v for k, v in self if v is not None and k != "repairs"}
+        return repair_payload(fields, self.repairs) if self.repairs else fields
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
