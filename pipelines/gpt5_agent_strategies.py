@@ -460,6 +460,20 @@ def image_message(item: Mapping[str, Any]) -> Item:
     return {"type": "message", "role": "user", "content": [part]}
 
 
+_DID_NOT_RUN = "The code did not run to its end."
+
+
+def is_code(item: Mapping[str, Any]) -> bool:
+    return item_type(item) == "code_interpreter_call"
+
+
+def code_output(item: Mapping[str, Any]) -> str:
+    if item.get("status") in ("failed", "incomplete"):
+        return _DID_NOT_RUN
+    outputs = content_parts(item.get("outputs"))
+    return "".join(str(part.get("logs") or "") for part in outputs)
+
+
 _UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplete")
 _ACTIONS = ("search", "open_page", "find_in_page")
 
@@ -844,6 +858,9 @@ UNREADABLE = _usual_ending("unreadable")
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
+_ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
+
+
 def ending_of_incomplete(reason: str | None) -> Ending:
     code = api_word(reason)
     return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
@@ -886,6 +903,8 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
         return refused["401"]
     if status < 400:
         return refused["3"].format(status=status)
+    if status == 404 and _ABOUT_A_MODEL.search(error.message):
+        return refused["model_not_found"].format(model=model)
     known = {**SENTENCES["failed"], **refused}
     for word in (error.code, error.type):
         if word and word in known:
@@ -927,74 +946,74 @@ def api_word(word: str | None) -> str | None:
 # Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
 # Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
 CATALOG_TABLE = """
-model|efforts|default_effort|traits|max_output_tokens|context|prices|shutdown|successor
-chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
-codex-mini-latest|||reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||functions|4096|16385|1 - - 2|2026-09-28|gpt-5.6-terra
-gpt-4|||functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
-gpt-4-0125-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0314|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||functions|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||functions vision|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
-gpt-4-turbo-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4.1|||functions hosted vision|32768|1047576|2 0.5 - 8|2027-01-14|gpt-6-luna
-gpt-4.1-mini|||functions hosted vision|32768|1047576|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
-gpt-4o|||functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
-gpt-4o-mini|||functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5-codex|usual|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal usual|medium|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
-gpt-5.1|none usual|none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5.1-codex|usual|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|usual xhigh|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|usual|medium|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|usual verbosity|128000|400000|1.75 0.175 - 14||
-gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.2-codex|usual xhigh||usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|usual verbosity|128000|400000|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.3-codex|none usual xhigh|none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
-gpt-5.4-mini|none usual xhigh|none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
-gpt-5.4-nano|none usual xhigh|none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.5|none usual xhigh|medium|usual verbosity phase|128000|1050000|5 0.5 - 30||
-gpt-5.5-pro|medium high xhigh|medium|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none usual xhigh max|medium|usual verbosity phase|128000|1050000|4 0.4 5 20||
-gpt-5.6-terra|none usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
-gpt-6-astra|usual xhigh max||usual verbosity phase|128000|1050000|10 1 12.5 50||
-gpt-6-astra-law|usual xhigh max||usual verbosity phase|128000|1050000|10 1 - 50||
-gpt-6-cyber|||usual verbosity phase|||||
-gpt-6-luna|none usual xhigh max|medium|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
-gpt-6-rosalind|||usual verbosity phase|128000|1050000|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
-gpt-6.1-sol|usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
-gpt-6.1-terra|none usual xhigh max|medium|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
-gpt-6.2-astra|usual xhigh max||usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
-gpt-6.2-astra-law|||usual verbosity phase prefix_bound|||||
-gpt-6.2-sol|usual xhigh max||usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
-gpt-daybreak-blue-latest|||usual phase|128000|1050000|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual phase|128000|400000|12.5 1.25 15.625 75||
-gpt-rosalind-research|||usual phase|||5 0.5 - 25||
-o1|usual|medium|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
-o3|usual|medium|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|usual|medium|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
-o3-mini|usual|medium|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
-o4-mini|usual|medium|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|usual|medium|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
+chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5
+codex-mini-latest|||reasoning summary functions vision|||2026-02-12|gpt-5.4-mini
+gpt-3.5-turbo|||functions|4096|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-0125|||functions|4096|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-1106|||functions|4096|1 - - 2|2026-09-28|gpt-5.6-terra
+gpt-4|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-0125-preview|||functions|||2026-03-26|gpt-5.6-sol
+gpt-4-0314|||functions|||2026-03-26|gpt-5.6-sol
+gpt-4-0613|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-1106-preview|||functions|4096|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo|||functions vision|4096|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo-preview|||functions|||2026-03-26|gpt-5.6-sol
+gpt-4.1|||functions hosted vision|32768|2 0.5 - 8|2027-01-14|gpt-6-luna
+gpt-4.1-mini|||functions hosted vision|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
+gpt-4.1-nano|||functions vision|32768|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
+gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
+gpt-4o-2024-05-13|||functions hosted vision|4096|5 - - 15|2026-10-23|gpt-5.6-sol
+gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
+gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5-chat-latest|||vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal usual|medium|full|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-pro|high|high|full|272000|15 - - 120|2026-12-11|gpt-6.1-sol
+gpt-5.1|none usual|none|full|+|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5.1-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|usual xhigh|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|usual|medium|usual|+|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14||
+gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.2-codex|usual xhigh||usual|+|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
+gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none usual xhigh|none|full|+|2.5 0.25 - 15||
+gpt-5.4-mini|none usual xhigh|none|full|+|0.75 0.075 - 4.5||
+gpt-5.4-nano|none usual xhigh|none|full|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|full|+|30 - - 180||
+gpt-5.5|none usual xhigh|medium|full|+|5 0.5 - 30||
+gpt-5.5-pro|medium high xhigh|medium|full|+|30 - - 180||
+gpt-5.6-cyber|none usual xhigh max|medium|full|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|full|+|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none usual xhigh max|medium|full|+|4 0.4 5 20||
+gpt-5.6-terra|none usual xhigh max|medium|full|+|2 0.2 2.5 12||
+gpt-6-astra|usual xhigh max||full|+|10 1 12.5 50||
+gpt-6-astra-law|usual xhigh max||full|+|10 1 - 50||
+gpt-6-cyber|||full||||
+gpt-6-luna|none usual xhigh max|medium|full|+|0.1 0.01 0.125 0.5||
+gpt-6-rosalind|||full|+|15 1.5 18.75 75||
+gpt-6-sol|none usual xhigh max|medium|full|+|2 0.2 2.5 10||
+gpt-6.1-sol|usual xhigh max|medium|full|+|2 0.1 2.5 10||
+gpt-6.1-terra|none usual xhigh max|medium|full|+|1 0.05 1.25 5||
+gpt-6.2-astra|usual xhigh max||full prefix_bound|+|8 - - 40||
+gpt-6.2-astra-law|||full prefix_bound||||
+gpt-6.2-sol|usual xhigh max||full prefix_bound|+|2 - - 10||
+gpt-daybreak-blue-latest|||usual|+|4 0.4 5 20||
+gpt-daybreak-red-latest|||usual|+|12.5 1.25 15.625 75||
+gpt-rosalind-research|||usual||5 0.5 - 25||
+o1|usual|medium|reasoning functions vision|100000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol
+o3|usual|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|usual|medium|reasoning summary hosted vision|100000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
+o3-mini|usual|medium|reasoning summary functions|100000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
+o3-pro|usual|medium|usual|100000|20 - - 80|2026-12-11|gpt-6.1-sol
+o4-mini|usual|medium|usual|100000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|usual|medium|reasoning summary hosted vision|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
 
 # Ids that the API itself serves with another model.
@@ -1040,13 +1059,11 @@ class _ModelFacts(NamedTuple):
     sampling: str = "always"  # or "with_none", "never": temperature, top_p, logprobs
     summary: bool = False
     verbosity: bool = False
-    phase: bool = False
     functions: bool = True
     hosted: bool = False  # takes the tools that OpenAI itself runs
     vision: bool = True
     prefix_bound: bool = False  # reasoning is dropped when what preceded it changed
     max_output_tokens: int | None = None
-    context: int | None = None
     shutdown: str | None = None  # ISO date
     successor: str | None = None
     prices: ModelPrices | None = None
@@ -1149,9 +1166,7 @@ def _model_facts(model_id: str) -> _ModelFacts:
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    return _REASONING_FACTS._replace(
-        phase=version >= (5, 3), prefix_bound=version >= (6, 2)
-    )
+    return _REASONING_FACTS._replace(prefix_bound=version >= (6, 2))
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
@@ -1177,8 +1192,9 @@ _USUAL_TRAITS = "reasoning summary functions hosted vision"
 
 
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
-    name, efforts, effort, traits, output, context, *rest = line.split("|")
+    name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
+    traits = traits.replace("full", "usual verbosity")
     words = traits.replace("usual", _USUAL_TRAITS).split()
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
@@ -1187,8 +1203,7 @@ def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
-        max_output_tokens=int(output) if output else None,
-        context=int(context) if context else None,
+        max_output_tokens=int(output.replace("+", "128000")) if output else None,
         shutdown=shutdown or None,
         successor=successor or None,
         prices=ModelPrices(*map(_price, prices.split())) if prices else None,
@@ -2089,35 +2104,49 @@ _RENAMED: Mapping[str, str] = {
     "max_completion_tokens": "max_output_tokens",
 }
 
-_WORDS: Mapping[str, tuple[str, ...]] = {
-    "reasoning_effort": REASONING_EFFORTS,
-    "reasoning_summary": ("auto", "concise", "detailed"),
-    "verbosity": ("low", "medium", "high"),
-}
-_WORD_FIELDS = {
+_OBJECTS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
-    "text": {"verbosity": "verbosity"},
+    "text": {"verbosity": "verbosity", "format": "response_format"},
 }
 
-_BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
+_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    given = {key: value for key, value in body.items() if value is not None}
+def read_parameters(body: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    given, errors = _given_values(body), list[str]()
     for theirs, ours in _RENAMED.items():
         if theirs in given:
             given.setdefault(ours, given.pop(theirs))
     if "stop" in given:
         given.setdefault("truncation", "disabled")
-    for name in _BOOL_LIKE:
-        if name in given:
-            given[name] = read_bool(name, given[name])
-    given["reasoning"] = _object_parameter(given, "reasoning")
-    text = _object_parameter(given, "text")
-    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
-    given["text"] = {**form, **text}
-    return given
+    if "response_format" in given:
+        given["response_format"] = _with_schema(given)
+    _read_values(given, "", errors)
+    for key, fields in _OBJECTS.items():
+        own = _given_values(given.get(key, {}))
+        for field, name in fields.items():
+            beside = given.pop(name, None)
+            if value := own.pop(field, None) or beside:
+                own[field] = value
+        _read_values(own, f"{key}.", errors)
+        given[key] = own
+    return given, errors
+
+
+def _given_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _read_values(values: dict[str, Any], place: str, errors: list[str]) -> None:
+    for name, read in _VALUE_READERS.items():
+        value = values.pop(key := name.removeprefix(place), None)
+        if value is None:
+            continue
+        try:
+            values[key] = read(name, value)
+        except InvalidRequest as error:
+            errors.append(str(error))
 
 
 def read_bool(name: str, value: object) -> bool:
@@ -2129,19 +2158,13 @@ def read_bool(name: str, value: object) -> bool:
     raise parameter_error(name, "it must be true or false")
 
 
-def _object_parameter(given: dict[str, Any], key: str) -> dict[str, Any]:
-    value = given.get(key, {})
+def _read_object(name: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise parameter_error(key, "it must be a JSON object")
-    own = {name: inner for name, inner in value.items() if inner is not None}
-    for field, name in _WORD_FIELDS[key].items():
-        beside = given.pop(name, None)
-        if word := own.pop(field, None) or beside:
-            own[field] = _word(name, word)
-    return own
+        raise parameter_error(name, "it must be a JSON object")
+    return value
 
 
-def _word(name: str, value: object) -> str:
+def _read_word(name: str, value: object) -> str:
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -2149,29 +2172,33 @@ def _word(name: str, value: object) -> str:
     return word
 
 
-def _format(asked: object, beside: object) -> dict[str, Any]:
-    form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
+def _with_schema(given: dict[str, Any]) -> Any:
+    form, beside = given["response_format"], given.pop("json_schema", None)
+    form = {"type": form} if isinstance(form, str) else form
+    is_bare = isinstance(form, Mapping) and form.get("json_schema") is None
+    return {**form, "json_schema": beside} if is_bare else form
+
+
+def _read_format(name: str, value: object) -> dict[str, Any]:
+    form = _read_object(name, value)
     kind = form.get("type")
-    if asked is None or kind == "text":
-        return {}
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
-        raise parameter_error("response_format", f"it is none of {words}")
-    if kind == "json_object":
-        return {"format": {"type": kind}}
-    nested = form.get("json_schema", beside)
+        raise parameter_error(name, f"its type is none of {words}")
+    if kind != "json_schema":
+        return {"type": kind}
+    nested = form.get("json_schema")
     flat = form if nested is None and "schema" in form else nested
-    return {"format": {"type": kind, **_schema_fields(flat)}}
+    return {"type": kind, **_schema_fields(name, flat)}
 
 
-def _schema_fields(value: object) -> dict[str, Any]:
+def _schema_fields(name: str, value: object) -> dict[str, Any]:
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
-        raise InvalidRequest(
-            "The answer's format cannot be sent: json_schema has to be a JSON object "
-            'with the schema under "schema".'
-        )
-    fields = {"name": read.get("name") or "response", "schema": read["schema"]}
+        why = 'json_schema has to be a JSON object with the schema under "schema"'
+        raise parameter_error(name, why)
+    title = _NOT_IN_A_NAME.sub("_", str(read.get("name") or "response"))[:64]
+    fields: dict[str, Any] = {"name": title, "schema": read["schema"]}
     if read.get("description"):
         fields["description"] = read["description"]
     if read.get("strict") is not None:
@@ -2183,15 +2210,35 @@ def parameter_error(name: str, why: str) -> InvalidRequest:
     return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "reasoning.effort": REASONING_EFFORTS,
+    "reasoning.summary": ("auto", "concise", "detailed"),
+    "text.verbosity": ("low", "medium", "high"),
+}
+_VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
+    **dict.fromkeys(("enable_stream", "parallel_tool_calls"), read_bool),
+    **dict.fromkeys(_OBJECTS, _read_object),
+    **dict.fromkeys(_WORDS, _read_word),
+    "text.format": _read_format,
+}
+
+
 # ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
 
+_Positive = Annotated[int, Field(gt=0)]
+_ShortText = Annotated[str, Field(max_length=64)]
+_LongerText = Annotated[str, Field(max_length=512)]
+_ServiceTier = Literal[
+    "auto", "default", "flex", "scale", "priority", "fast", "ultrafast"
+]
+
 
 class ResponsesRequest(BaseModel):
-    """The body of `POST /responses`, with the API's field names."""
+    """The body of `POST /responses`, with the API's field names and values."""
 
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -2206,21 +2253,23 @@ class ResponsesRequest(BaseModel):
     reasoning: dict[str, Any] | None = None
     text: dict[str, Any] | None = None
     tools: list[Item] | None = None
-    tool_choice: str | dict[str, Any] | None = None
+    tool_choice: Literal["none", "auto", "required"] | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
-    max_output_tokens: int | None = None
-    max_tool_calls: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_logprobs: int | None = None
-    truncation: str | None = None
-    service_tier: str | None = None
-    prompt_cache_key: str | None = None
+    max_output_tokens: _Positive | None = None
+    max_tool_calls: _Positive | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    truncation: Literal["auto", "disabled"] | None = None
+    service_tier: _ServiceTier | None = None
+    prompt_cache_key: _ShortText | None = None
     prompt_cache_options: dict[str, Any] | None = None
-    prompt_cache_retention: str | None = None
-    safety_identifier: str | None = None
+    prompt_cache_retention: Literal["in_memory", "24h"] | None = None
+    safety_identifier: Annotated[str, Field(max_length=128)] | None = None
     context_management: list[dict[str, Any]] | None = None
-    metadata: dict[str, str] | None = None
+    metadata: Annotated[dict[_ShortText, _LongerText], Field(max_length=16)] | None = (
+        None
+    )
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
@@ -2258,14 +2307,12 @@ def build_request(
 ) -> ResponsesRequest:
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
-    given, facts = read_parameters(body), model.facts
-    asked = given["reasoning"].get("effort") or settings.effort or model.effort
-    effort = asked if asked and model.takes_effort(asked) else None
+    given, facts = read_parameters(body)[0], model.facts
+    effort = _effort(model, given, settings)
     resolved = effort or facts.default_effort
     # An unknown model reasons if an effort is set.
     reasons = facts.reasoning or effort is not None
     tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
-    refused = set() if _takes_sampling(facts.sampling, resolved) else _SAMPLING
     fields = {
         "model": model.id,
         "input": list(items),
@@ -2279,23 +2326,32 @@ def build_request(
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
         **settings.defaults,
-        **{key: given[key] for key in (given.keys() & _PASSED_ON) - refused},
+        **_passed_on(given)[0],
     }
-    return _validate(fields, max(_MOST_OUTPUT_TOKENS, facts.max_output_tokens or 0))
+    for name in () if _takes_sampling(facts.sampling, resolved) else _SAMPLING:
+        fields.pop(name, None)
+    if (length := fields.get("max_output_tokens")) is not None:
+        most = facts.max_output_tokens or _MOST_OUTPUT_TOKENS
+        fields["max_output_tokens"] = clamp_number(length, 16, most, most)
+    return ResponsesRequest(**fields)
 
 
-def _validate(fields: Mapping[str, Any], most_tokens: int) -> ResponsesRequest:
+def _effort(
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+) -> str | None:
+    asked = given["reasoning"].get("effort") or settings.effort or model.effort
+    return asked if asked and model.takes_effort(asked) else None
+
+
+def _passed_on(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    kept = {key: given[key] for key in given.keys() & _PASSED_ON}
     try:
-        request = ResponsesRequest(**fields)
+        ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise parameter_error(place, first["msg"]) from None
-    asked = request.max_output_tokens
-    if asked is not None and not 1 <= asked <= most_tokens:
-        why = f"it must be a whole number from 1 to {most_tokens}"
-        raise parameter_error("max_output_tokens", why)
-    return request
+        wrong = {str(one["loc"][0]): one["msg"] for one in error.errors()}
+        kept = {key: value for key, value in kept.items() if key not in wrong}
+        return kept, [str(parameter_error(*one)) for one in wrong.items()]
+    return kept, []
 
 
 def _takes_tool(effort: str | None, tool: Item) -> bool:
@@ -4746,6 +4802,23 @@ def replay_items(item: Item) -> list[Item]:
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
+_MOST_OF_CODE = 20_000
+_CODE_IS_GONE = "[The container of this code is gone, with its files.]"
+
+
+def past_items(item: Item) -> list[Item]:
+    if not is_code(item):
+        return [image_message(item) if has_image(item) else item]
+    code = as_text(item.get("code"))
+    call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
+    call = {"type": "function_call", "call_id": call_id, "name": "code_interpreter"}
+    text = f"{code_output(item)[:_MOST_OF_CODE]}\n{_CODE_IS_GONE}"
+    return [
+        {**call, "arguments": json.dumps({"code": code[:_MOST_OF_CODE]})},
+        {"type": "function_call_output", "call_id": call_id, "output": text},
+    ]
+
+
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     returned = (item for item in output if _goes_back(item, with_reasoning))
     return [one for item in returned for one in replay_items(item)]
@@ -4778,7 +4851,7 @@ def _new_id(own: str) -> str:
     if rest.startswith(_MADE_HERE):
         return own
     digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
-    return f"{prefix}_{_MADE_HERE}{digest[:40]}"
+    return f"{prefix[:8]}_{_MADE_HERE}{digest[:40]}"
 
 
 # ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.
@@ -5300,23 +5373,14 @@ def _own_text(detail: _DetailItem, text: str) -> str:
 
 CODE_CARD = "open_webui:code_interpreter"
 
-_DID_NOT_RUN = "The code did not run to its end."
-
-
-def is_code(item: Mapping[str, Any]) -> bool:
-    return item_type(item) == "code_interpreter_call"
-
 
 def code_host_item(item: Mapping[str, Any]) -> Item:
-    outputs = content_parts(item.get("outputs"))
-    printed = "".join(str(part.get("logs") or "") for part in outputs)
-    failed = item.get("status") in ("failed", "incomplete")
     return {
         "type": CODE_CARD,
         "id": item.get("id"),
         "status": item.get("status") or "completed",
         "lang": "python",
-        "code": replay_code(item, _DID_NOT_RUN if failed else printed),
+        "code": replay_code(item, code_output(item)),
     }
 
 
@@ -5562,10 +5626,8 @@ def build_input(
         sent = {id(item) for _, item in repair_items(items, repairs)}
         items = [one for one in items if id(one) in sent or not is_compaction(one)]
     # A picture is an input message: inserted last, to keep reasoning next to its text.
-    return [
-        image_message(item) if has_image(item) else item
-        for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
-    ]
+    kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    return [one for item in kept for one in past_items(item)]
 
 
 def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
@@ -12454,9 +12516,10 @@ class Valves(BaseModel):
         f'{SECRET_FORMS} Example: `{{"X-Team": "env:TEAM_KEY"}}`.',
         json_schema_extra=_PASSWORD,
     )
-    COMPATIBILITY: Literal["openai", "strict"] = Field(
-        default="openai",
-        description="`strict` sends only what every server of the Responses API "
+    COMPATIBILITY: Literal["auto", "openai", "strict"] = Field(
+        default="auto",
+        description="`auto` and `openai` send what OpenAI knows, and leave out what a "
+        "server refuses. `strict` sends only what every server of the Responses API "
         "accepts. Example: `strict`.",
     )
 

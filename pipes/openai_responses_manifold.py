@@ -25,7 +25,7 @@ import secrets
 import ssl
 import time
 from abc import ABC, abstractmethod
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from bisect import bisect, bisect_left, insort
 from collections import Counter, deque
 from collections.abc import (
@@ -64,7 +64,7 @@ from reprlib import repr as short_repr
 from threading import Lock
 from traceback import extract_tb
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, Self, TypeVar
 from urllib.parse import (
     SplitResult,
     parse_qsl,
@@ -577,6 +577,9 @@ UNREADABLE = _usual_ending("unreadable")
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
+_ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
+
+
 def ending_of_incomplete(reason: str | None) -> Ending:
     code = api_word(reason)
     return Ending("incomplete", code, _sentence("incomplete", ApiError(code=code)))
@@ -619,6 +622,8 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
         return refused["401"]
     if status < 400:
         return refused["3"].format(status=status)
+    if status == 404 and _ABOUT_A_MODEL.search(error.message):
+        return refused["model_not_found"].format(model=model)
     known = {**SENTENCES["failed"], **refused}
     for word in (error.code, error.type):
         if word and word in known:
@@ -896,6 +901,20 @@ def image_message(item: Mapping[str, Any]) -> Item:
     return {"type": "message", "role": "user", "content": [part]}
 
 
+_DID_NOT_RUN = "The code did not run to its end."
+
+
+def is_code(item: Mapping[str, Any]) -> bool:
+    return item_type(item) == "code_interpreter_call"
+
+
+def code_output(item: Mapping[str, Any]) -> str:
+    if item.get("status") in ("failed", "incomplete"):
+        return _DID_NOT_RUN
+    outputs = content_parts(item.get("outputs"))
+    return "".join(str(part.get("logs") or "") for part in outputs)
+
+
 _UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplete")
 _ACTIONS = ("search", "open_page", "find_in_page")
 
@@ -962,74 +981,74 @@ def _texts(values: object) -> list[str]:
 # Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
 # Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
 CATALOG_TABLE = """
-model|efforts|default_effort|traits|max_output_tokens|context|prices|shutdown|successor
-chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
-codex-mini-latest|||reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||functions|4096|16385|1 - - 2|2026-09-28|gpt-5.6-terra
-gpt-4|||functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
-gpt-4-0125-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0314|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||functions|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||functions vision|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
-gpt-4-turbo-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4.1|||functions hosted vision|32768|1047576|2 0.5 - 8|2027-01-14|gpt-6-luna
-gpt-4.1-mini|||functions hosted vision|32768|1047576|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
-gpt-4o|||functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
-gpt-4o-mini|||functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5-codex|usual|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal usual|medium|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
-gpt-5.1|none usual|none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5.1-codex|usual|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|usual xhigh|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|usual|medium|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|usual verbosity|128000|400000|1.75 0.175 - 14||
-gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.2-codex|usual xhigh||usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|usual verbosity|128000|400000|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.3-codex|none usual xhigh|none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
-gpt-5.4-mini|none usual xhigh|none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
-gpt-5.4-nano|none usual xhigh|none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.5|none usual xhigh|medium|usual verbosity phase|128000|1050000|5 0.5 - 30||
-gpt-5.5-pro|medium high xhigh|medium|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none usual xhigh max|medium|usual verbosity phase|128000|1050000|4 0.4 5 20||
-gpt-5.6-terra|none usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
-gpt-6-astra|usual xhigh max||usual verbosity phase|128000|1050000|10 1 12.5 50||
-gpt-6-astra-law|usual xhigh max||usual verbosity phase|128000|1050000|10 1 - 50||
-gpt-6-cyber|||usual verbosity phase|||||
-gpt-6-luna|none usual xhigh max|medium|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
-gpt-6-rosalind|||usual verbosity phase|128000|1050000|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
-gpt-6.1-sol|usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
-gpt-6.1-terra|none usual xhigh max|medium|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
-gpt-6.2-astra|usual xhigh max||usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
-gpt-6.2-astra-law|||usual verbosity phase prefix_bound|||||
-gpt-6.2-sol|usual xhigh max||usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
-gpt-daybreak-blue-latest|||usual phase|128000|1050000|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual phase|128000|400000|12.5 1.25 15.625 75||
-gpt-rosalind-research|||usual phase|||5 0.5 - 25||
-o1|usual|medium|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
-o3|usual|medium|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|usual|medium|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
-o3-mini|usual|medium|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
-o4-mini|usual|medium|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|usual|medium|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
+chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5
+codex-mini-latest|||reasoning summary functions vision|||2026-02-12|gpt-5.4-mini
+gpt-3.5-turbo|||functions|4096|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-0125|||functions|4096|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-1106|||functions|4096|1 - - 2|2026-09-28|gpt-5.6-terra
+gpt-4|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-0125-preview|||functions|||2026-03-26|gpt-5.6-sol
+gpt-4-0314|||functions|||2026-03-26|gpt-5.6-sol
+gpt-4-0613|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-1106-preview|||functions|4096|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo|||functions vision|4096|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo-preview|||functions|||2026-03-26|gpt-5.6-sol
+gpt-4.1|||functions hosted vision|32768|2 0.5 - 8|2027-01-14|gpt-6-luna
+gpt-4.1-mini|||functions hosted vision|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
+gpt-4.1-nano|||functions vision|32768|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
+gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
+gpt-4o-2024-05-13|||functions hosted vision|4096|5 - - 15|2026-10-23|gpt-5.6-sol
+gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
+gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5-chat-latest|||vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal usual|medium|full|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-pro|high|high|full|272000|15 - - 120|2026-12-11|gpt-6.1-sol
+gpt-5.1|none usual|none|full|+|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5.1-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|usual xhigh|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|usual|medium|usual|+|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14||
+gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.2-codex|usual xhigh||usual|+|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
+gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none usual xhigh|none|full|+|2.5 0.25 - 15||
+gpt-5.4-mini|none usual xhigh|none|full|+|0.75 0.075 - 4.5||
+gpt-5.4-nano|none usual xhigh|none|full|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|full|+|30 - - 180||
+gpt-5.5|none usual xhigh|medium|full|+|5 0.5 - 30||
+gpt-5.5-pro|medium high xhigh|medium|full|+|30 - - 180||
+gpt-5.6-cyber|none usual xhigh max|medium|full|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|full|+|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none usual xhigh max|medium|full|+|4 0.4 5 20||
+gpt-5.6-terra|none usual xhigh max|medium|full|+|2 0.2 2.5 12||
+gpt-6-astra|usual xhigh max||full|+|10 1 12.5 50||
+gpt-6-astra-law|usual xhigh max||full|+|10 1 - 50||
+gpt-6-cyber|||full||||
+gpt-6-luna|none usual xhigh max|medium|full|+|0.1 0.01 0.125 0.5||
+gpt-6-rosalind|||full|+|15 1.5 18.75 75||
+gpt-6-sol|none usual xhigh max|medium|full|+|2 0.2 2.5 10||
+gpt-6.1-sol|usual xhigh max|medium|full|+|2 0.1 2.5 10||
+gpt-6.1-terra|none usual xhigh max|medium|full|+|1 0.05 1.25 5||
+gpt-6.2-astra|usual xhigh max||full prefix_bound|+|8 - - 40||
+gpt-6.2-astra-law|||full prefix_bound||||
+gpt-6.2-sol|usual xhigh max||full prefix_bound|+|2 - - 10||
+gpt-daybreak-blue-latest|||usual|+|4 0.4 5 20||
+gpt-daybreak-red-latest|||usual|+|12.5 1.25 15.625 75||
+gpt-rosalind-research|||usual||5 0.5 - 25||
+o1|usual|medium|reasoning functions vision|100000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol
+o3|usual|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|usual|medium|reasoning summary hosted vision|100000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
+o3-mini|usual|medium|reasoning summary functions|100000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
+o3-pro|usual|medium|usual|100000|20 - - 80|2026-12-11|gpt-6.1-sol
+o4-mini|usual|medium|usual|100000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|usual|medium|reasoning summary hosted vision|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
 
 # Ids that the API itself serves with another model.
@@ -1075,13 +1094,11 @@ class _ModelFacts(NamedTuple):
     sampling: str = "always"  # or "with_none", "never": temperature, top_p, logprobs
     summary: bool = False
     verbosity: bool = False
-    phase: bool = False
     functions: bool = True
     hosted: bool = False  # takes the tools that OpenAI itself runs
     vision: bool = True
     prefix_bound: bool = False  # reasoning is dropped when what preceded it changed
     max_output_tokens: int | None = None
-    context: int | None = None
     shutdown: str | None = None  # ISO date
     successor: str | None = None
     prices: ModelPrices | None = None
@@ -1184,9 +1201,7 @@ def _model_facts(model_id: str) -> _ModelFacts:
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    return _REASONING_FACTS._replace(
-        phase=version >= (5, 3), prefix_bound=version >= (6, 2)
-    )
+    return _REASONING_FACTS._replace(prefix_bound=version >= (6, 2))
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
@@ -1212,8 +1227,9 @@ _USUAL_TRAITS = "reasoning summary functions hosted vision"
 
 
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
-    name, efforts, effort, traits, output, context, *rest = line.split("|")
+    name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
+    traits = traits.replace("full", "usual verbosity")
     words = traits.replace("usual", _USUAL_TRAITS).split()
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
@@ -1222,8 +1238,7 @@ def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
-        max_output_tokens=int(output) if output else None,
-        context=int(context) if context else None,
+        max_output_tokens=int(output.replace("+", "128000")) if output else None,
         shutdown=shutdown or None,
         successor=successor or None,
         prices=ModelPrices(*map(_price, prices.split())) if prices else None,
@@ -1237,7 +1252,7 @@ def _price(text: str) -> float | None:
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 """The facts of each model of the catalog, by id."""
 
-_NUMBER_FACTS = ("max_output_tokens", "context")
+_UNUSED_FACTS = ("phase", "context")
 _OVERRIDE_TEXTS = ("default_effort", "shutdown", "successor", "like", "name")
 
 
@@ -1255,7 +1270,7 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     for key, value in row.items():
         if not _can_be(key, value):
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = dict(row)
+    facts = {key: value for key, value in row.items() if key not in _UNUSED_FACTS}
     like, name = facts.pop("like", ""), facts.pop("name", "")
     if "efforts" in facts:
         facts["efforts"] = tuple(facts["efforts"])
@@ -1268,7 +1283,9 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
 def _can_be(key: str, value: object) -> bool:
     if key in _YES_OR_NO_FACTS:
         return isinstance(value, bool)
-    if key in _NUMBER_FACTS:
+    if key in _UNUSED_FACTS:
+        return True
+    if key == "max_output_tokens":
         return isinstance(value, int) and value > 0
     if key == "sampling":
         return value in ("always", "with_none", "never")
@@ -2533,35 +2550,49 @@ _RENAMED: Mapping[str, str] = {
     "max_completion_tokens": "max_output_tokens",
 }
 
-_WORDS: Mapping[str, tuple[str, ...]] = {
-    "reasoning_effort": REASONING_EFFORTS,
-    "reasoning_summary": ("auto", "concise", "detailed"),
-    "verbosity": ("low", "medium", "high"),
-}
-_WORD_FIELDS = {
+_OBJECTS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
-    "text": {"verbosity": "verbosity"},
+    "text": {"verbosity": "verbosity", "format": "response_format"},
 }
 
-_BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
+_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    given = {key: value for key, value in body.items() if value is not None}
+def read_parameters(body: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    given, errors = _given_values(body), list[str]()
     for theirs, ours in _RENAMED.items():
         if theirs in given:
             given.setdefault(ours, given.pop(theirs))
     if "stop" in given:
         given.setdefault("truncation", "disabled")
-    for name in _BOOL_LIKE:
-        if name in given:
-            given[name] = read_bool(name, given[name])
-    given["reasoning"] = _object_parameter(given, "reasoning")
-    text = _object_parameter(given, "text")
-    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
-    given["text"] = {**form, **text}
-    return given
+    if "response_format" in given:
+        given["response_format"] = _with_schema(given)
+    _read_values(given, "", errors)
+    for key, fields in _OBJECTS.items():
+        own = _given_values(given.get(key, {}))
+        for field, name in fields.items():
+            beside = given.pop(name, None)
+            if value := own.pop(field, None) or beside:
+                own[field] = value
+        _read_values(own, f"{key}.", errors)
+        given[key] = own
+    return given, errors
+
+
+def _given_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _read_values(values: dict[str, Any], place: str, errors: list[str]) -> None:
+    for name, read in _VALUE_READERS.items():
+        value = values.pop(key := name.removeprefix(place), None)
+        if value is None:
+            continue
+        try:
+            values[key] = read(name, value)
+        except InvalidRequest as error:
+            errors.append(str(error))
 
 
 def read_bool(name: str, value: object) -> bool:
@@ -2573,19 +2604,13 @@ def read_bool(name: str, value: object) -> bool:
     raise parameter_error(name, "it must be true or false")
 
 
-def _object_parameter(given: dict[str, Any], key: str) -> dict[str, Any]:
-    value = given.get(key, {})
+def _read_object(name: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise parameter_error(key, "it must be a JSON object")
-    own = {name: inner for name, inner in value.items() if inner is not None}
-    for field, name in _WORD_FIELDS[key].items():
-        beside = given.pop(name, None)
-        if word := own.pop(field, None) or beside:
-            own[field] = _word(name, word)
-    return own
+        raise parameter_error(name, "it must be a JSON object")
+    return value
 
 
-def _word(name: str, value: object) -> str:
+def _read_word(name: str, value: object) -> str:
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -2593,29 +2618,33 @@ def _word(name: str, value: object) -> str:
     return word
 
 
-def _format(asked: object, beside: object) -> dict[str, Any]:
-    form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
+def _with_schema(given: dict[str, Any]) -> Any:
+    form, beside = given["response_format"], given.pop("json_schema", None)
+    form = {"type": form} if isinstance(form, str) else form
+    is_bare = isinstance(form, Mapping) and form.get("json_schema") is None
+    return {**form, "json_schema": beside} if is_bare else form
+
+
+def _read_format(name: str, value: object) -> dict[str, Any]:
+    form = _read_object(name, value)
     kind = form.get("type")
-    if asked is None or kind == "text":
-        return {}
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
-        raise parameter_error("response_format", f"it is none of {words}")
-    if kind == "json_object":
-        return {"format": {"type": kind}}
-    nested = form.get("json_schema", beside)
+        raise parameter_error(name, f"its type is none of {words}")
+    if kind != "json_schema":
+        return {"type": kind}
+    nested = form.get("json_schema")
     flat = form if nested is None and "schema" in form else nested
-    return {"format": {"type": kind, **_schema_fields(flat)}}
+    return {"type": kind, **_schema_fields(name, flat)}
 
 
-def _schema_fields(value: object) -> dict[str, Any]:
+def _schema_fields(name: str, value: object) -> dict[str, Any]:
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
-        raise InvalidRequest(
-            "The answer's format cannot be sent: json_schema has to be a JSON object "
-            'with the schema under "schema".'
-        )
-    fields = {"name": read.get("name") or "response", "schema": read["schema"]}
+        why = 'json_schema has to be a JSON object with the schema under "schema"'
+        raise parameter_error(name, why)
+    title = _NOT_IN_A_NAME.sub("_", str(read.get("name") or "response"))[:64]
+    fields: dict[str, Any] = {"name": title, "schema": read["schema"]}
     if read.get("description"):
         fields["description"] = read["description"]
     if read.get("strict") is not None:
@@ -2627,15 +2656,35 @@ def parameter_error(name: str, why: str) -> InvalidRequest:
     return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "reasoning.effort": REASONING_EFFORTS,
+    "reasoning.summary": ("auto", "concise", "detailed"),
+    "text.verbosity": ("low", "medium", "high"),
+}
+_VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
+    **dict.fromkeys(("enable_stream", "parallel_tool_calls"), read_bool),
+    **dict.fromkeys(_OBJECTS, _read_object),
+    **dict.fromkeys(_WORDS, _read_word),
+    "text.format": _read_format,
+}
+
+
 # ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
 
+_Positive = Annotated[int, Field(gt=0)]
+_ShortText = Annotated[str, Field(max_length=64)]
+_LongerText = Annotated[str, Field(max_length=512)]
+_ServiceTier = Literal[
+    "auto", "default", "flex", "scale", "priority", "fast", "ultrafast"
+]
+
 
 class ResponsesRequest(BaseModel):
-    """The body of `POST /responses`, with the API's field names."""
+    """The body of `POST /responses`, with the API's field names and values."""
 
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -2650,21 +2699,23 @@ class ResponsesRequest(BaseModel):
     reasoning: dict[str, Any] | None = None
     text: dict[str, Any] | None = None
     tools: list[Item] | None = None
-    tool_choice: str | dict[str, Any] | None = None
+    tool_choice: Literal["none", "auto", "required"] | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
-    max_output_tokens: int | None = None
-    max_tool_calls: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_logprobs: int | None = None
-    truncation: str | None = None
-    service_tier: str | None = None
-    prompt_cache_key: str | None = None
+    max_output_tokens: _Positive | None = None
+    max_tool_calls: _Positive | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    truncation: Literal["auto", "disabled"] | None = None
+    service_tier: _ServiceTier | None = None
+    prompt_cache_key: _ShortText | None = None
     prompt_cache_options: dict[str, Any] | None = None
-    prompt_cache_retention: str | None = None
-    safety_identifier: str | None = None
+    prompt_cache_retention: Literal["in_memory", "24h"] | None = None
+    safety_identifier: Annotated[str, Field(max_length=128)] | None = None
     context_management: list[dict[str, Any]] | None = None
-    metadata: dict[str, str] | None = None
+    metadata: Annotated[dict[_ShortText, _LongerText], Field(max_length=16)] | None = (
+        None
+    )
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
@@ -2702,14 +2753,12 @@ def build_request(
 ) -> ResponsesRequest:
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
-    given, facts = read_parameters(body), model.facts
-    asked = given["reasoning"].get("effort") or settings.effort or model.effort
-    effort = asked if asked and model.takes_effort(asked) else None
+    given, facts = read_parameters(body)[0], model.facts
+    effort = _effort(model, given, settings)
     resolved = effort or facts.default_effort
     # An unknown model reasons if an effort is set.
     reasons = facts.reasoning or effort is not None
     tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
-    refused = set() if _takes_sampling(facts.sampling, resolved) else _SAMPLING
     fields = {
         "model": model.id,
         "input": list(items),
@@ -2723,23 +2772,32 @@ def build_request(
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
         **settings.defaults,
-        **{key: given[key] for key in (given.keys() & _PASSED_ON) - refused},
+        **_passed_on(given)[0],
     }
-    return _validate(fields, max(_MOST_OUTPUT_TOKENS, facts.max_output_tokens or 0))
+    for name in () if _takes_sampling(facts.sampling, resolved) else _SAMPLING:
+        fields.pop(name, None)
+    if (length := fields.get("max_output_tokens")) is not None:
+        most = facts.max_output_tokens or _MOST_OUTPUT_TOKENS
+        fields["max_output_tokens"] = clamp_number(length, 16, most, most)
+    return ResponsesRequest(**fields)
 
 
-def _validate(fields: Mapping[str, Any], most_tokens: int) -> ResponsesRequest:
+def _effort(
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+) -> str | None:
+    asked = given["reasoning"].get("effort") or settings.effort or model.effort
+    return asked if asked and model.takes_effort(asked) else None
+
+
+def _passed_on(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    kept = {key: given[key] for key in given.keys() & _PASSED_ON}
     try:
-        request = ResponsesRequest(**fields)
+        ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise parameter_error(place, first["msg"]) from None
-    asked = request.max_output_tokens
-    if asked is not None and not 1 <= asked <= most_tokens:
-        why = f"it must be a whole number from 1 to {most_tokens}"
-        raise parameter_error("max_output_tokens", why)
-    return request
+        wrong = {str(one["loc"][0]): one["msg"] for one in error.errors()}
+        kept = {key: value for key, value in kept.items() if key not in wrong}
+        return kept, [str(parameter_error(*one)) for one in wrong.items()]
+    return kept, []
 
 
 def _takes_tool(effort: str | None, tool: Item) -> bool:
@@ -2790,10 +2848,14 @@ _READ_OTHERWISE = (
 _LONGEST_NAME = 40
 
 
-def dropped_parameters(
+def unsent_parameters(
     asked: Mapping[str, Any], request: ResponsesRequest
-) -> list[str]:
-    given, sent = read_parameters(asked), request.payload()
+) -> tuple[list[str], list[str]]:
+    (given, errors), sent = read_parameters(asked), request.payload()
+    kept, wrong = _passed_on(given)
+    length, most = kept.get("max_output_tokens"), request.max_output_tokens
+    if length and str(length) != str(most):
+        wrong.append(str(parameter_error("max_output_tokens", f"{most} is sent")))
     names = [
         f"{key}.{inner}"
         for key in ("reasoning", "text")
@@ -2801,7 +2863,7 @@ def dropped_parameters(
         if inner not in sent.get(key, {})
     ]
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names)
+    return sorted(name[:_LONGEST_NAME] for name in names), errors + wrong
 
 
 _OPENAI_ONLY = (
@@ -3545,6 +3607,23 @@ def replay_items(item: Item) -> list[Item]:
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
+_MOST_OF_CODE = 20_000
+_CODE_IS_GONE = "[The container of this code is gone, with its files.]"
+
+
+def past_items(item: Item) -> list[Item]:
+    if not is_code(item):
+        return [image_message(item) if has_image(item) else item]
+    code = as_text(item.get("code"))
+    call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
+    call = {"type": "function_call", "call_id": call_id, "name": "code_interpreter"}
+    text = f"{code_output(item)[:_MOST_OF_CODE]}\n{_CODE_IS_GONE}"
+    return [
+        {**call, "arguments": json.dumps({"code": code[:_MOST_OF_CODE]})},
+        {"type": "function_call_output", "call_id": call_id, "output": text},
+    ]
+
+
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     returned = (item for item in output if _goes_back(item, with_reasoning))
     return [one for item in returned for one in replay_items(item)]
@@ -3577,7 +3656,7 @@ def _new_id(own: str) -> str:
     if rest.startswith(_MADE_HERE):
         return own
     digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
-    return f"{prefix}_{_MADE_HERE}{digest[:40]}"
+    return f"{prefix[:8]}_{_MADE_HERE}{digest[:40]}"
 
 
 # ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or repair the request.
@@ -5390,23 +5469,14 @@ AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 
 CODE_CARD = "open_webui:code_interpreter"
 
-_DID_NOT_RUN = "The code did not run to its end."
-
-
-def is_code(item: Mapping[str, Any]) -> bool:
-    return item_type(item) == "code_interpreter_call"
-
 
 def code_host_item(item: Mapping[str, Any]) -> Item:
-    outputs = content_parts(item.get("outputs"))
-    printed = "".join(str(part.get("logs") or "") for part in outputs)
-    failed = item.get("status") in ("failed", "incomplete")
     return {
         "type": CODE_CARD,
         "id": item.get("id"),
         "status": item.get("status") or "completed",
         "lang": "python",
-        "code": replay_code(item, _DID_NOT_RUN if failed else printed),
+        "code": replay_code(item, code_output(item)),
     }
 
 
@@ -6075,10 +6145,8 @@ def build_input(
         sent = {id(item) for _, item in repair_items(items, repairs)}
         items = [one for one in items if id(one) in sent or not is_compaction(one)]
     # A picture is an input message: inserted last, to keep reasoning next to its text.
-    return [
-        image_message(item) if has_image(item) else item
-        for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
-    ]
+    kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    return [one for item in kept for one in past_items(item)]
 
 
 def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
@@ -7885,7 +7953,7 @@ class Recorder:
                 self._messages[event.output_index] = event.item
             case TextDelta() if event.output_index in self._messages:
                 item = self._messages.pop(event.output_index)
-                yield from self._begin(event.output_index, item)
+                yield from self._begin(event.output_index, item, event.kind)
             case ItemDone() if event.output_index in self._commentary:
                 yield from self._add_commentary(event)
             case ItemDone() if item_type(event.item) == "message":
@@ -7936,9 +8004,9 @@ class Recorder:
         whole_call = is_call(item) and item.get("status") != "incomplete"
         return whole_call or is_kept_hosted(item) or is_stored_image(item)
 
-    def _begin(self, index: int, item: Item) -> Iterator[_RecorderEvent]:
+    def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
         is_marked = self._scope.cites or item.get("phase") or self._after_message
-        if not (self._pending or is_marked):
+        if not (self._pending or is_marked or kind == "refusal"):
             return
         # Without a phase the text itself is all there is to know of the message.
         plain = self._pending and not item.get("phase")
@@ -8055,6 +8123,8 @@ def image_data_url(content: bytes) -> str:
 def _readable_url(url: str) -> str:
     if url.startswith(("https://", "http://")):
         return url
+    if _is_too_large(url):
+        return ""
     label, _, payload = url.partition(";base64,")
     kind = _encoded_type(payload) if label[:5].lower() == "data:" else ""
     return f"data:{kind};base64,{payload}" if kind else ""
@@ -8122,8 +8192,23 @@ _UNKNOWN_PICTURE = (
     "{} is in a form that the model cannot read. It reads PNG, JPEG, WEBP, and GIF that "
     "does not move: convert it and send it again."
 )
+_LARGE_PICTURE = (
+    "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
+    "smaller. Attach a smaller one."
+)
+_Scale = Callable[[str], bytes]
+
+_LONGEST_URL = 66_000_000
 _MOST_PICTURES = 1500
 _LARGEST_INPUT = 512_000_000
+_TOO_MUCH = (
+    f"[A picture or file is left out: one request takes {_MOST_PICTURES} pictures and "
+    f"{_LARGEST_INPUT // 1_000_000} MB.]"
+)
+
+
+def _is_too_large(url: str) -> bool:
+    return len(url) > _LONGEST_URL and url[:5].lower() == "data:"
 
 
 def attach_files(
@@ -8154,12 +8239,17 @@ def _read_attachments(files: object) -> list[Attachment]:
     ]
 
 
-def resolve_images(parts: Sequence[ChatPart]) -> list[ChatPart]:
+def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
     question, result = question_index(parts), list(parts)
     for place, part in enumerate(parts):
         if isinstance(part, UserMessage):
-            result[place] = _with_readable(part, is_asked=place == question)
+            result[place] = _with_readable(part, scale, is_asked=place == question)
     return result
+
+
+def image_length(part: ChatPart) -> int:
+    parts = part.content if isinstance(part, UserMessage) else ()
+    return sum(len(str(one.get("image_url"))) for one in parts)
 
 
 def question_index(parts: Sequence[ChatPart]) -> int:
@@ -8174,19 +8264,25 @@ def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
     return {"type": "input_text", "text": f"[{found}]"}
 
 
-def check_input_size(items: Sequence[Item]) -> None:
-    contents = [item.get("content") or item.get("output") for item in items]
-    parts = [part for content in contents for part in content_parts(content)]
-    pictures = _count_images(parts)
-    held = sum(
-        len(part.get("image_url") or part.get("file_data") or "") for part in parts
-    )
-    if pictures > _MOST_PICTURES or held > _LARGEST_INPUT:
-        raise InvalidRequest(
-            f"This chat holds {pictures} pictures and {held // 1_000_000} MB of pictures "
-            f"and files. One request takes {_MOST_PICTURES} and "
-            f"{_LARGEST_INPUT // 1_000_000} MB: start a new chat."
-        )
+def fit_input(items: Sequence[Item]) -> list[Item]:
+    left = [_MOST_PICTURES, _LARGEST_INPUT]
+    return [_fit_item(item, left) for item in reversed(items)][::-1]
+
+
+def _fit_item(item: Item, left: list[int]) -> Item:
+    key = "output" if "output" in item else "content"
+    rows = item.get(key)
+    if not isinstance(rows, list):
+        return item
+    return {**item, key: [_fit_part(part, left) for part in reversed(rows)][::-1]}
+
+
+def _fit_part(part: Item, left: list[int]) -> Item:
+    held = len(part.get("image_url") or part.get("file_data") or "")
+    left[0] -= item_type(part) == "input_image"
+    left[1] -= held
+    fits = not held or min(left) >= 0
+    return part if fits else {"type": "input_text", "text": _TOO_MUCH}
 
 
 def _files_without_row(
@@ -8217,22 +8313,28 @@ def _attachment(row: Mapping[str, Any]) -> Attachment:
     )
 
 
-def _with_readable(message: UserMessage, *, is_asked: bool) -> UserMessage:
+def _with_readable(
+    message: UserMessage, scale: _Scale, *, is_asked: bool
+) -> UserMessage:
     parts = message.content
     shown = [place for place, part in enumerate(parts) if part.get("image_url")]
     names = [found.name for found in message.attachments if found.is_image]
     if len(names) != len(shown):
         names = [""] * len(shown)
     for place, name in zip(shown, names, strict=True):
-        found = _readable_part(parts[place], name)
+        found = _readable_part(parts[place], name, scale)
         parts[place] = part_or_note(found, is_asked=is_asked)
     return message.with_content(parts)
 
 
-def _readable_part(part: Item, name: str) -> Item | str:
+def _readable_part(part: Item, name: str, scale: _Scale) -> Item | str:
     url, shown = str(part["image_url"]), name or "A picture"
     if readable := _readable_url(url):
         return _input_image(readable, part["detail"])
+    if _is_too_large(url):
+        smaller = image_data_url(scale(url.partition(",")[2]))
+        part = _input_image(smaller, part["detail"])
+        return part if smaller else _LARGE_PICTURE.format(shown)
     held = url[:5].lower() == "data:"
     return (_UNKNOWN_PICTURE if held else GONE_FILE).format(shown)
 
@@ -8630,9 +8732,10 @@ class Valves(BaseModel):
         'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
         secret=True,
     )
-    COMPATIBILITY: Literal["openai", "strict"] = _valve(
-        "openai",
-        "`strict` sends only what every server knows: for others than OpenAI and Azure.",
+    COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
+        "auto",
+        "`auto` and `openai` send what OpenAI knows, and leave out what a server refused "
+        "once. `strict` sends only what every server knows.",
     )
 
     # Models
@@ -9499,6 +9602,21 @@ async def file_row(file_id: str, user: Any) -> Any:
 def stored_bytes(path: str) -> bytes:
     storage = _host_name("storage.provider", "Storage")
     return Path(storage.get_file(path)).read_bytes()
+
+
+_LONGEST_SIDE = 2048
+
+
+def scale_image(encoded: str) -> bytes:
+    scaled = BytesIO()
+    try:
+        file = BytesIO(b64decode(encoded))
+        with import_module("PIL.Image").open(file) as image:
+            image.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
+            image.convert("RGB").save(scaled, "JPEG")
+    except Exception:  # no Pillow, a damaged picture, too many pixels
+        return b""
+    return scaled.getvalue()
 
 
 async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:
@@ -10381,7 +10499,9 @@ _PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
 async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
     rows = chat.store.messages if chat.store else {}
-    parts = resolve_images(attach_files(chat.parts, rows, call.host.metadata))
+    parts = attach_files(chat.parts, rows, call.host.metadata)
+    size += sum(map(image_length, parts)) >> 10
+    parts = await run_work(size, partial(resolve_images, parts, scale_image))
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
     if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
@@ -10395,8 +10515,7 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
             parts, records, reader, with_tools=with_tools, repairs=repairs
         ),
     )
-    check_input_size(items)
-    return items
+    return fit_input(items)
 
 
 def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
@@ -10540,8 +10659,26 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
-        return call.resolve(wanted)
+        model = call.resolve(wanted)
+        if _task_lack(endpoint, model.id) not in call.capabilities:
+            return model
     return call.model
+
+
+def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
+    call, model = prepared.call, prepared.request.model
+    if ended.trace.status not in (403, 404) or model == call.model.id:
+        return False
+    if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
+        told = (
+            f"TASK_MODEL: this key may not use {model}, so the chat's model does tasks"
+        )
+        call.log.line("WARNING", told)
+    return True
+
+
+def _task_lack(endpoint: Endpoint, model: str) -> str:
+    return f"{endpoint.account()} {model} task"
 
 
 # ==== owui_manifold.artifacts: Stores the pictures and files of a run in the host before they are shown.
@@ -10795,9 +10932,14 @@ def report_request(prepared: PreparedRequest) -> None:
         f"{'kept' if prepared.store else 'not kept'}, "
         f"{'native events' if call.caller.host_reads else 'chunks'}",
     )
-    if missing := _missing_features(prepared):
+    missing, errors = _missing_features(prepared)
+    if missing:
         told = "left out, not known to the API or not taken by the model: "
         call.log.line("DEBUG", told + ", ".join(missing))
+    for error in errors:
+        told = f"user {call.caller.user_id}: {error}"
+        if call.capabilities.first_time(told):
+            call.log.line("WARNING", told)
     if call.valves.writes_audit_log():
         call.log.audit(_audited(prepared).request_line())
 
@@ -10847,13 +10989,13 @@ def _with_error_id(call: PipeCall, sentence: str) -> str:
     return f"{sentence} (Error id: {call.log.run_id})"
 
 
-def _missing_features(prepared: PreparedRequest) -> list[str]:
+def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     call, config = prepared.call, prepared.call.config
     if call.caller.task:
-        return []
+        return [], []
     words = {"reasoning_effort": config.effort, "verbosity": config.verbosity}
     chosen = {name: word for name, word in words.items() if word}
-    return dropped_parameters({**chosen, **call.body}, prepared.request)
+    return unsent_parameters({**chosen, **call.body}, prepared.request)
 
 
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
@@ -10995,19 +11137,20 @@ async def answer_events(
                 repairs += _log_status(prepared, event)
                 event = Status(event.sentence)  # the reason is for the log alone
             elif repairs and _has_answer(event):
-                for found in repairs:
-                    await _remember(prepared, found)
-                repairs = []
+                repairs = await _remember_all(prepared, repairs)
             # Other clients get the model's texts.
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
                 _hand_over(prepared, recorder, citations, event)
-                yield report_end(prepared, event)
-                # The page shows the last line of all; a click opens the others.
-                for notice in await notices_of(prepared, event):
-                    yield Status(notice)
+                for told in await _end(prepared, event):
+                    yield told
+
+
+async def _end(prepared: PreparedRequest, ended: RunDone) -> list[AnswerEvent]:
+    end = report_end(prepared, ended)
+    return [end, *map(Status, await notices_of(prepared, ended))]
 
 
 def _known_sources(prepared: PreparedRequest) -> Sequence[str]:
@@ -11063,6 +11206,14 @@ def _has_answer(event: RunEvent) -> bool:
     if isinstance(event, RunDone):
         return event.ending.kind in ("completed", "incomplete")
     return not isinstance(event, ItemAdded)
+
+
+async def _remember_all(
+    prepared: PreparedRequest, repairs: Sequence[Status]
+) -> list[Status]:
+    for found in repairs:
+        await _remember(prepared, found)
+    return []
 
 
 async def _remember(prepared: PreparedRequest, found: Status) -> None:
@@ -11341,19 +11492,24 @@ class Pipe:
         return result | told | ({"output": view.items} if view.items else {})
 
     async def _do_task(self, call: PipeCall) -> Chunk:
-        view, text = NativeRenderer(monotonic_seconds), ""
+        text = ""
         if call.caller.task == "function_calling" and call.config.approval_rules:
             # The host would run the tools of its older mode without the rules.
             call.log.line("WARNING", _NO_LEGACY_TOOLS)
             return task_result(text, call.caller.host_model)
         try:
-            request = build_task_request(await permitted_call(call))
-            events = answer_events(request, self._connections)
-            ended = await self._watch(call, events, view)
-            text = "" if ended.ending.is_failure else completion_text(ended)
+            text = await self._task_text(await permitted_call(call))
         except Exception as error:  # a failed title must not make the chat fail
             report_exception(call, error)
         return task_result(text, call.caller.host_model)
+
+    async def _task_text(self, call: PipeCall) -> str:
+        while True:
+            request, view = build_task_request(call), NativeRenderer(monotonic_seconds)
+            events = answer_events(request, self._connections)
+            ended = await self._watch(call, events, view)
+            if not lacks_task_model(request, ended):
+                return "" if ended.ending.is_failure else completion_text(ended)
 
     async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         if is_check_command(call):

@@ -212,6 +212,9 @@ UNREADABLE = _usual_ending("unreadable")
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
 
+_ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
+
+
 def ending_of_incomplete(reason: str | None) -> Ending:
     """Return the ending of a `response.incomplete`."""
     code = api_word(reason)
@@ -259,6 +262,8 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
         return refused["401"]
     if status < 400:
         return refused["3"].format(status=status)
+    if status == 404 and _ABOUT_A_MODEL.search(error.message):
+        return refused["model_not_found"].format(model=model)
     known = {**SENTENCES["failed"], **refused}
     for word in (error.code, error.type):
         if word and word in known:

@@ -54,9 +54,10 @@ class Valves(BaseModel):
         'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
         secret=True,
     )
-    COMPATIBILITY: Literal["openai", "strict"] = _valve(
-        "openai",
-        "`strict` sends only what every server knows: for others than OpenAI and Azure.",
+    COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
+        "auto",
+        "`auto` and `openai` send what OpenAI knows, and leave out what a server refused "
+        "once. `strict` sends only what every server knows.",
     )
 
     # Models
