@@ -559,6 +559,13 @@ class InvalidRequest(ResponsesError):
     """A request that is not sent."""
 
 
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    unknown = ", ".join(sorted({word[:40] for word in words}.difference(known))[:5])
+    return f"{valve} opens nothing with: {unknown}. {advice}" if unknown else ""
+
+
 def valve_error(
     problem: str, example: str = "", *, place: str = "the valves"
 ) -> InvalidRequest:
@@ -10551,7 +10558,7 @@ class AgentRequest(NamedTuple):
     own_tools: OwnToolSettings = OwnToolSettings()
     query: str = ""
     context: object = None
-    notice: str = ""
+    notices: tuple[str, ...] = ()
     log: Callable[[str], object] = str
     debug: bool = False
     on_end: Callable[[RunMetadata], object] = repr
@@ -12221,7 +12228,7 @@ class _Agent:
         )
         self._continues = True
         begins = not prepared.earlier_rounds.is_continuation
-        self._notice = request.notice if begins else ""
+        self._notices = request.notices if begins else ()
         self._round_began = 0.0
         self._run_end = RunDone(COMPLETED)
 
@@ -12231,7 +12238,7 @@ class _Agent:
         return RunDone(last.ending, totals.usage, totals.last_usage, output, last.trace)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
-        for note in filter(None, (self._notice, self._prepared.note)):
+        for note in filter(None, (*self._notices, self._prepared.note)):
             yield Status(note)
         for source in self._prepared.sources:
             yield source
@@ -13202,6 +13209,7 @@ class AgentInput(NamedTuple):
     can_ask: bool = False
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
+    notices: tuple[str, ...] = ()
 
     def choose_text(self, key: str, otherwise: str) -> str:
         given = self.body.get(key)
@@ -13253,7 +13261,7 @@ def build_agent_request(
         ),
         query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
-        notice=rules_error if question.caller.is_admin else "",
+        notices=(*question.notices, rules_error if question.caller.is_admin else ""),
         log=log.line,
         debug=valves.DEBUG,
         on_end=lambda metadata: log.line(json.dumps(metadata.wire())),
@@ -13640,6 +13648,18 @@ _SETTINGS = {
 }
 
 
+_NEVER = frozenset({"store", "background", "instructions", "input", "include"})
+
+
+def opening_error(may_set: str) -> str:
+    words = map(str.strip, may_set.lower().split(","))
+    known = {"", *_SETTINGS, *_CHAT_KEYS} - _NEVER
+    return unknown_words("REQUEST_MAY_SET", words, known, _NO_NAME)
+
+
+_NO_NAME = "No key that requests may set has such a name."
+
+
 def select_keys(
     body: Mapping[str, Any], may_set: str
 ) -> tuple[dict[str, Any], list[str]]:
@@ -13717,7 +13737,13 @@ class Pipeline:
         log = AgentLog(new_ulid()[-10:])
         body = self._select_keys(body, caller, log)
         question = AgentInput(
-            model_id, messages, body, self.valves, caller.can_ask, caller=caller
+            model_id,
+            messages,
+            body,
+            self.valves,
+            caller.can_ask,
+            caller=caller,
+            notices=self._notices(caller, log),
         )
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
@@ -13741,6 +13767,16 @@ class Pipeline:
                 "REQUEST_MAY_SET says what a request may set)"
             )
         return kept
+
+    def _notices(self, caller: PipelineCaller, log: AgentLog) -> tuple[str, ...]:
+        sentence = opening_error(self.valves.REQUEST_MAY_SET)
+        is_new = self._refusals.first_time
+        if not sentence or caller.task:
+            return ()
+        if is_new(f"log: {sentence}"):
+            log.warn(sentence)
+        is_told = caller.is_admin and is_new(f"chat: {sentence}")
+        return (sentence,) if is_told else ()
 
     async def _close_all(self) -> None:
         await self._own_tools.close()

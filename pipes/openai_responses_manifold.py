@@ -271,6 +271,13 @@ class InvalidRequest(ResponsesError):
     """A request that is not sent."""
 
 
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    unknown = ", ".join(sorted({word[:40] for word in words}.difference(known))[:5])
+    return f"{valve} opens nothing with: {unknown}. {advice}" if unknown else ""
+
+
 def valve_error(
     problem: str, example: str = "", *, place: str = "the valves"
 ) -> InvalidRequest:
@@ -5918,7 +5925,7 @@ def attach_stored_messages(
     if metadata.get("regeneration_message_id") and users:
         users.popitem()  # how to answer again is in the request alone
     asked, answer = map(metadata.get, ("user_message_id", "message_id"))
-    branch = _stored_branch(rows, str(asked or ""), str(answer or ""))
+    branch = list(_stored_branch(rows, str(asked or ""), str(answer or "")))
     for place, stored in zip(reversed(users), branch, strict=False):
         result[place] = users[place]._replace(stored=stored)
     return result
@@ -5927,6 +5934,12 @@ def attach_stored_messages(
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
     found = (part.stored for part in parts if isinstance(part, UserMessage))
     return [stored for stored in found if stored]
+
+
+_HIDDEN_MESSAGE = (
+    "Somebody wrote a message into this chat that the page does not show and that could "
+    "instruct the model. Nothing was sent: start a new chat."
+)
 
 
 def _stored_branch(
@@ -5938,8 +5951,10 @@ def _stored_branch(
         if row.get("role") == "user":
             yield StoredMessage(row, answer_id)
             answer_id = ""
-        else:
+        elif row.get("role") == "assistant":
             answer_id = message_id
+        else:
+            raise InvalidRequest(_HIDDEN_MESSAGE)
         message_id = str(row.get("parentId") or "")
 
 
@@ -9159,9 +9174,9 @@ class Valves(BaseModel):
     )
     CALLER_MAY_SET: str = _valve(
         "",
-        "What requests may set although it is the administrator's: parameters and "
-        "types of OpenAI's tools, separated by commas; `admin:service_tier` for "
-        "administrators alone.",
+        "What requests may set although it is the administrator's: parameters, types "
+        "of OpenAI's tools, fields (`mcp.server_url`), separated by commas; "
+        "`admin:service_tier` for administrators alone.",
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
@@ -9474,13 +9489,9 @@ def _refused_choices(
 
 
 def _permission_error(valves: Valves) -> str:
-    unknown = sorted(_permitted_words(valves) - {*_CHOICES, "all", "nothing"})
-    if not unknown:
-        return ""
-    return (
-        f"USER_MAY_CHANGE holds {unknown[0][:40]}, which is no setting of users. Choose "
-        f"from {', '.join(_CHOICES)}, all, nothing."
-    )
+    known = (*_CHOICES, "all", "nothing")
+    advice = f"Choose from {', '.join(known)}."
+    return unknown_words("USER_MAY_CHANGE", _permitted_words(valves), known, advice)
 
 
 def _permitted_words(valves: Valves) -> set[str]:
@@ -9584,7 +9595,7 @@ def run_limits(valves: Valves) -> Limits:
 _SHARE = 8
 
 _USED_UP = (
-    f"The tool was not started: {_SHARE} earlier calls still run after their time "
+    f"Error: The tool was not started: {_SHARE} earlier calls still run after their time "
     "limit. Tell the user to try again later, and an administrator if it lasts."
 )
 
@@ -9598,7 +9609,7 @@ class UserThreads(ThreadPoolExecutor):
 
     async def run(self, work: Callable[[], Any]) -> Any:
         if len(self.abandoned) >= _SHARE:
-            return {"error": _USED_UP}
+            return _USED_UP
         future = self.submit(work)
         try:
             return await asyncio.wrap_future(future)
@@ -10163,6 +10174,10 @@ class HostTools:
         if tool is None:
             return None
         spec = tool.get("spec") or {}
+        try:
+            json_size(spec, LARGEST_SCHEMA)
+        except JsonTooLarge:
+            return None
         return spec.get("parameters") or {"type": "object", "properties": {}}
 
     def is_interactive(self, name: str) -> bool:
@@ -11069,6 +11084,104 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
         return kind, b""
 
 
+# ==== owui_manifold.callers: What a caller may set; the rest is the administrator's (docs/parameters.md).
+
+_LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
+_TOOLS = ("tools", "extra_tools")
+_TOOL_TYPES = (
+    *("web_search", "web_search_preview", "file_search", "code_interpreter"),
+    *("image_generation", "mcp", "shell", "apply_patch", "computer", "tool_search"),
+    *("computer_use_preview", "local_shell", "namespace", "programmatic_tool_calling"),
+)
+_CLOSED_FIELDS = (
+    *("vector_store_ids", "container", "environment", "input_image_mask"),
+    *("server_url", "connector_id", "tunnel_id", "authorization", "headers"),
+)
+
+_KNOWN_WORDS = {
+    *("max_output_tokens", "reasoning.mode", "reasoning.context"),
+    *(*ADMINISTRATORS_KEYS, *_TOOL_TYPES),
+    *(f"{kind}.{name}" for kind in _TOOL_TYPES for name in _CLOSED_FIELDS),
+}
+
+
+class _Permission(NamedTuple):
+    opened: Collection[str]
+    longest: int
+    stored: Mapping[str, Any] = {}
+
+
+async def permitted_call(call: PipeCall) -> PipeCall:
+    caller, valves = call.caller, call.valves
+    words = comma_list(valves.CALLER_MAY_SET.lower())
+    opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
+    longest = 0 if "max_output_tokens" in opened else valves.MAX_OUTPUT_TOKENS
+    may = _Permission(opened, longest)
+    if _permitted_body(call.body, may) == call.body:
+        return call
+    stored = await administrator_params(call.model_id)
+    body = _permitted_body(call.body, may._replace(stored=stored))
+    lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
+    is_new = call.capabilities.first_time
+    if new := [name for name in lost if is_new(f"{caller.user_id}: {name}")]:
+        names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
+        told = f"left out for user {caller.user_id}, see CALLER_MAY_SET: {names}"
+        call.log.line("WARNING", told)
+    return call._replace(body=body)
+
+
+def opening_error(valves: Valves) -> str:
+    words = map(_opened, comma_list(valves.CALLER_MAY_SET.lower()))
+    return unknown_words("CALLER_MAY_SET", words, _KNOWN_WORDS, _NO_NAME)
+
+
+_NO_NAME = "No parameter and no type of tool has such a name."
+
+
+def _opened(word: str) -> str:
+    return word.removeprefix("admin:").strip()
+
+
+def _permitted_body(body: Mapping[str, Any], may: _Permission) -> dict[str, Any]:
+    stored = may.stored
+    closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in may.opened]
+    kept = {k: v for k, v in body.items() if k not in closed}
+    kept |= {k: stored[k] for k in closed if k in stored}
+    if isinstance(given := body.get("reasoning"), Mapping):
+        kept["reasoning"] = _permitted_reasoning(given, may)
+    tools = [tool for name in _TOOLS for tool in as_list(stored.get(name))]
+    for name in _TOOLS:
+        if isinstance(given := body.get(name), list):
+            kept[name] = [t for t in given if _is_open(t, may.opened) or t in tools]
+    return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
+
+
+def _permitted_reasoning(given: Mapping[str, Any], may: _Permission) -> dict[str, Any]:
+    free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
+    stored = as_mapping(may.stored.get("reasoning")).items()
+    return dict(i for i in given.items() if i[0] in free or i in stored)
+
+
+def _is_open(tool: object, opened: Collection[str]) -> bool:
+    fields = as_mapping(tool)
+    kind = fields.get("type", "function")
+    if kind in CALLED_BY_NAME:
+        return True
+    closed = [
+        f"{kind}.{name}"
+        for name in _CLOSED_FIELDS
+        # A new container, `{"type": "auto"}`, is nobody's.
+        if (value := fields.get(name)) and as_mapping(value).keys() != {"type"}
+    ]
+    return all(word in opened for word in closed or [kind])
+
+
+def _is_too_long(name: str, body: Mapping[str, Any], may: _Permission) -> bool:
+    value, most = body.get(name), may.longest
+    asked = clamp_number(value, 0, most + 1, 0) if most else 0
+    return asked > most and value != may.stored.get(name)
+
+
 # ==== owui_manifold.report: What the log and the current user are told about a run.
 
 _UNAUTHORIZED = 401
@@ -11230,7 +11343,8 @@ def _valve_notices(call: PipeCall) -> list[str]:
     complaints = (*servers.complaints, *call.config.problems)
     for complaint in complaints:
         call.log.line("WARNING", complaint)
-    notes = [note for note in servers.notes if _tell_once(call, note)]
+    every_note = (*servers.notes, opening_error(call.valves))
+    notes = [note for note in every_note if note and _tell_once(call, note)]
     return [*(complaints if call.caller.is_admin else ()), *notes]
 
 
@@ -11253,13 +11367,12 @@ def _refusal_notices(call: PipeCall) -> list[str]:
     return [_REFUSED_CHOICES + listed]
 
 
-async def notices_of(prepared: PreparedRequest) -> list[str]:
+async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     call = prepared.call
-    if call.caller.task or prepared.round:
+    if call.caller.task or (prepared.delegates and leaves_calls(ended)):
         return []
     retirement = retirement_notice(call.model, utc_today())
     return [
-        *prepared.notices,
         *_refusal_notices(call),
         *([retirement] if retirement else []),
         *_valve_notices(call),
@@ -11281,7 +11394,7 @@ async def answer_events(
     call, recorder = prepared.call, _recorder(prepared)
     citations = Citations(_known_sources(prepared))
     report_request(prepared)
-    for notice in await notices_of(prepared):
+    for notice in prepared.notices:
         yield Status(notice)
     artifacts = ArtifactStore(prepared, connections)
     repairs: list[Status] = []  # until it is known that they helped
@@ -11301,16 +11414,20 @@ async def answer_events(
                 repairs += _log_status(prepared, event)
                 event = Status(event.sentence)  # the reason is for the log alone
             elif repairs and _has_answer(event):
-                for found in repairs:
-                    await _remember(prepared, found)
-                repairs = []
+                repairs = await _remember_all(prepared, repairs)
             # Other clients get the model's texts.
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
                 _hand_over(prepared, recorder, citations, event)
-                yield report_end(prepared, event)
+                for told in await _end(prepared, event):
+                    yield told
+
+
+async def _end(prepared: PreparedRequest, ended: RunDone) -> list[AnswerEvent]:
+    end = report_end(prepared, ended)
+    return [end, *map(Status, await notices_of(prepared, ended))]
 
 
 def _known_sources(prepared: PreparedRequest) -> Sequence[str]:
@@ -11368,6 +11485,14 @@ def _has_answer(event: RunEvent) -> bool:
     return not isinstance(event, ItemAdded)
 
 
+async def _remember_all(
+    prepared: PreparedRequest, repairs: Sequence[Status]
+) -> list[Status]:
+    for found in repairs:
+        await _remember(prepared, found)
+    return []
+
+
 async def _remember(prepared: PreparedRequest, found: Status) -> None:
     call, repair, store = prepared.call, found.repair, prepared.store
     if repair and repair.action in CHAT_ACTIONS and store:
@@ -11395,59 +11520,6 @@ def _hand_over(
         prepared.request.instructions or "",
     )
     save_round(call.state, call.caller.message_id, ended_round)
-
-
-# ==== owui_manifold.callers: What a caller may set; the rest is the administrator's (docs/parameters.md).
-
-_LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
-_TOOLS = ("tools", "extra_tools")
-
-
-async def permitted_call(call: PipeCall) -> PipeCall:
-    caller, valves = call.caller, call.valves
-    words = comma_list(valves.CALLER_MAY_SET.lower())
-    words = [word for word in words if caller.is_admin or ":" not in word]
-    opened = {word.removeprefix("admin:").strip() for word in words}
-    most = 0 if "max_output_tokens" in opened else valves.MAX_OUTPUT_TOKENS
-    if _permitted_body(call.body, opened, most, {}) == call.body:
-        return call
-    stored = await administrator_params(call.model_id)
-    body = _permitted_body(call.body, opened, most, stored)
-    lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
-    is_new = call.capabilities.first_time
-    if new := [name for name in lost if is_new(f"{caller.user_id}: {name}")]:
-        names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
-        told = f"left out for user {caller.user_id}, see CALLER_MAY_SET: {names}"
-        call.log.line("WARNING", told)
-    return call._replace(body=body)
-
-
-def _permitted_body(
-    body: Mapping[str, Any], opened: Collection[str], most: int, own: Mapping[str, Any]
-) -> dict[str, Any]:
-    closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in opened]
-    kept = {k: v for k, v in body.items() if k not in closed}
-    kept |= {k: own[k] for k in closed if k in own}
-    if isinstance(given := body.get("reasoning"), Mapping):
-        stored = as_mapping(own.get("reasoning")).items()
-        free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in opened)}
-        kept["reasoning"] = dict(
-            i for i in given.items() if i[0] in free or i in stored
-        )
-    tools = [tool for name in _TOOLS for tool in as_list(own.get(name))]
-    for name in _TOOLS:
-        if isinstance(given := body.get(name), list):
-            kept[name] = [t for t in given if _is_open(t, opened) or t in tools]
-    for name in _LENGTHS if most else ():
-        value = body.get(name)
-        if clamp_number(value, 0, most + 1, 0) > most and value != own.get(name):
-            kept[name] = most
-    return kept
-
-
-def _is_open(tool: object, opened: Collection[str]) -> bool:
-    kind = as_mapping(tool).get("type", "function")
-    return kind in CALLED_BY_NAME or str(kind) in opened
 
 
 # ==== owui_manifold.models: The models that the pipe lists.

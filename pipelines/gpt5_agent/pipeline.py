@@ -16,7 +16,7 @@ from gpt5_agent.shell.answers import DONE_LINE, PipelineCall, answer_once, strea
 from gpt5_agent.shell.bridge import AnswerPiece, AsyncBridge, BridgeClosed
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool
-from gpt5_agent.shell.request_keys import select_keys
+from gpt5_agent.shell.request_keys import opening_error, select_keys
 from gpt5_agent.shell.settings import (
     CONTEXT_KEY,
     AgentInput,
@@ -95,7 +95,13 @@ class Pipeline:
         log = AgentLog(new_ulid()[-10:])
         body = self._select_keys(body, caller, log)
         question = AgentInput(
-            model_id, messages, body, self.valves, caller.can_ask, caller=caller
+            model_id,
+            messages,
+            body,
+            self.valves,
+            caller.can_ask,
+            caller=caller,
+            notices=self._notices(caller, log),
         )
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
@@ -120,6 +126,17 @@ class Pipeline:
                 "REQUEST_MAY_SET says what a request may set)"
             )
         return kept
+
+    def _notices(self, caller: PipelineCaller, log: AgentLog) -> tuple[str, ...]:
+        """Log once which words of REQUEST_MAY_SET open nothing; tell administrators."""
+        sentence = opening_error(self.valves.REQUEST_MAY_SET)
+        is_new = self._refusals.first_time
+        if not sentence or caller.task:
+            return ()
+        if is_new(f"log: {sentence}"):
+            log.warn(sentence)
+        is_told = caller.is_admin and is_new(f"chat: {sentence}")
+        return (sentence,) if is_told else ()
 
     async def _close_all(self) -> None:
         await self._own_tools.close()

@@ -63,7 +63,7 @@ class AgentRequest(NamedTuple):
     """One question to the agent.
 
     `body` holds the caller's other keys, `query` the question if it is not in the
-    messages, `context` what the model gets to read, `notice` what an administrator
+    messages, `context` what the model gets to read, `notices` what an administrator
     reads above the answer. `on_end` is called once, however the answer ends.
     """
 
@@ -80,7 +80,7 @@ class AgentRequest(NamedTuple):
     own_tools: OwnToolSettings = OwnToolSettings()
     query: str = ""
     context: object = None
-    notice: str = ""
+    notices: tuple[str, ...] = ()
     log: Callable[[str], object] = str
     debug: bool = False
     on_end: Callable[[RunMetadata], object] = repr

@@ -15,7 +15,7 @@ ResponsesError
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from openai_responses.json_input import as_mapping, as_text
@@ -27,6 +27,14 @@ class ResponsesError(Exception):
 
 class InvalidRequest(ResponsesError):
     """A request that is not sent."""
+
+
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the sentence about words of a valve that mean nothing; empty if all do."""
+    unknown = ", ".join(sorted({word[:40] for word in words}.difference(known))[:5])
+    return f"{valve} opens nothing with: {unknown}. {advice}" if unknown else ""
 
 
 def valve_error(

@@ -200,13 +200,14 @@ def attach_stored_messages(
 ) -> list[ChatPart]:
     """Return a chat in which each message of the user has its stored one.
 
-    `rows` are the messages of the chat's row, by id.
+    `rows` are the messages of the chat's row, by id. Raises InvalidRequest for one that
+    only somebody who edits the row can have made.
     """
     result, users = list(parts), user_messages(parts)
     if metadata.get("regeneration_message_id") and users:
         users.popitem()  # how to answer again is in the request alone
     asked, answer = map(metadata.get, ("user_message_id", "message_id"))
-    branch = _stored_branch(rows, str(asked or ""), str(answer or ""))
+    branch = list(_stored_branch(rows, str(asked or ""), str(answer or "")))
     for place, stored in zip(reversed(users), branch, strict=False):
         result[place] = users[place]._replace(stored=stored)
     return result
@@ -216,6 +217,12 @@ def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
     """Return the stored messages of a chat, in order."""
     found = (part.stored for part in parts if isinstance(part, UserMessage))
     return [stored for stored in found if stored]
+
+
+_HIDDEN_MESSAGE = (
+    "Somebody wrote a message into this chat that the page does not show and that could "
+    "instruct the model. Nothing was sent: start a new chat."
+)
 
 
 def _stored_branch(
@@ -228,6 +235,8 @@ def _stored_branch(
         if row.get("role") == "user":
             yield StoredMessage(row, answer_id)
             answer_id = ""
-        else:
+        elif row.get("role") == "assistant":
             answer_id = message_id
+        else:
+            raise InvalidRequest(_HIDDEN_MESSAGE)
         message_id = str(row.get("parentId") or "")

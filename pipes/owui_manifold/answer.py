@@ -41,7 +41,7 @@ async def answer_events(
     call, recorder = prepared.call, _recorder(prepared)
     citations = Citations(_known_sources(prepared))
     report_request(prepared)
-    for notice in await notices_of(prepared):
+    for notice in prepared.notices:
         yield Status(notice)
     artifacts = ArtifactStore(prepared, connections)
     repairs: list[Status] = []  # until it is known that they helped
@@ -61,16 +61,21 @@ async def answer_events(
                 repairs += _log_status(prepared, event)
                 event = Status(event.sentence)  # the reason is for the log alone
             elif repairs and _has_answer(event):
-                for found in repairs:
-                    await _remember(prepared, found)
-                repairs = []
+                repairs = await _remember_all(prepared, repairs)
             # Other clients get the model's texts.
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
                 _hand_over(prepared, recorder, citations, event)
-                yield report_end(prepared, event)
+                for told in await _end(prepared, event):
+                    yield told
+
+
+async def _end(prepared: PreparedRequest, ended: RunDone) -> list[AnswerEvent]:
+    """Return the run's end, then the notices: the page shows the last line of all."""
+    end = report_end(prepared, ended)
+    return [end, *map(Status, await notices_of(prepared, ended))]
 
 
 def _known_sources(prepared: PreparedRequest) -> Sequence[str]:
@@ -131,6 +136,15 @@ def _has_answer(event: RunEvent) -> bool:
     if isinstance(event, RunDone):
         return event.ending.kind in ("completed", "incomplete")
     return not isinstance(event, ItemAdded)
+
+
+async def _remember_all(
+    prepared: PreparedRequest, repairs: Sequence[Status]
+) -> list[Status]:
+    """Remember what helped; return what is left to remember, which is nothing."""
+    for found in repairs:
+        await _remember(prepared, found)
+    return []
 
 
 async def _remember(prepared: PreparedRequest, found: Status) -> None:

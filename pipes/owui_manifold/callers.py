@@ -5,30 +5,57 @@ filters added and what is stored with the model.
 """
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
+from openai_responses.errors import unknown_words
 from openai_responses.json_input import as_list, as_mapping, clamp_number
 from openai_responses.requests.parameters import ADMINISTRATORS_KEYS
 from openai_responses.requests.tools import CALLED_BY_NAME
 from owui_manifold.config import comma_list
 from owui_manifold.context import PipeCall
 from owui_manifold.host import administrator_params
+from owui_manifold.valves import Valves
 
 _LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOLS = ("tools", "extra_tools")
+_TOOL_TYPES = (
+    *("web_search", "web_search_preview", "file_search", "code_interpreter"),
+    *("image_generation", "mcp", "shell", "apply_patch", "computer", "tool_search"),
+    *("computer_use_preview", "local_shell", "namespace", "programmatic_tool_calling"),
+)
+_CLOSED_FIELDS = (
+    *("vector_store_ids", "container", "environment", "input_image_mask"),
+    *("server_url", "connector_id", "tunnel_id", "authorization", "headers"),
+)
+"""Fields of tools that name what belongs to somebody, or where a chat is sent."""
+
+_KNOWN_WORDS = {
+    *("max_output_tokens", "reasoning.mode", "reasoning.context"),
+    *(*ADMINISTRATORS_KEYS, *_TOOL_TYPES),
+    *(f"{kind}.{name}" for kind in _TOOL_TYPES for name in _CLOSED_FIELDS),
+}
+
+
+class _Permission(NamedTuple):
+    opened: Collection[str]
+    """What CALLER_MAY_SET opens for this caller."""
+    longest: int
+    """MAX_OUTPUT_TOKENS, or 0 for no limit."""
+    stored: Mapping[str, Any] = {}
+    """An administrator's parameters of the model, which hold."""
 
 
 async def permitted_call(call: PipeCall) -> PipeCall:
     """Return the call without what its caller may not set; the log says it once."""
     caller, valves = call.caller, call.valves
     words = comma_list(valves.CALLER_MAY_SET.lower())
-    words = [word for word in words if caller.is_admin or ":" not in word]
-    opened = {word.removeprefix("admin:").strip() for word in words}
-    most = 0 if "max_output_tokens" in opened else valves.MAX_OUTPUT_TOKENS
-    if _permitted_body(call.body, opened, most, {}) == call.body:
+    opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
+    longest = 0 if "max_output_tokens" in opened else valves.MAX_OUTPUT_TOKENS
+    may = _Permission(opened, longest)
+    if _permitted_body(call.body, may) == call.body:
         return call
     stored = await administrator_params(call.model_id)
-    body = _permitted_body(call.body, opened, most, stored)
+    body = _permitted_body(call.body, may._replace(stored=stored))
     lost = [k for k, v in call.body.items() if v is not None and body.get(k) != v]
     is_new = call.capabilities.first_time
     if new := [name for name in lost if is_new(f"{caller.user_id}: {name}")]:
@@ -38,31 +65,56 @@ async def permitted_call(call: PipeCall) -> PipeCall:
     return call._replace(body=body)
 
 
-def _permitted_body(
-    body: Mapping[str, Any], opened: Collection[str], most: int, own: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return a body with what its caller may set; an administrator's `own` holds."""
-    closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in opened]
+def opening_error(valves: Valves) -> str:
+    """Return the sentence about words of CALLER_MAY_SET that name nothing, if any."""
+    words = map(_opened, comma_list(valves.CALLER_MAY_SET.lower()))
+    return unknown_words("CALLER_MAY_SET", words, _KNOWN_WORDS, _NO_NAME)
+
+
+_NO_NAME = "No parameter and no type of tool has such a name."
+
+
+def _opened(word: str) -> str:
+    return word.removeprefix("admin:").strip()
+
+
+def _permitted_body(body: Mapping[str, Any], may: _Permission) -> dict[str, Any]:
+    """Return a body with what its caller may set."""
+    stored = may.stored
+    closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in may.opened]
     kept = {k: v for k, v in body.items() if k not in closed}
-    kept |= {k: own[k] for k in closed if k in own}
+    kept |= {k: stored[k] for k in closed if k in stored}
     if isinstance(given := body.get("reasoning"), Mapping):
-        stored = as_mapping(own.get("reasoning")).items()
-        free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in opened)}
-        kept["reasoning"] = dict(
-            i for i in given.items() if i[0] in free or i in stored
-        )
-    tools = [tool for name in _TOOLS for tool in as_list(own.get(name))]
+        kept["reasoning"] = _permitted_reasoning(given, may)
+    tools = [tool for name in _TOOLS for tool in as_list(stored.get(name))]
     for name in _TOOLS:
         if isinstance(given := body.get(name), list):
-            kept[name] = [t for t in given if _is_open(t, opened) or t in tools]
-    for name in _LENGTHS if most else ():
-        value = body.get(name)
-        if clamp_number(value, 0, most + 1, 0) > most and value != own.get(name):
-            kept[name] = most
-    return kept
+            kept[name] = [t for t in given if _is_open(t, may.opened) or t in tools]
+    return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
+
+
+def _permitted_reasoning(given: Mapping[str, Any], may: _Permission) -> dict[str, Any]:
+    free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
+    stored = as_mapping(may.stored.get("reasoning")).items()
+    return dict(i for i in given.items() if i[0] in free or i in stored)
 
 
 def _is_open(tool: object, opened: Collection[str]) -> bool:
     """Say whether a caller may offer a tool: it runs it, or its type is opened."""
-    kind = as_mapping(tool).get("type", "function")
-    return kind in CALLED_BY_NAME or str(kind) in opened
+    fields = as_mapping(tool)
+    kind = fields.get("type", "function")
+    if kind in CALLED_BY_NAME:
+        return True
+    closed = [
+        f"{kind}.{name}"
+        for name in _CLOSED_FIELDS
+        # A new container, `{"type": "auto"}`, is nobody's.
+        if (value := fields.get(name)) and as_mapping(value).keys() != {"type"}
+    ]
+    return all(word in opened for word in closed or [kind])
+
+
+def _is_too_long(name: str, body: Mapping[str, Any], may: _Permission) -> bool:
+    value, most = body.get(name), may.longest
+    asked = clamp_number(value, 0, most + 1, 0) if most else 0
+    return asked > most and value != may.stored.get(name)

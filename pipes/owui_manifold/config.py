@@ -10,7 +10,12 @@ from typing import Any, NamedTuple
 
 from openai_responses.clock import RecentTexts, monotonic_seconds
 from openai_responses.endpoint import Endpoint, Network, connection_secrets
-from openai_responses.errors import PIPE_VALVES, InvalidRequest, valve_error
+from openai_responses.errors import (
+    PIPE_VALVES,
+    InvalidRequest,
+    unknown_words,
+    valve_error,
+)
 from openai_responses.json_input import as_mapping, parse_string_map
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
@@ -186,13 +191,9 @@ def _refused_choices(
 
 
 def _permission_error(valves: Valves) -> str:
-    unknown = sorted(_permitted_words(valves) - {*_CHOICES, "all", "nothing"})
-    if not unknown:
-        return ""
-    return (
-        f"USER_MAY_CHANGE holds {unknown[0][:40]}, which is no setting of users. Choose "
-        f"from {', '.join(_CHOICES)}, all, nothing."
-    )
+    known = (*_CHOICES, "all", "nothing")
+    advice = f"Choose from {', '.join(known)}."
+    return unknown_words("USER_MAY_CHANGE", _permitted_words(valves), known, advice)
 
 
 def _permitted_words(valves: Valves) -> set[str]:

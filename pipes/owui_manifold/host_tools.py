@@ -15,8 +15,14 @@ from functools import partial
 from typing import Any
 
 from openai_responses.clock import new_ulid
-from openai_responses.json_input import as_mapping, parse_json_object
+from openai_responses.json_input import (
+    JsonTooLarge,
+    as_mapping,
+    json_size,
+    parse_json_object,
+)
 from openai_responses.loop.tools import Approver, Ask, ToolResult
+from openai_responses.requests.json_schema import LARGEST_SCHEMA
 from openai_responses.requests.tools import ToolNames
 from owui_chat.host_tools import CALL_TOOL, HOST_ERROR_PREFIXES, read_call_tool
 from owui_manifold.context import EventCall, HostContext, PipeCall, names_a_row
@@ -161,11 +167,23 @@ class HostTools:
         return self._names.own_name(name, self._host.tools)
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
+<<<<<<< HEAD
+        """Return the schema of a tool's arguments, or None for no such tool.
+
+        One that is too large to be offered cannot be called by its name, either.
+        """
+        tool = self._host.tools.get(self._names.own_name(name))
+=======
         """Return the schema of a tool's arguments, or None for no such tool."""
         tool = self._host.tools.get(self._own_name(name))
+>>>>>>> main
         if tool is None:
             return None
         spec = tool.get("spec") or {}
+        try:
+            json_size(spec, LARGEST_SCHEMA)
+        except JsonTooLarge:
+            return None
         return spec.get("parameters") or {"type": "object", "properties": {}}
 
     def is_interactive(self, name: str) -> bool:

@@ -16,6 +16,8 @@ from openai_responses.models.choice import retirement_notice
 from openai_responses.models.usage import cost_of_run, read_prices
 from openai_responses.redaction import describe_exception, redact_line
 from openai_responses.requests.build import unsent_parameters
+from owui_chat.storage.recorder import leaves_calls
+from owui_manifold.callers import opening_error
 from owui_manifold.chat import PreparedRequest
 from owui_manifold.context import PipeCall
 from owui_manifold.host import legacy_model, make_native
@@ -186,14 +188,15 @@ def _valve_notices(call: PipeCall) -> list[str]:
     """Log errors in valves; return the notices for this chat.
 
     Only administrators see any. What is left out or asked about because of an error is
-    shown at every answer; fields that are not sent are mentioned once in the log and
-    once in a chat.
+    shown at every answer; what only has no effect is mentioned once in the log and once
+    in a chat.
     """
     servers = call.config.remote
     complaints = (*servers.complaints, *call.config.problems)
     for complaint in complaints:
         call.log.line("WARNING", complaint)
-    notes = [note for note in servers.notes if _tell_once(call, note)]
+    every_note = (*servers.notes, opening_error(call.valves))
+    notes = [note for note in every_note if note and _tell_once(call, note)]
     return [*(complaints if call.caller.is_admin else ()), *notes]
 
 
@@ -218,14 +221,13 @@ def _refusal_notices(call: PipeCall) -> list[str]:
     return [_REFUSED_CHOICES + listed]
 
 
-async def notices_of(prepared: PreparedRequest) -> list[str]:
-    """Return the sentences to show; tasks and later rounds of tools have none."""
+async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
+    """Return the sentences to show; tasks and all but the last round have none."""
     call = prepared.call
-    if call.caller.task or prepared.round:
+    if call.caller.task or (prepared.delegates and leaves_calls(ended)):
         return []
     retirement = retirement_notice(call.model, utc_today())
     return [
-        *prepared.notices,
         *_refusal_notices(call),
         *([retirement] if retirement else []),
         *_valve_notices(call),

@@ -14,7 +14,7 @@ _SHARE = 8
 """As many as one answer uses at once."""
 
 _USED_UP = (
-    f"The tool was not started: {_SHARE} earlier calls still run after their time "
+    f"Error: The tool was not started: {_SHARE} earlier calls still run after their time "
     "limit. Tell the user to try again later, and an administrator if it lasts."
 )
 
@@ -30,7 +30,7 @@ class UserThreads(ThreadPoolExecutor):
     async def run(self, work: Callable[[], Any]) -> Any:
         """Return the result of `work`; an error if abandoned calls hold all threads."""
         if len(self.abandoned) >= _SHARE:
-            return {"error": _USED_UP}
+            return _USED_UP
         future = self.submit(work)
         try:
             return await asyncio.wrap_future(future)

@@ -249,9 +249,9 @@ class Valves(BaseModel):
     )
     CALLER_MAY_SET: str = _valve(
         "",
-        "What requests may set although it is the administrator's: parameters and "
-        "types of OpenAI's tools, separated by commas; `admin:service_tier` for "
-        "administrators alone.",
+        "What requests may set although it is the administrator's: parameters, types "
+        "of OpenAI's tools, fields (`mcp.server_url`), separated by commas; "
+        "`admin:service_tier` for administrators alone.",
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",

@@ -291,6 +291,27 @@ async def test_what_is_opened_may_be_set(pipeline: Pipeline, sim: Simulator) -> 
     assert "prompt_cache_retention" not in sent
 
 
+@pytest.mark.asyncio
+async def test_words_that_open_nothing_are_told_to_administrators(
+    pipeline: Pipeline, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once in a chat and once in the log; a title shows nothing."""
+    pipeline.valves.REQUEST_MAY_SET = "context, Verbosity, store, servce_tier"
+    task = {**METADATA, "task": "title_generation"}
+    admin, shown = {"role": "admin"}, list[bool]()
+    for metadata, user in [(METADATA, {}), (task, admin), *[(METADATA, admin)] * 2]:
+        body = {"messages": said("hello"), "metadata": metadata, "stream": True}
+        body = await pipeline.inlet(body, user)
+        del body["metadata"]
+        answer = pipeline.pipe(None, AGENT, said("hello"), body)
+        told = json.dumps(await asyncio.to_thread(list, answer))
+        shown.append("REQUEST_MAY_SET" in told)
+
+    [line] = [text for text in caplog.messages if "REQUEST_MAY_SET" in text]
+    assert "REQUEST_MAY_SET opens nothing with: servce_tier, store. " in line
+    assert shown == [False, False, True, False]
+
+
 # --------------------------------------------------------------------------- the tasks
 
 

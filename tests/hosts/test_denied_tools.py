@@ -1,17 +1,19 @@
 """A rule of TOOL_APPROVAL holds in the real Open WebUI, whoever is to run the tool."""
 
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import NamedTuple
 
 import pytest
+import pytest_asyncio
 
 from hosts.client import Json
 from hosts.open_webui import OpenWebUI
 from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies
 from hosts.tabs import Tab
-from hosts.test_tools import MODEL, PIPE, named, outputs_sent
+from hosts.test_tools import MODEL, PIPE, browser_tool, named, outputs_sent
+from hosts.tool_servers import CONNECTIONS
 from hosts.users import User
 from simulator import Simulator
 
@@ -21,6 +23,7 @@ pytestmark = [
     pytest.mark.usefixtures("pipe", "toolkit"),
 ]
 
+CHATS = "/api/v1/chats/config"
 DENIED: Json = {"TOOL_APPROVAL": "get_*=deny"}
 ASKED: Json = {"TOOL_APPROVAL": "get_*=ask"}
 HOST_RUNS: Json = {"TOOL_EXECUTION": "open_webui"}
@@ -112,16 +115,77 @@ async def test_question_shows_what_will_be_done(
     assert "did not approve" in outputs_sent(simulator)[0]
 
 
+@pytest_asyncio.fixture
+async def tool_search(admin: User) -> AsyncIterator[None]:
+    """All tools can be reached through `call_tool` alone; people may bring their own."""
+    settings = {
+        CHATS: {"ENABLE_TOOL_SEARCH": True, "TOOL_SEARCH_DEFER_THRESHOLD": 0},
+        CONNECTIONS: {"ENABLE_DIRECT_INTEGRATIONS": True},
+    }
+    before = {address: await admin.call("GET", address) for address in settings}
+    for address, changes in settings.items():
+        await admin.call("POST", address, before[address] | changes)
+    yield
+    for address, values in before.items():
+        await admin.call("POST", address, values)
+
+
+WIDE = {"type": "object", "properties": {"a": {"enum": [*range(100_000)]}}}
+BEHIND = {
+    "denied": (DENIED, "get_weather", "does not allow get_weather"),
+    "denied, the host runs": (DENIED | HOST_RUNS, "get_weather", "does not allow"),
+    "asked about": (ASKED, "get_weather", "did not approve"),
+    "itself": ({"TOOL_APPROVAL": "call_tool=deny"}, "get_weather", "does not allow"),
+    "too large": ({}, "wide", "no tool named wide"),
+    "small": ({}, "small", "seen"),
+}
+
+
+@pytest.mark.usefixtures("tool_search")
+async def test_call_tool_reaches_nothing_that_may_not_run(
+    admin: User, simulator: Simulator, has_run: Callable[[], bool]
+) -> None:
+    """Nor what was left out for the size of its schema; what may run, does."""
+    asked: list[Json] = []
+
+    def answer(payload: Json) -> object:
+        asked.append(payload["data"])
+        is_question = payload["data"].get("type") == "confirmation"
+        return False if is_question else [{"seen": True}, {}]
+
+    servers = [browser_tool("wide", WIDE), browser_tool("small", BOGUS["parameters"])]
+    body = {**named("call_tool"), "tool_ids": ["toolkit"], "tool_servers": servers}
+    told: dict[str, str] = {}
+    async with Tab(admin) as tab:
+        tab.answer = answer
+        for name, (valves, tool, _) in BEHIND.items():
+            call = json.dumps({"tool_name": tool, "params": '{"city": "Bern"}'})
+            async with valves_changed(admin, PIPE, **valves):
+                turn = await tab.send(MODEL, f"sim:tool {call}", body=body)
+            assert turn.error is None
+            told[name] = " ".join(outputs_sent(simulator))
+
+    assert not has_run()
+    assert {k: v for k, v in told.items() if BEHIND[k][2] not in v} == {}
+    [question] = [one["data"] for one in asked if one.get("type") == "confirmation"]
+    assert question["tool_call"]["name"] == "get_weather"
+    assert question["tool_call"]["arguments"] == {"city": "Bern"}
+    ran = [one["data"] for one in asked if one.get("type") == "execute:tool"]
+    assert [one["name"] for one in ran] == ["small"]
+
+
 async def test_administrator_reads_which_rule_to_correct(
     admin: User, simulator: Simulator
 ) -> None:
-    """Above the answer, where other people read nothing of it."""
+    """Above the answer, where other people read nothing of it.
+
+    It is the last line, because the page shows no other.
+    """
     async with (
         valves_changed(admin, PIPE, TOOL_APPROVAL="get_*:deny"),
         Tab(admin) as tab,
     ):
         turn = await tab.send(MODEL, "sim:short")
 
-    told = " ".join(status["description"] for status in turn.statuses)
-    assert "'get_*:deny', which is no rule" in told
+    assert "'get_*:deny', which is no rule" in turn.statuses[-1]["description"]
     assert len(chat_bodies(simulator)) == 1

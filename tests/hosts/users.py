@@ -1,6 +1,6 @@
 """A signed-in person who uses Open WebUI's REST interface."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from copy import deepcopy
 from typing import Any
@@ -174,9 +174,17 @@ class User(Client):
         """Start a chat of its own from one message."""
         return await self._chat(chat_id, "/fork", {"message_id": message_id})
 
-    async def share_chat(self, chat_id: str) -> Json:
-        """Make a link that others can open."""
+    async def share_chat(self, chat_id: str, readers: Sequence["User"] = ()) -> Json:
+        """Make a link, which these people can open."""
+        reading = {"principal_type": "user", "permission": "read"}
+        grants = [{**reading, "principal_id": reader.id} for reader in readers]
+        address = f"/api/v1/chats/shared/{chat_id}/access/update"
+        await self.call("POST", address, {"access_grants": grants})
         return await self._chat(chat_id, "/share", None)
+
+    async def clone_shared_chat(self, share_id: str) -> Json:
+        """Copy a chat that another person shared."""
+        return await self._chat(share_id, "/clone/shared", None)
 
     async def import_chats(self, chats: list[Json]) -> list[Json]:
         """Bring in what an export wrote."""

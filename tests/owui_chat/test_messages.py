@@ -10,7 +10,9 @@ from owui_chat.messages import (
     ToolCall,
     ToolMessage,
     UserMessage,
+    attach_stored_messages,
     parse_messages,
+    stored_messages,
 )
 
 Json = dict[str, Any]
@@ -267,6 +269,27 @@ def test_output_with_a_picture_stays_a_list() -> None:
     picture = {"type": "input_image", "detail": "auto", "image_url": PICTURE}
     expected = ToolMessage("call_1", [text("A map"), picture])
     assert parse_messages(chat)[1] == [expected]
+
+
+@pytest.mark.parametrize("role", ["system", "developer", "tool", None])
+@pytest.mark.parametrize("place", [0, 1])
+def test_stored_message_that_no_page_writes_is_refused(
+    role: str | None, place: int
+) -> None:
+    """Open WebUI would pass it on, in the chat of whoever clones it, too."""
+    roles = ["user", "assistant", "user"]
+    roles.insert(place, role or "")
+    rows = {
+        str(number): {"role": role, "content": "Hi", "parentId": str(number - 1)}
+        for number, role in enumerate(roles)
+    }
+    _, parts = parse_messages([{"role": "user", "content": "Hi"}] * 2)
+    metadata = {"user_message_id": "3", "message_id": "4"}
+    with pytest.raises(InvalidRequest, match="the page does not show"):
+        attach_stored_messages(parts, rows, metadata)
+
+    rows[str(place)]["role"] = "assistant"
+    assert len(stored_messages(attach_stored_messages(parts, rows, metadata))) == 2
 
 
 def test_nothing_that_was_given_is_changed() -> None:

@@ -166,6 +166,71 @@ async def test_an_administrator_opens_keys(pipe: Pipe, sim: Simulator) -> None:
     assert admins["metadata"] == OURS["metadata"]
 
 
+CALLERS_TOOLS: list[Json] = [
+    {"type": "web_search", "search_context_size": "high"},
+    {"type": "code_interpreter", "container": {"type": "auto"}},
+    {"type": "code_interpreter", "container": "cntr_of_somebody"},
+    {"type": "code_interpreter", "container": {"type": "auto", "file_ids": ["file-1"]}},
+    {"type": "file_search", "vector_store_ids": ["vs_of_somebody"]},
+    {"type": "mcp", "server_label": "a", "server_url": "https://a.example"},
+    {
+        "type": "mcp",
+        "server_label": "b",
+        "server_url": "https://b.example",
+        "headers": {"X-Key": "k"},
+    },
+    {"type": "mcp", "server_label": "c", "connector_id": "connector_gmail"},
+    {"type": "image_generation", "input_image_mask": {"file_id": "file-1"}},
+]
+TYPES = "web_search, code_interpreter, file_search, mcp, image_generation"
+
+
+@pytest.mark.parametrize(
+    ("opened", "numbers"),
+    [
+        ("", []),
+        (TYPES, [0, 1]),
+        ("file_search.vector_store_ids", [4]),
+        ("mcp, mcp.server_url", [5]),
+        ("mcp.server_url, MCP.headers", [5, 6]),
+        ("code_interpreter.container", [2, 3]),
+    ],
+)
+async def test_an_opened_tool_names_nothing_of_others(
+    pipe: Pipe, sim: Simulator, opened: str, numbers: list[int]
+) -> None:
+    """Containers, files, stores, servers and headers need words of their own."""
+    pipe.valves = pipe.valves.model_copy(update={"CALLER_MAY_SET": opened})
+    kept = []
+    for number, tool in enumerate(CALLERS_TOOLS):
+        before = len(sim.requests)
+        await sent(pipe, sim, tools=[tool])
+        # What the server refused is asked again without it.
+        if "tools" in sim.requests[before].body:
+            kept.append(number)
+
+    assert kept == numbers
+
+
+async def test_words_that_open_nothing_are_told_to_administrators(
+    pipe: Pipe, host: StandInHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once in a chat and once in the log, and to nobody else."""
+    known = "service_tier, admin:metadata, mcp.server_url, reasoning.mode, web_search"
+    told = list[list[str]]()
+    for opened in (known, f"{known}, servce_tier, admin: store"):
+        update = {"CALLER_MAY_SET": opened}
+        pipe.valves = pipe.valves.model_copy(update=update)
+        for user in (USER, ADMIN, ADMIN):
+            given = {"__user__": user, "__metadata__": IDS}
+            told.append(statuses(await chunks_of(pipe, chat("Hi"), **given)))
+
+    [line] = told.pop(4)
+    assert line.startswith("CALLER_MAY_SET opens nothing with: servce_tier, store. No")
+    assert told == [[]] * 5
+    assert caplog.text.count(line) == 1
+
+
 async def test_the_log_names_it_once(
     pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:

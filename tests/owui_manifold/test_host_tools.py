@@ -263,6 +263,24 @@ async def test_call_through_the_dispatcher_means_the_tool_it_names(
     assert tools.resolve_call("call_tool", arguments) == meant
 
 
+@pytest.mark.parametrize("name", ["huge", "call_tool"])
+async def test_tool_that_is_too_large_to_be_offered_cannot_be_called(
+    name: str, host: StandInHost
+) -> None:
+    """By its name or through another."""
+    wide = {"type": "object", "properties": {"city": {"enum": [*range(100_000)]}}}
+    huge = {**tool(look), "spec": {"name": "huge", "parameters": wide}}
+    tools = host_tools({"call_tool": DISPATCHER, "huge": huge})
+    given = {
+        "huge": '{"city": 1}',
+        "call_tool": '{"tool_name": "huge", "params": "{}"}',
+    }
+
+    [refused] = await answers_of([calling(name, 1, given[name])], Toolset(tools))
+
+    assert "There is no tool named huge" in str(refused.output)
+
+
 async def test_rules_hold_for_tools_behind_the_dispatcher(host: StandInHost) -> None:
     """Whoever may not be called may not be called through another."""
     tools = host_tools({"call_tool": DISPATCHER, "delete_all": tool(look)})

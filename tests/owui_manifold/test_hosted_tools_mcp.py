@@ -102,7 +102,8 @@ async def test_a_filters_server_takes_the_place_of_ours(
     body = chat("Hi", extra_tools=[theirs])
     with_servers(pipe, valve(CLOCKS))
     await chunks_of(pipe, body, **NATIVE)
-    pipe.valves = pipe.valves.model_copy(update={"CALLER_MAY_SET": "mcp"})
+    opened = "mcp.server_url, mcp.authorization"
+    pipe.valves = pipe.valves.model_copy(update={"CALLER_MAY_SET": opened})
     await chunks_of(pipe, body, **NATIVE)
 
     bodies = [request.body["tools"] for request in sim.requests]
@@ -360,4 +361,4 @@ async def test_a_new_pipe_tells_its_notes_again(
         valves = valves_for(sim, REMOTE_MCP_SERVERS_JSON=text)
         prepared = await build_chat_request(call_of(chat("Hi"), valves, caller))
         events = [event async for event in answer_events(prepared, connections)]
-        assert isinstance(events[0], Status)
+        assert isinstance(events[-1], Status)

@@ -6,7 +6,7 @@ import pytest
 
 from call_sample import IDS, USER, chat
 from owui_manifold.pipe import Pipe
-from pipe_calls import chunks_of, errors, statuses
+from pipe_calls import chunks_of, errors, host_events, statuses
 from simulator import Simulator
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
@@ -35,7 +35,7 @@ async def test_mistakes_of_the_administrator(pipe: Pipe) -> None:
 
     first, second = await lines(pipe, openai_responses=told)
 
-    assert first.startswith("USER_MAY_CHANGE holds efort")
+    assert first.startswith("USER_MAY_CHANGE opens nothing with: efort")
     assert second.startswith("The filter OpenAI Responses Controls is of another ver")
     assert await lines(pipe, USER, openai_responses=told) == []
 
@@ -53,6 +53,17 @@ async def test_rule_that_cannot_be_read(
     assert "in the valves of this pipe" in told
     assert told in caplog.text
     assert await lines(pipe, USER) == []
+
+
+async def test_a_notice_is_the_last_line(pipe: Pipe) -> None:
+    """The page shows that one; the others are there after a click."""
+    pipe.valves = pipe.valves.model_copy(update={"USER_MAY_CHANGE": "efort"})
+    given = {"__user__": ADMIN, "__metadata__": IDS}
+    shown = host_events(await chunks_of(pipe, chat("Hi"), **given), "status")
+
+    finished, notice = [line["description"] for line in shown]
+    assert finished.startswith("Finished in")
+    assert notice.startswith("USER_MAY_CHANGE opens nothing with: efort")
 
 
 async def test_an_answer_without_news(pipe: Pipe) -> None:

@@ -63,7 +63,7 @@ class _Agent:
         )
         self._continues = True
         begins = not prepared.earlier_rounds.is_continuation
-        self._notice = request.notice if begins else ""
+        self._notices = request.notices if begins else ()
         self._round_began = 0.0
         self._run_end = RunDone(COMPLETED)
 
@@ -75,7 +75,7 @@ class _Agent:
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
         """Run round after round; yield what happens."""
-        for note in filter(None, (self._notice, self._prepared.note)):
+        for note in filter(None, (*self._notices, self._prepared.note)):
             yield Status(note)
         for source in self._prepared.sources:
             yield source

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpt5_agent.shell.settings import CONTEXT_KEY
+from openai_responses.errors import unknown_words
 from openai_responses.requests.build import ResponsesRequest
 
 _CHAT_KEYS = frozenset(
@@ -36,6 +37,20 @@ _SETTINGS = {
     *ResponsesRequest.model_fields,
 }
 """The keys that mean something here or to the API; others are dropped anyway."""
+
+
+_NEVER = frozenset({"store", "background", "instructions", "input", "include"})
+"""Keys of the API that no setting opens."""
+
+
+def opening_error(may_set: str) -> str:
+    """Return the sentence about words of REQUEST_MAY_SET that name nothing, if any."""
+    words = map(str.strip, may_set.lower().split(","))
+    known = {"", *_SETTINGS, *_CHAT_KEYS} - _NEVER
+    return unknown_words("REQUEST_MAY_SET", words, known, _NO_NAME)
+
+
+_NO_NAME = "No key that requests may set has such a name."
 
 
 def select_keys(

@@ -110,6 +110,7 @@ class AgentInput(NamedTuple):
     can_ask: bool = False
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
+    notices: tuple[str, ...] = ()
 
     def choose_text(self, key: str, otherwise: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
@@ -163,7 +164,7 @@ def build_agent_request(
         ),
         query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
-        notice=rules_error if question.caller.is_admin else "",
+        notices=(*question.notices, rules_error if question.caller.is_admin else ""),
         log=log.line,
         debug=valves.DEBUG,
         on_end=lambda metadata: log.line(json.dumps(metadata.wire())),

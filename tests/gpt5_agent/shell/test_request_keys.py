@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gpt5_agent.shell.request_keys import select_keys
+from gpt5_agent.shell.request_keys import opening_error, select_keys
 from gpt5_agent.shell.valves import Valves
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs/agent.md"
@@ -51,6 +51,22 @@ def test_only_what_is_open_is_kept(
     assert select_keys(body, may_set) == (kept, refused)
 
 
+@pytest.mark.parametrize(
+    ("may_set", "words"),
+    [
+        ("", ""),
+        (OPEN, ""),
+        ("Agent_Model, reasoning, service_tier, messages,", ""),
+        ("agent-model, verbosity", "agent-model"),
+        ("store, zzz, include", "include, store, zzz"),
+    ],
+)
+def test_words_that_open_nothing(may_set: str, words: str) -> None:
+    """What nobody may set is one of them."""
+    told = opening_error(may_set).partition("with: ")[2]
+    assert told.partition(".")[0] == words
+
+
 def test_the_document_has_the_same_keys() -> None:
     """Each row of its table is kept, open, or left out as it says."""
     text = DOCUMENT.read_text("utf-8")
@@ -63,6 +79,9 @@ def test_the_document_has_the_same_keys() -> None:
     without, _ = select_keys(body, "")
 
     assert len(keys) > 25
+    never = {key for key, how in keys.items() if how == "never"}
+    assert not any(opening_error(key) for key in keys.keys() - never)
+    assert all(opening_error(key) for key in never)
     assert {key for key, how in keys.items() if how == "always"} == without.keys()
     assert {key for key, how in keys.items() if how in ("always", "open")} == (
         kept.keys()
