@@ -63,8 +63,9 @@ async def test_tools_that_the_api_would_refuse(tab: Tab, simulator: Simulator) -
     first = await tab.send(MODEL, 'sim:own-spelling {"city": "Bern"}', body=body)
     turns = [first]
     for model in (MODEL, MODEL, OTHER):
-        more = {"chat_id": first.chat_id, "body": body}
-        turns.append(await tab.send(model, "And now?", **more))
+        turns.append(
+            await tab.send(model, "And now?", chat_id=first.chat_id, body=body)
+        )
 
     assert [turn.error for turn in turns] == [None] * 4
     assert called == ["users.list"] * 2

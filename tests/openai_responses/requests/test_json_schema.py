@@ -18,7 +18,7 @@ from schema_forms import (
     strict_schema,
 )
 from schema_strategies import VALUES, Schema, garbage, schemas, values
-from simulator.checks.schemas import check_schemas
+from simulator.checks.schemas import check_schemas, find_lookaround
 from simulator.refusals import Refusal
 from strict_rules import broken_rules
 
