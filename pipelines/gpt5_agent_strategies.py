@@ -728,7 +728,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "server_error": _SERVER_ERROR,
         "rate_limit_exceeded": _RATE_LIMIT,
         "slow_down": _RATE_LIMIT,
-        **dict.fromkeys(NO_CREDIT_CODES, _NO_CREDIT),
+        **dict.fromkeys(sorted(NO_CREDIT_CODES), _NO_CREDIT),
         "server_is_overloaded": _OVERLOADED,
         "context_length_exceeded": "This chat is longer than the model can read. "
         "Start a new chat, or choose a model with a larger context.",
@@ -741,7 +741,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
-        **dict.fromkeys(PICTURE_CODES, _PICTURE),
+        **dict.fromkeys(sorted(PICTURE_CODES), _PICTURE),
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
@@ -2889,9 +2889,11 @@ class ResponsesRequest(BaseModel):
 
     def payload(self) -> dict[str, Any]:
         fields = {k: v for k, v in self if v is not None and k != "repairs"}
-        if self.repairs:
-            fields = repair_payload(fields, self.repairs)
-        return {**fields, "input": list(map(clean_call, fields["input"]))}
+        fields["input"] = self.items()
+        return repair_payload(fields, self.repairs) if self.repairs else fields
+
+    def items(self) -> list[Item]:
+        return list(map(clean_call, self.input))
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
@@ -3128,7 +3130,7 @@ def find_repair(
     words = {error.code, error.type}
     if failure.status in _OTHER_CAUSES or words & (_OWN_SENTENCES | _RETRIED_CODES):
         return None
-    rows = repair_items(request.input, request.repairs)
+    rows = repair_items(request.items(), request.repairs)
     refusal = _Refusal(request.payload(), rows, error)
     if done < _MOST_REPAIRS:
         for found in _repairs(refusal):
@@ -3137,8 +3139,8 @@ def find_repair(
     has_plain = any(one.action == "plain" for one in request.repairs)
     if has_plain or failure.status == 404 or _is_retried(failure):
         return None
-    plain = Repair("plain", json_digest(request.input[-1]))
-    changed = repair_items(request.input, [*request.repairs, plain])
+    plain = Repair("plain", json_digest(request.items()[-1]))
+    changed = repair_items(request.items(), [*request.repairs, plain])
     sent = [item for _, item in changed]
     return _told(plain) if sent and sent != [item for _, item in rows] else None
 

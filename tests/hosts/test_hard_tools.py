@@ -63,9 +63,8 @@ async def test_tools_that_the_api_would_refuse(tab: Tab, simulator: Simulator) -
     first = await tab.send(MODEL, 'sim:own-spelling {"city": "Bern"}', body=body)
     turns = [first]
     for model in (MODEL, MODEL, OTHER):
-        turns.append(
-            await tab.send(model, "And now?", chat_id=first.chat_id, body=body)
-        )
+        more: Json = {"chat_id": first.chat_id, "body": body}
+        turns.append(await tab.send(model, "And now?", **more))
 
     assert [turn.error for turn in turns] == [None] * 4
     assert called == ["users.list"] * 2

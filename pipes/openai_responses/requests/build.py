@@ -84,9 +84,12 @@ class ResponsesRequest(BaseModel):
     def payload(self) -> dict[str, Any]:
         """Return the JSON object to send, repaired, without fields that are not set."""
         fields = {k: v for k, v in self if v is not None and k != "repairs"}
-        if self.repairs:
-            fields = repair_payload(fields, self.repairs)
-        return {**fields, "input": list(map(clean_call, fields["input"]))}
+        fields["input"] = self.items()
+        return repair_payload(fields, self.repairs) if self.repairs else fields
+
+    def items(self) -> list[Item]:
+        """Return the input with names and ids of calls that the API accepts."""
+        return list(map(clean_call, self.input))
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
