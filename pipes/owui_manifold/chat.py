@@ -15,6 +15,7 @@ from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
 from openai_responses.items import Item
 from openai_responses.json_input import as_mapping, count_entries
 from openai_responses.loop.attempts import Limits
+from openai_responses.loop.events import RunDone
 from openai_responses.loop.tools import CallLimits, Toolset
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.resolve import ResolvedModel
@@ -24,7 +25,8 @@ from openai_responses.requests.tools import is_hosted_tool, next_tool_choice
 from owui_chat.input.attachments import (
     add_tool_images,
     attach_files,
-    check_input_size,
+    fit_input,
+    image_length,
     resolve_images,
 )
 from owui_chat.input.directives import take_directive
@@ -49,7 +51,7 @@ from owui_chat.storage.signature import Sign
 from owui_manifold.config import comma_list, read_config, run_limits
 from owui_manifold.context import Caller, PipeCall
 from owui_manifold.files import add_documents, load_stored_images
-from owui_manifold.host import require_floor, user_model
+from owui_manifold.host import require_floor, scale_image, user_model
 from owui_manifold.host_tools import HostTools, build_approver, has_ruled_tools
 from owui_manifold.hosted_tools import (
     OfferedTools,
@@ -143,7 +145,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         store,
         before,
         _toolset(call, tools),
-        notices=() if before or not reason else (reason,),
+        notices=() if before else tuple(filter(None, (reason, tools.notice))),
         sign=keys.sign,
     )
 
@@ -236,7 +238,9 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     """Return the input of a chat's history, with its files."""
     call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
     rows = chat.store.messages if chat.store else {}
-    parts = resolve_images(attach_files(chat.parts, rows, call.host.metadata))
+    parts = attach_files(chat.parts, rows, call.host.metadata)
+    size += sum(map(image_length, parts)) >> 10
+    parts = await run_work(size, partial(resolve_images, parts, scale_image))
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
     if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
@@ -250,8 +254,7 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
             parts, records, reader, with_tools=with_tools, repairs=repairs
         ),
     )
-    check_input_size(items)
-    return items
+    return fit_input(items)
 
 
 def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
@@ -267,7 +270,9 @@ def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     hosted, replaced = hosted_tools(call.config, model)
     log, choice = partial(call.log.line, "WARNING"), call.body.get("tool_choice")
     called = called_tools(call.body, model, call.valves, log)
-    return offer_tools(choice, hosted, called, replaced)
+    rows = call.host.tools
+    builtin = {name for name in rows if rows[name].get("type") == "builtin"}
+    return offer_tools(choice, hosted, called, replaced, builtin)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
@@ -418,5 +423,24 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
-        return call.resolve(wanted)
+        model = call.resolve(wanted)
+        if _task_lack(endpoint, model.id) not in call.capabilities:
+            return model
     return call.model
+
+
+def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
+    """Say whether the key may not use TASK_MODEL; later tasks get the chat's model."""
+    call, model = prepared.call, prepared.request.model
+    if ended.trace.status not in (403, 404) or model == call.model.id:
+        return False
+    if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
+        told = (
+            f"TASK_MODEL: this key may not use {model}, so the chat's model does tasks"
+        )
+        call.log.line("WARNING", told)
+    return True
+
+
+def _task_lack(endpoint: Endpoint, model: str) -> str:
+    return f"{endpoint.account()} {model} task"

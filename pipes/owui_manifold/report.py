@@ -15,7 +15,7 @@ from openai_responses.loop.events import RunDone
 from openai_responses.models.choice import retirement_notice
 from openai_responses.models.usage import cost_of_run, read_prices
 from openai_responses.redaction import describe_exception, redact_line
-from openai_responses.requests.build import dropped_parameters
+from openai_responses.requests.build import unsent_parameters
 from owui_manifold.chat import PreparedRequest
 from owui_manifold.context import PipeCall
 from owui_manifold.host import legacy_model, make_native
@@ -46,9 +46,14 @@ def report_request(prepared: PreparedRequest) -> None:
         f"{'kept' if prepared.store else 'not kept'}, "
         f"{'native events' if call.caller.host_reads else 'chunks'}",
     )
-    if missing := _missing_features(prepared):
+    missing, errors = _missing_features(prepared)
+    if missing:
         told = "left out, not known to the API or not taken by the model: "
         call.log.line("DEBUG", told + ", ".join(missing))
+    for error in errors:
+        told = f"user {call.caller.user_id}: {error}"
+        if call.capabilities.first_time(told):
+            call.log.line("WARNING", told)
     if call.valves.writes_audit_log():
         call.log.audit(_audited(prepared).request_line())
 
@@ -101,14 +106,14 @@ def _with_error_id(call: PipeCall, sentence: str) -> str:
     return f"{sentence} (Error id: {call.log.run_id})"
 
 
-def _missing_features(prepared: PreparedRequest) -> list[str]:
+def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     """Return what the caller or the user chose in vain; a title has nothing of it."""
     call, config = prepared.call, prepared.call.config
     if call.caller.task:
-        return []
+        return [], []
     words = {"reasoning_effort": config.effort, "verbosity": config.verbosity}
     chosen = {name: word for name, word in words.items() if word}
-    return dropped_parameters({**chosen, **call.body}, prepared.request)
+    return unsent_parameters({**chosen, **call.body}, prepared.request)
 
 
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:

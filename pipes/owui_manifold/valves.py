@@ -54,9 +54,10 @@ class Valves(BaseModel):
         'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
         secret=True,
     )
-    COMPATIBILITY: Literal["openai", "strict"] = _valve(
-        "openai",
-        "`strict` sends only what every server knows: for others than OpenAI and Azure.",
+    COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
+        "auto",
+        "`auto` and `openai` send what OpenAI knows, and leave out what a server refused "
+        "once. `strict` sends only what every server knows.",
     )
 
     # Models
@@ -236,7 +237,7 @@ class Valves(BaseModel):
         "Set the Function Calling of a model to Native when it is used with Legacy.",
     )
     ENABLE_STRICT_TOOL_CALLING: bool = _valve(
-        False, "Have OpenAI enforce the schemas of tools that have a strict form."
+        False, "Have OpenAI enforce the schemas of tools where they are simple."
     )
 
     # Users

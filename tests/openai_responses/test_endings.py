@@ -193,7 +193,10 @@ def test_error_that_is_only_ours() -> None:
     [
         (Failure(429), "The model's server is busy with this key's requests."),
         (Failure(503), "The model's server has trouble (HTTP 503)."),
-        (Failure(200, ApiError("server_error")), "The model's server did not answer."),
+        (
+            Failure(200, ApiError("server_error")),
+            "The model's server reported an error.",
+        ),
         (Failure(), "The model's server did not answer."),
     ],
 )
@@ -270,6 +273,17 @@ def test_code_of_a_failure(error: ApiError, code: str | None) -> None:
         (403, ApiError("model_not_found"), f"The model {MODEL} does not exist"),
         (404, ApiError("model_not_found"), f"The model {MODEL} does not exist"),
         (404, ApiError(), "no Responses API at BASE_URL"),
+        (404, ApiError(message="Not Found"), "no Responses API at BASE_URL"),
+        (
+            404,
+            ApiError(message="The model `x` does not exist."),
+            f"The model {MODEL} d",
+        ),
+        (
+            404,
+            ApiError("DeploymentNotFound", message="The API deployment is not there."),
+            f"The model {MODEL} does not exist",
+        ),
         (413, ApiError(), "too large"),
         (429, ApiError(), "rate limit"),
         (429, ApiError("insufficient_quota"), "credit"),

@@ -35,7 +35,7 @@ def test_defaults_are_safe() -> None:
     valves = Valves()
 
     assert valves.VERIFY_SSL is True
-    assert valves.COMPATIBILITY == "openai"
+    assert valves.COMPATIBILITY == "auto"
     assert (valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS) == (2, 60)
     assert valves.FIRST_EVENT_TIMEOUT_SECONDS == valves.IDLE_TIMEOUT_SECONDS == 300
     assert valves.TOTAL_TIMEOUT_SECONDS == 0
