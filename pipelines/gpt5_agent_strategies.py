@@ -931,12 +931,12 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
         return refused["401"]
     if status < 400:
         return refused["3"].format(status=status)
-    if status == 404 and _ABOUT_A_MODEL.search(error.message):
-        return refused["model_not_found"].format(model=model)
     known = {**SENTENCES["failed"], **refused}
     for word in _words(error):
         if word in known and word != str(status):
             return known[word].format(code="", model=model, status=status)
+    if status == 404 and _ABOUT_A_MODEL.search(error.message):
+        return refused["model_not_found"].format(model=model)
     other = refused["5"] if status >= 500 else refused[""]
     about = {"code": _shown(error.code), "param": _shown(error.param, " at {}")}
     return refused.get(str(status), other).format(**about, model=model, status=status)
