@@ -1190,8 +1190,8 @@ _USUAL_TRAITS = "reasoning summary functions hosted vision"
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
-    words = traits.replace("full", "usual verbosity")
-    words = words.replace("usual", _USUAL_TRAITS).split()
+    traits = traits.replace("full", "usual verbosity")
+    words = traits.replace("usual", _USUAL_TRAITS).split()
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
     return name, _ModelFacts(
