@@ -15,7 +15,6 @@ import hashlib
 import hmac
 import json
 import logging
-import math
 import mimetypes
 import os
 import platform
@@ -633,14 +632,31 @@ def read_api_error(wire: object) -> ApiError:
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     if isinstance(wire, str):
-        return ApiError(message=wire)
+        return _inner_error(wire) or ApiError(message=wire)
     if not isinstance(wire, Mapping):
         return ApiError()
-    message = wire.get("message") or wire.get("detail")
+    message = as_text(wire.get("message") or wire.get("detail"))
+    raw = as_text(as_mapping(wire.get("metadata")).get("raw"))
+    if inner := _inner_error(raw) or _inner_error(message):
+        return inner
     code, kind, param = (
         as_text(wire.get(key)) or None for key in ("code", "type", "param")
     )
-    return ApiError(code, kind, param, as_text(message))
+    return ApiError(code, kind, param, f"{message} {raw}".strip())
+
+
+def _inner_error(text: str) -> ApiError | None:
+    begin = text.find("{", 0, _LONGEST_PREFIX)
+    try:
+        found, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
+    except (ValueError, RecursionError):
+        return None
+    inner = as_mapping(found).get("error")
+    error = read_api_error(inner) if isinstance(inner, Mapping) else ApiError()
+    return error if error.message else None
+
+
+_LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 
 
 # ==== openai_responses.endings: How a run can end, and the sentence for each ending.
@@ -663,6 +679,37 @@ _RATE_LIMIT = (
     "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
 )
 
+NO_CREDIT_CODES = frozenset(
+    {
+        "insufficient_quota",
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+        "project_usage_limit_exceeded",
+    }
+)
+"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
+
+PICTURE_CODES = frozenset(
+    {
+        "invalid_image",
+        "invalid_image_format",
+        "invalid_base64_image",
+        "invalid_image_url",
+        "image_too_large",
+        "image_too_small",
+        "image_parse_error",
+        "invalid_image_mode",
+        "image_file_too_large",
+        "unsupported_image_media_type",
+        "empty_image_file",
+        "failed_to_download_image",
+        "image_file_not_found",
+    }
+)
+"""Codes of refusals of an image."""
+
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer stops here because it reached its length "
@@ -681,12 +728,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "server_error": _SERVER_ERROR,
         "rate_limit_exceeded": _RATE_LIMIT,
         "slow_down": _RATE_LIMIT,
-        "insufficient_quota": _NO_CREDIT,
-        "credit_balance_exhausted": _NO_CREDIT,
-        "organization_spend_limit_exceeded": _NO_CREDIT,
-        "project_spend_limit_exceeded": _NO_CREDIT,
-        "organization_usage_limit_exceeded": _NO_CREDIT,
-        "project_usage_limit_exceeded": _NO_CREDIT,
+        **dict.fromkeys(sorted(NO_CREDIT_CODES), _NO_CREDIT),
         "server_is_overloaded": _OVERLOADED,
         "context_length_exceeded": "This chat is longer than the model can read. "
         "Start a new chat, or choose a model with a larger context.",
@@ -699,24 +741,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
-        **dict.fromkeys(
-            (
-                "invalid_image",
-                "invalid_image_format",
-                "invalid_base64_image",
-                "invalid_image_url",
-                "image_too_large",
-                "image_too_small",
-                "image_parse_error",
-                "invalid_image_mode",
-                "image_file_too_large",
-                "unsupported_image_media_type",
-                "empty_image_file",
-                "failed_to_download_image",
-                "image_file_not_found",
-            ),
-            _PICTURE,
-        ),
+        **dict.fromkeys(sorted(PICTURE_CODES), _PICTURE),
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
@@ -809,6 +834,10 @@ class Ending(NamedTuple):
     def is_failure(self) -> bool:
         return self.kind != "completed"
 
+    def without_text(self) -> Self:
+        before, _, rest = self.sentence.partition("What arrived is kept")
+        return self._replace(sentence=f"{before}Try again.") if rest else self
+
 
 def _usual_ending(kind: _EndingKind) -> Ending:
     return Ending(kind, sentence=SENTENCES[kind][""])
@@ -880,7 +909,9 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
 def failure_status(failure: Failure) -> str:
     if failure.status == 429:
         return "The model's server is busy with this key's requests."
-    if failure.status and failure.status != 200:
+    if failure.status == 200:
+        return "The model's server reported an error."
+    if failure.status:
         return f"The model's server has trouble (HTTP {failure.status})."
     return "The model's server did not answer."
 
@@ -930,8 +961,8 @@ gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
 gpt-5-chat-latest|||vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
 gpt-5-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
 gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal usual|medium|full|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|full|272000|15 - - 120|2026-12-11|gpt-6.1-sol
+gpt-5-nano|minimal usual|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol
 gpt-5.1|none usual|none|full|+|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
 gpt-5.1-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
@@ -970,11 +1001,11 @@ gpt-rosalind-research|||usual||5 0.5 - 25||
 o1|usual|medium|reasoning functions vision|100000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
 o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol
 o3|usual|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|usual|medium|reasoning summary hosted vision|100000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
+o3-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
 o3-mini|usual|medium|reasoning summary functions|100000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|usual|100000|20 - - 80|2026-12-11|gpt-6.1-sol
-o4-mini|usual|medium|usual|100000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|usual|medium|reasoning summary hosted vision|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol
+o4-mini|usual|medium|usual -image_generation|100000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
 
 # Ids that the API itself serves with another model.
@@ -1022,6 +1053,7 @@ class _ModelFacts(NamedTuple):
     verbosity: bool = False
     functions: bool = True
     hosted: bool = False  # takes the tools that OpenAI itself runs
+    lacks: tuple[str, ...] = ()  # types of such tools that it does not take
     vision: bool = True
     prefix_bound: bool = False  # reasoning is dropped when what preceded it changed
     max_output_tokens: int | None = None
@@ -1161,6 +1193,7 @@ def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
     sampling = "never" if "reasoning" in words else "always"
     return name, _ModelFacts(
         **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
+        lacks=tuple(word[1:] for word in words if word[0] == "-"),
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
@@ -1254,6 +1287,174 @@ def _cost_of_tools(output: Iterable[Item]) -> float:
     }
     counts = Counter(kind.fee for kind in fees.values())
     return sum(fee * count for fee, count in counts.items())
+
+
+# ==== openai_responses.requests.repairs: Changes that make a request acceptable to a server that refused it.
+
+
+class Repair(NamedTuple):
+    """One change."""
+
+    action: str
+    target: str
+    value: str = ""
+    new: str = ""
+
+
+CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
+"""What is about the items of one chat."""
+
+_MEDIA = ("input_image", "input_file")
+_MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
+
+
+def json_digest(value: object) -> str:
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def repair_payload(
+    payload: Mapping[str, Any], repairs: Iterable[Repair]
+) -> dict[str, Any]:
+    repairs = [*repairs]
+    items = [sent for _, sent in repair_items(payload["input"], repairs)]
+    changed = {**payload, "input": items}
+    for repair in repairs:
+        if change := _CHANGES.get(repair.action):
+            changed = change(changed, repair)
+    return changed
+
+
+def repair_items(
+    items: Sequence[Item], repairs: Iterable[Repair]
+) -> list[tuple[Item, Item]]:
+    wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
+    if not wanted:
+        return [(item, item) for item in items]
+    names = [*map(json_digest, items)]
+    last = {name: place for place, name in enumerate(names)}
+    ends = {"reasoning": -1, "plain": -1}
+    for action, target in wanted:
+        if action in ends:
+            ends[action] = max(ends[action], last.get(target, -1))
+    rows: list[tuple[Item, Item]] = []
+    lost: set[object] = set()
+    for place, item in enumerate(items):
+        here = {action for action, end in ends.items() if place <= end}
+        here |= {one for one in ("item", "text") if (one, names[place]) in wanted}
+        kind = item_type(item)
+        kinds = {("kind", kind), ("kind", f"{kind}:{item.get('name')}")}
+        if kinds & wanted or _is_left_out(item, here):
+            if is_call(item):  # without its output, `drop_orphans` removes it
+                lost.add(item.get("call_id"))
+                rows.append((item, item))
+            while rows and is_reasoning(rows[-1][1]):
+                rows.pop()
+        elif not (is_call_output(item) and item.get("call_id") in lost):
+            is_plain = here & {"text", "plain"}
+            rows.append((item, plain_item(item) if is_plain else item))
+    made_of = {id(sent): item for item, sent in rows}
+    return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
+
+
+def _is_left_out(item: Item, actions: set[str]) -> bool:
+    if "item" in actions or ("reasoning" in actions and is_encrypted(item)):
+        return True
+    if "plain" not in actions or is_call(item) or is_call_output(item):
+        return False
+    is_empty = item.get("role") == "assistant" and not message_text(item)
+    return item_type(item) != "message" or is_empty
+
+
+def has_media(item: Item) -> bool:
+    return item != _without_media(item)
+
+
+def _without_media(item: Item) -> Item:
+    lists = {k: v for k in ("content", "output") if isinstance(v := item.get(k), list)}
+    gone = {"type": "input_text", "text": _MEDIA_GONE}
+    return item | {
+        key: [gone if part.get("type") in _MEDIA else part for part in content_parts(v)]
+        for key, v in lists.items()
+    }
+
+
+def plain_item(item: Item) -> Item:
+    bare = _without_media(item)
+    if item_type(bare) != "message":
+        if isinstance(output := bare.get("output"), list):
+            bare["output"] = "\n".join(map(part_text, content_parts(output)))
+        names = ("type", "call_id", "name", "arguments", "input", "output")
+        return {key: bare[key] for key in names if key in bare}
+    role = bare.get("role")
+    part: Item = {"type": "input_text", "text": message_text(bare)}
+    if role == "assistant":
+        part = {"type": "output_text", "text": part["text"], "annotations": []}
+    return {"type": "message", "role": role, "content": [part]}
+
+
+def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
+    where, _, path = repair.target.partition(":")
+    kind, *keys = path.split(".")
+    rows = payload.get(where) or []
+    changed = [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
+    return {**payload, where: changed} if rows else payload
+
+
+def _without_key(value: Any, keys: Sequence[str]) -> Any:
+    if isinstance(value, list):
+        return [_without_key(row, keys) for row in value]
+    if not isinstance(value, dict) or keys[0] not in value:
+        return value
+    if len(keys) > 1:
+        return {**value, keys[0]: _without_key(value[keys[0]], keys[1:])}
+    return {key: inner for key, inner in value.items() if key != keys[0]}
+
+
+def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
+    tools, choice = payload.get("tools") or [], payload.get("tool_choice")
+    kept = [tool for tool in tools if json_digest(tool) != repair.target]
+    if len(kept) == len(tools):
+        return payload
+    allowed = as_mapping(choice).get("tools")
+    if isinstance(allowed, list):
+        left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
+        choice = {**as_mapping(choice), "tools": left} if left else "none"
+    elif choice not in ("auto", "none"):
+        choice = None
+    changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
+    return {key: value for key, value in changed.items() if value not in (None, [])}
+
+
+def tool_name(tool: Mapping[str, Any]) -> str:
+    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
+
+
+def _change_parameter(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
+    path = repair.target.split(".")
+    found = parameter_at(payload, path)
+    if found is None or (repair.value and repair.value != json.dumps(found)):
+        return payload
+    changed: dict[str, Any] = _without_key(payload, path)
+    if repair.new:
+        new = json.loads(repair.new)
+        outer = {**payload[path[0]], path[1]: new} if len(path) > 1 else new
+        changed = {**payload, path[0]: outer}
+    return {key: value for key, value in changed.items() if value != {}}
+
+
+_CHANGES = {
+    "field": _without_field,
+    "tool": _without_tool,
+    "parameter": _change_parameter,
+}
+
+
+def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
+    found: object = payload
+    for key in path:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
 
 
 # ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
@@ -1556,8 +1757,9 @@ class Status(NamedTuple):
     """A status line for the person who waits."""
 
     sentence: str
-    cause: str = ""
+    repair: Repair | None = None
     is_lasting: bool = False
+    reason: str = ""
 
 
 class Trace(NamedTuple):
@@ -1568,6 +1770,7 @@ class Trace(NamedTuple):
     status: int | None = None
     error: ApiError = ApiError()
     removed: Mapping[str, int] = MappingProxyType({})
+    subject: str = ""
 
 
 class RunDone(NamedTuple):
@@ -2014,6 +2217,623 @@ _VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
 }
 
 
+# ==== openai_responses.requests.json_schema: JSON Schemas of tools in the API's two forms, open and strict.
+
+_Schema = dict[str, Any]
+
+_LONGEST_REFERENCE = 300
+_DEFINED = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
+_FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
+
+
+class SchemaReferences:
+    """What the references of a schema name, as pointers; `#` is the schema itself."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self.root = root
+
+    def target(self, node: Mapping[str, Any]) -> Any:
+        pointer = str(node.get("$ref"))
+        first, *steps = pointer.split("/")
+        found: Any = self.root
+        if first != "#" or len(pointer) > _LONGEST_REFERENCE:
+            return None
+        for step in steps:
+            name = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(found, list):
+                is_there = name.isdecimal() and int(name) < len(found)
+                found = found[int(name)] if is_there else None
+            else:
+                found = as_mapping(found).get(name)
+        return found
+
+
+def joined_schemas(
+    node: Any, parts_of: Callable[[Mapping[str, Any]], list[Any]]
+) -> list[Mapping[str, Any]]:
+    found: dict[int, Mapping[str, Any]] = {}
+    ahead = [node]
+    while ahead:
+        part = ahead.pop()
+        if isinstance(part, Mapping) and id(part) not in found:
+            found[id(part)] = part
+            ahead += reversed(parts_of(part))
+    return list(found.values())
+
+
+_OTHER_TYPES = {
+    **dict.fromkeys(("str", "text"), "string"),
+    **dict.fromkeys(("int", "long"), "integer"),
+    **dict.fromkeys(("float", "double", "decimal"), "number"),
+    **{"bool": "boolean", "dict": "object", "list": "array", "none": "null"},
+}
+
+_JSON_TYPES = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    type(None): "null",
+}
+_ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
+
+
+def known_types(stated: object) -> list[str]:
+    words = [word for word in (stated, *as_list(stated)) if isinstance(word, str)]
+    kinds = [_OTHER_TYPES.get(word.lower(), word.lower()) for word in words]
+    return [kind for kind in dict.fromkeys(kinds) if kind in _ALL_TYPES]
+
+
+_NOT_PLAIN = re.compile(r"\(\?(?!:)|\\[1-9AZ]|\[\^?\[|--|&&|~~|\|\||[*+?}]\+")
+_LONGEST_PATTERN = 500
+
+
+def _is_plain_pattern(pattern: object) -> bool:
+    if not isinstance(pattern, str) or len(pattern) > _LONGEST_PATTERN:
+        return False
+    with suppress(re.error, OverflowError, RecursionError):
+        return not _NOT_PLAIN.search(pattern) and bool(re.compile(pattern))
+    return False
+
+
+def _is_json(value: object) -> bool:
+    with suppress(TypeError, ValueError):
+        return bool(json.dumps(value, allow_nan=False))
+    return False
+
+
+def is_json_number(value: Any) -> bool:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and _is_json(value)
+
+
+_SCHEMAS = ("items", "additionalProperties", "not", "propertyNames", "contains")
+_SCHEMA_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
+_SCHEMA_MAPS = ("properties", "$defs", "definitions", "patternProperties")
+
+_VALUES: Mapping[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(_SCHEMAS, lambda _: True),
+    **dict.fromkeys(
+        (*_SCHEMA_LISTS, "enum"), lambda v: isinstance(v, list) and v != []
+    ),
+    **dict.fromkeys(_SCHEMA_MAPS, lambda value: isinstance(value, Mapping)),
+    **dict.fromkeys(
+        ("description", "title", "format"), lambda value: isinstance(value, str)
+    ),
+    **dict.fromkeys(
+        ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), is_json_number
+    ),
+    "multipleOf": lambda value: is_json_number(value) and value > 0,
+    **dict.fromkeys(
+        ("minLength", "maxLength", "minItems", "maxItems", "maxProperties"),
+        lambda value: type(value) is int and value >= 0,
+    ),
+    "uniqueItems": lambda value: isinstance(value, bool),
+    "pattern": _is_plain_pattern,
+    **dict.fromkeys(("const", "default"), _is_json),
+    "required": lambda value: isinstance(value, list),
+    "type": lambda value: bool(known_types(value)),
+}
+
+_BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
+
+_NOT_SIMPLE = {
+    *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
+    *("dependencies", "patternProperties", "propertyNames", "prefixItems", "contains"),
+    *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
+    *("$ref", "allOf"),
+}
+_SHAPING = {"type", "properties", "items", "required", "enum"}
+_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
+
+_LONGEST_NOTE = 200
+
+
+def function_parameters(
+    schema: Mapping[str, Any], strict_left: JsonBudget | None = None
+) -> tuple[_Schema, bool]:
+    mended = _MendedSchema(schema)
+    if strict_left and mended.is_simple:
+        # What a server sends need not be a schema.
+        with suppress(_NotStrict, TypeError, AttributeError, ValueError):
+            strict_left.spend(json_size(mended.root, LARGEST_SCHEMA))
+            strict = _strict(mended.root, 1)
+            if _is_within_limits(strict):
+                return strict, True
+    return mended.root, False
+
+
+class _MendedSchema:
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        whole = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
+        whole |= {"type": "object", "properties": _all_properties(schema)}
+        self.is_simple = not schema.keys() & {*_NOT_AT_THE_ROOT}
+        self.is_simple = self.is_simple and schema.get("type", "object") == "object"
+        self._referring: list[_Schema] = []
+        self.root = self._object({**whole, "nullable": False})
+        self._mend_references()
+
+    def _mend_references(self) -> None:
+        references, left = SchemaReferences(self.root), JsonBudget(LARGEST_SCHEMA)
+        defined: _Schema = {}
+        for node in self._referring:
+            target, pointer = references.target(node), node.pop("$ref")
+            if _DEFINED.fullmatch(pointer) and isinstance(target, dict | bool):
+                node["$ref"] = pointer
+            elif isinstance(target, dict):
+                name = _FORBIDDEN_IN_REFERENCE.sub(".", pointer[2:])
+                with suppress(JsonTooLarge):
+                    left.spend(json_size(target, left.left))
+                    defined[name] = target
+                    node["$ref"] = f"#/$defs/{name}"
+        if defined:
+            self.root["$defs"] = {**self.root.get("$defs", {}), **defined}
+
+    def _mend(self, node: Any) -> Any:
+        if isinstance(node, list) and node:  # until draft 2019-09, of `items`
+            return {"anyOf": list(map(self._mend, node))}
+        if isinstance(node, Mapping):
+            return self._object(node)
+        return node if isinstance(node, bool) else {}
+
+    def _object(self, node: Mapping[str, Any]) -> _Schema:
+        self.is_simple = self.is_simple and not node.keys() & _NOT_SIMPLE
+        made = {
+            key: self._value(key, value)
+            for key, value in node.items()
+            if key in _VALUES and _VALUES[key](value)
+        }
+        self.is_simple = self.is_simple and not (node.keys() & _SHAPING) - made.keys()
+        _mend_types(made, node)
+        _mend_required(made, node)
+        for bound, limit in _BOUNDS:
+            if node.get(bound) is True and limit in made:  # draft 4
+                made[bound] = made.pop(limit)
+        if isinstance(node.get("$ref"), str):
+            made["$ref"] = node["$ref"]
+            self._referring.append(made)
+        elif node.get("nullable") is True:  # OpenAPI 3.0
+            return _make_nullable(made)
+        return made
+
+    def _value(self, key: str, value: Any) -> Any:
+        if key in _SCHEMAS:
+            return self._mend(value)
+        if key in _SCHEMA_LISTS:
+            return list(map(self._mend, value))
+        if key not in _SCHEMA_MAPS:
+            return value
+        is_pattern = key == "patternProperties"
+        names = filter(_is_plain_pattern, value) if is_pattern else value
+        return {name: self._mend(value[name]) for name in names}
+
+
+def _mend_types(made: _Schema, node: Mapping[str, Any]) -> None:
+    if kinds := known_types(node.get("type")):
+        made["type"] = kinds[0] if len(kinds) == 1 else kinds
+    if "object" in kinds:
+        made.setdefault("properties", {})
+    if "array" in kinds:
+        made.setdefault("items", {})
+    for key in ("type", "pattern"):
+        if key not in made and isinstance(lost := node.get(key), str):
+            said = made.get("description", "")
+            made["description"] = f"{said} ({key}: {lost[:_LONGEST_NOTE]})".lstrip()
+
+
+def _mend_required(made: _Schema, node: Mapping[str, Any]) -> None:
+    names = [name for name in made.get("required", ()) if isinstance(name, str)]
+    for name, part in as_mapping(node.get("properties")).items():
+        if as_mapping(part).get("required") is True:
+            names.append(name)
+    if names or "required" in made:
+        made["required"] = list(dict.fromkeys(names))
+
+
+def _all_properties(schema: Mapping[str, Any]) -> _Schema:
+    parts = joined_schemas(schema, partial(_all_parts, SchemaReferences(schema)))
+    found: _Schema = {}
+    for part in reversed(parts):
+        found.update(as_mapping(part.get("properties")))
+    return found
+
+
+def _all_parts(references: SchemaReferences, node: Mapping[str, Any]) -> list[Any]:
+    parts = [references.target(node)] if "$ref" in node else []
+    for key in ("allOf", "anyOf", "oneOf"):
+        parts += as_list(node.get(key))
+    return parts
+
+
+_KEPT = {
+    *("description", "enum", "multipleOf", "minimum", "maximum"),
+    *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
+}
+
+_STRICT_FORMATS = (
+    *("date-time", "time", "date", "duration", "email"),
+    *("hostname", "ipv4", "ipv6", "uuid"),
+)
+
+_DEEPEST_STRICT = 10
+_MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
+_LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
+
+LARGEST_SCHEMA = 300_000
+"""The size of the largest schema that is read; one in strict mode has to be smaller."""
+MOST_STRICT_WORK = 300_000
+"""Of one request."""
+
+
+class _NotStrict(Exception):
+    """The schema has no strict form, or not a simple one."""
+
+
+def _strict(node: Any, depth: int) -> _Schema:
+    if not isinstance(node, Mapping) or depth > _DEEPEST_STRICT:
+        raise _NotStrict
+    if "anyOf" in node or "oneOf" in node:
+        return _strict_choice(node, depth)
+    strict = {key: node[key] for key in node if key in _KEPT}
+    if node.get("format") in _STRICT_FORMATS:
+        strict["format"] = node["format"]
+    if "const" in node:
+        strict["enum"] = [node["const"]]
+    kinds = _types_of(node, strict.get("enum"))
+    strict["type"] = kinds[0] if len(kinds) == 1 else kinds
+    if "object" in kinds:
+        strict |= _strict_object(node, depth)
+    if "array" in kinds:
+        strict["items"] = _strict(node.get("items"), depth + 1)
+    return strict
+
+
+def _strict_choice(node: Mapping[str, Any], depth: int) -> _Schema:
+    if node.keys() & {"properties", "items", "enum", "const", "required"} or (
+        {"anyOf", "oneOf"} <= node.keys()
+    ):
+        raise _NotStrict
+    options = node.get("anyOf") or node["oneOf"]
+    return {**_description(node), "anyOf": [_strict(one, depth + 1) for one in options]}
+
+
+def _strict_object(node: Mapping[str, Any], depth: int) -> _Schema:
+    properties, required = node.get("properties", {}), set(node.get("required", ()))
+    closed = node.get("additionalProperties", not properties and depth > 1) is False
+    if not closed or not required <= properties.keys():
+        raise _NotStrict
+    strict = {}
+    for name, part in properties.items():
+        made = _strict(part, depth + 1)
+        strict[name] = made if name in required else _make_nullable(made)
+    return {
+        "properties": strict,
+        "required": list(strict),
+        "additionalProperties": False,
+    }
+
+
+def _make_nullable(schema: _Schema) -> _Schema:
+    kinds = schema.get("type")
+    if kinds is None or kinds in ("object", "array"):
+        rest = {key: value for key, value in schema.items() if key != "description"}
+        options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
+        none = [] if {"type": "null"} in options else [{"type": "null"}]
+        return {**_description(schema), "anyOf": [*options, *none]}
+    listed = kinds if isinstance(kinds, list) else [kinds]
+    made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
+    if "enum" in schema and None not in schema["enum"]:
+        made["enum"] = [*schema["enum"], None]
+    return made
+
+
+def _description(node: Mapping[str, Any]) -> _Schema:
+    return {key: node[key] for key in ("description",) if key in node}
+
+
+def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
+    stated = node.get("type") or ("object" if "properties" in node else None)
+    if stated is None and isinstance(enum, list):
+        stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
+    if not (kinds := known_types(stated)):
+        raise _NotStrict
+    return kinds
+
+
+def _is_within_limits(schema: Mapping[str, Any]) -> bool:
+    nodes = list(_nodes(schema))
+    properties = [name for node in nodes for name in node.get("properties", ())]
+    enums = [list(map(str, node.get("enum", ()))) for node in nodes]
+    values = [value for enum in enums for value in enum]
+    longest = [sum(map(len, enum)) for enum in enums if len(enum) > _LONG_ENUM]
+    return (
+        len(properties) <= _MOST_PROPERTIES
+        and len(values) <= _MOST_VALUES
+        and sum(map(len, [*properties, *values])) <= _MOST_TEXT
+        and max(longest, default=0) <= _LONG_ENUM_CHARACTERS
+    )
+
+
+def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield node
+    items = [node["items"]] if "items" in node else []
+    for inner in (*node.get("anyOf", ()), *items, *node.get("properties", {}).values()):
+        yield from _nodes(inner)
+
+
+# ==== openai_responses.requests.tools: Tools of a chat body or of the host, in the API's form and with names it allows.
+
+_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
+_MOST_SHOWN_OF_NAME = 64
+_STEM = 51  # of 64; the rest is `_` and the digest
+_DIGEST = 12
+
+
+@dataclass(frozen=True)
+class ToolNames:
+    """Translates the names of tools for the API and back; `known` are their own names."""
+
+    known: tuple[str, ...] = ()
+
+    def sent_name(self, name: str) -> str:
+        return self._sent.get(name) or _allowed_name(name, self._sent)
+
+    def own_name(self, called: str, others: Collection[str] = ()) -> str:
+        own = self._own.get(called)
+        if own is None and called not in others:
+            own = self._spelled.get(_spelling(called))
+        return own or called
+
+    @cached_property
+    def _sent(self) -> Mapping[str, str]:
+        known = dict.fromkeys(self.known)
+        return {name: _allowed_name(name, known) for name in known}
+
+    @cached_property
+    def _own(self) -> Mapping[str, str]:
+        # Of two with one name, the first counts.
+        return {self._sent[name]: name for name in reversed(self.known)}
+
+    @cached_property
+    def _spelled(self) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        for name in dict.fromkeys(self.known):
+            key = _spelling(name)
+            found[key] = "" if key in found else name  # neither of two can be meant
+        return found
+
+    def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
+        return [
+            (
+                tool
+                if is_hosted_tool(tool)
+                else tool | {"name": self.sent_name(tool["name"])}
+            )
+            for tool in tools
+        ]
+
+
+def _allowed_name(name: str, taken: Collection[str]) -> str:
+    if _ALLOWED.fullmatch(name):
+        return name
+    stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
+    while True:
+        seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+        sent = f"{stem}_{seed[:_DIGEST]}"
+        if sent not in taken:
+            return sent
+
+
+_MODELS_PREFIX = "functions."
+_LONGEST_CALL_ID = 64
+
+
+def _spelling(name: str) -> str:
+    return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
+
+
+def clean_call(item: Item) -> Item:
+    name, call_id = item.get("name"), item.get("call_id")
+    changed: Item = {}
+    if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
+        changed["name"] = ToolNames().sent_name(name.removeprefix(_MODELS_PREFIX))
+    if isinstance(call_id, str) and not 0 < len(call_id) <= _LONGEST_CALL_ID:
+        digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
+        changed["call_id"] = f"call_{digest[:32]}"
+    return {**item, **changed} if changed else item
+
+
+_MODES = ("auto", "none", "required")
+CALLED_BY_NAME = ("function", "custom")
+"""Types of tools that the caller runs, and not the API."""
+
+_OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
+
+
+_MOST_OF_TOOLS = 500_000
+_NAMED_IN_LOG = 10
+
+
+def responses_tools(
+    specs: Sequence[Mapping[str, Any]],
+    *,
+    strict: bool = False,
+    log: Callable[[str], object] = str,
+) -> list[Item]:
+    left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MOST_STRICT_WORK)
+    tools: list[Item] = []
+    left_out: list[object] = []
+    for spec in specs:
+        try:
+            left.spend(json_size(spec, min(left.left, LARGEST_SCHEMA)))
+        except JsonTooLarge:
+            left_out.append(spec)
+        else:
+            tools.append(_responses_tool(spec, strict, strict_left))
+    if left_out:
+        names = ", ".join(map(_spec_name, left_out[:_NAMED_IN_LOG]))
+        log(
+            f"Tools are left out, because their schemas are too large or too deep: "
+            f"{names} ({len(left_out)} in all). Make the schemas smaller, or offer "
+            "fewer tools."
+        )
+    return tools
+
+
+def _spec_name(spec: object) -> str:
+    outer = as_mapping(spec)
+    inner = as_mapping(outer.get("function") or outer.get("custom"))
+    return repr(as_text(inner.get("name") or outer.get("name"))[:_MOST_SHOWN_OF_NAME])
+
+
+def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
+    return tool.get("type") not in CALLED_BY_NAME
+
+
+def merge_tools(*groups: Sequence[Item]) -> list[Item]:
+    tools = [tool for group in groups for tool in group]
+    return list({_identity(tool): tool for tool in tools}.values())
+
+
+def responses_tool_choice(
+    choice: object, tools: Sequence[Item], names: ToolNames
+) -> object:
+    if choice is None or choice in _MODES:
+        return choice
+    if isinstance(choice, str):
+        wanted = _choice_by_name(choice, tools, names)
+    elif isinstance(choice, Mapping):
+        wanted = _tool_choice(choice, names)
+    else:
+        raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
+    is_list = wanted["type"] == "allowed_tools"
+    _check_offered(wanted["tools"] if is_list else [wanted], tools)
+    return wanted
+
+
+def next_tool_choice(choice: object) -> object:
+    if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
+        return {**choice, "mode": "auto"}
+    return "none" if choice == "none" else None
+
+
+def _responses_tool(
+    spec: Mapping[str, Any], strict: bool, strict_left: JsonBudget
+) -> Item:
+    if not isinstance(spec, Mapping) or not as_text(spec.get("type", "function")):
+        raise InvalidRequest(
+            "A tool is not described by a JSON object, or its type is not a text."
+        )
+    kind = spec.get("type", "function")
+    if kind not in CALLED_BY_NAME:
+        return dict(spec)
+    nested = spec.get(kind)
+    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
+    if not as_text(flat.get("name")):
+        raise InvalidRequest(
+            "A tool has no name. Every function or custom tool needs one."
+        )
+    if kind == "function":
+        return _function(flat, strict, strict_left)
+    if flat is spec:
+        return dict(spec)
+    return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
+
+
+def _function(
+    function: Mapping[str, Any], strict: bool, strict_left: JsonBudget
+) -> Item:
+    own = function.get("strict")
+    wanted = own if isinstance(own, bool) else strict
+    parameters = as_mapping(function.get("parameters"))
+    tool: Item = {"type": "function", "name": function["name"]}
+    if description := as_text(function.get("description")):
+        tool["description"] = description
+    tool |= {key: function[key] for key in _OF_THE_API if key in function}
+    shown, is_strict = function_parameters(parameters, strict_left if wanted else None)
+    return {**tool, "parameters": shown, "strict": is_strict}
+
+
+def _flat_format(custom: Mapping[str, Any]) -> Item:
+    grammar = as_mapping(custom.get("format")).get("grammar")
+    if not isinstance(grammar, Mapping):
+        return {}
+    return {"format": {"type": "grammar", **grammar}}
+
+
+def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
+    kind = tool.get("type")
+    if kind in CALLED_BY_NAME:
+        return "name", tool.get("name")
+    if kind == "mcp":
+        return "server", tool.get("server_label")
+    return "type", (kind, tool.get("name")) if kind == "namespace" else kind
+
+
+def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Item:
+    sent = names.sent_name(choice)
+    for tool in tools:
+        if not is_hosted_tool(tool) and tool.get("name") == sent:
+            return {"type": tool["type"], "name": sent}
+    for tool in tools:
+        if tool.get("type") == choice or tool.get("server_label") == choice:
+            return {key: tool[key] for key in ("type", "server_label") if key in tool}
+    return {"type": "function", "name": sent}
+
+
+def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
+    kind = choice.get("type", "function")
+    inner = choice.get(kind) if isinstance(kind, str) else None
+    flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
+    wanted: Item = {**flat, "type": kind}
+    if kind in CALLED_BY_NAME:
+        if not isinstance(wanted.get("name"), str):
+            raise InvalidRequest("The tool choice names no tool.")
+        wanted["name"] = names.sent_name(wanted["name"])
+    if kind == "allowed_tools":
+        chosen = content_parts(wanted.get("tools"))
+        wanted["tools"] = [_tool_choice(one, names) for one in chosen]
+    return wanted
+
+
+def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
+    offered = {key for tool in tools for key in _choice_keys(tool)}
+    for wanted in chosen:
+        if _choice_keys(wanted)[0] not in offered:
+            name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
+            raise InvalidRequest(
+                f"The tool choice asks for {name}, which is no tool here."
+            )
+
+
+def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
+    name = "" if is_hosted_tool(tool) else as_text(tool.get("name"))
+    kind, label = as_text(tool.get("type")), as_text(tool.get("server_label"))
+    return (kind, label, name), (kind, "", name)
+
+
 # ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
@@ -2064,9 +2884,16 @@ class ResponsesRequest(BaseModel):
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
+    repairs: SkipValidation[tuple[Repair, ...]] = ()
+    """What earlier refusals showed; no field of the API."""
 
     def payload(self) -> dict[str, Any]:
-        return {name: value for name, value in self if value is not None}
+        fields = {k: v for k, v in self if v is not None and k != "repairs"}
+        fields["input"] = self.items()
+        return repair_payload(fields, self.repairs) if self.repairs else fields
+
+    def items(self) -> list[Item]:
+        return list(map(clean_call, self.input))
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
@@ -2205,18 +3032,7 @@ def _digest(item: Item) -> str:
     return hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:32]
 
 
-# ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or change the request.
-
-_QUOTA_CODES = frozenset(
-    {
-        "insufficient_quota",
-        "credit_balance_exhausted",
-        "organization_spend_limit_exceeded",
-        "project_spend_limit_exceeded",
-        "organization_usage_limit_exceeded",
-        "project_usage_limit_exceeded",
-    }
-)
+# ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or repair the request.
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
@@ -2228,7 +3044,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 class RetryPolicy(NamedTuple):
     """How often to retry, and the longest wait in seconds."""
 
-    max_retries: int = 1
+    max_retries: int = 2
     max_wait: float = 60.0
 
 
@@ -2245,7 +3061,7 @@ def retry_wait(
 def _is_retried(failure: Failure) -> bool:
     words = {failure.error.code, failure.error.type}
     suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    if words & _QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
+    if words & NO_CREDIT_CODES or (failure.error.code or "").endswith(suffixes):
         return False
     if failure.should_retry is not None:
         return failure.should_retry
@@ -2254,123 +3070,244 @@ def _is_retried(failure: Failure) -> bool:
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
-_ITEM_ERRORS = re.compile(
+# Repairs
+
+_MOST_REPAIRS = 3
+_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
+_OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
+    *PICTURE_CODES,
+    "invalid_encrypted_content",
+    "404",
+    "",
+}
+_UNREADABLE = re.compile(
     r"provided without its required"
     r"|Items are not persisted when"
-    r"|Duplicate item found with id"
-    r"|Expected an ID that begins with"
-    r"|encrypted content .{0,400} could not be verified",
+    r"|encrypted content .{0,400} could not be verified"
+    r"|reasoning input items can only be provided",
     re.IGNORECASE | re.DOTALL,
 )
-_NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
+_UNKNOWN = re.compile(
+    r"unknown[ _](parameter|field|argument|key)|unrecogni[sz]ed|unexpected (field|key)"
+    r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
+    r"|additional properties",
+    re.IGNORECASE,
+)
+_NAMED_PLACE = re.compile(
+    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
+)
+_NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
+_NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
+_QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
+_NOT_REPAIRED = ("model", "input", "background", "instructions", "tools", "text.format")
+
+_REPAIRED = {
+    "reasoning": "The server could not read earlier reasoning of this chat: answering "
+    "without it.",
+    "kind": "Earlier runs of code are no longer there: answering without them.",
+    "plain": "The server refused this chat as it was: only its texts and tool results "
+    "were sent.",
+}
+_NO_PICTURE = "A picture or file could not be sent to the model and was left out."
 
 
-class _Fallback(NamedTuple):
+class _Refusal(NamedTuple):
 
-    request: ResponsesRequest
-    status: Status
+    payload: Mapping[str, Any]
+    rows: list[tuple[Item, Item]]
+    error: ApiError
 
-
-def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
-    for cause, (change, sentence) in _FALLBACKS.items():
-        changed = change(request, error)
-        if changed is not None:
-            # The server names the parameter itself; its words may quote the user.
-            lasting = error.param in ("reasoning.summary", "stream")
-            status = Status(sentence, cause, lasting)
-            return _Fallback(request.model_copy(update=changed), status)
-    return None
+    @property
+    def is_unknown(self) -> bool:
+        code, words = self.error.code or "", self.error.message
+        return code == "unknown_parameter" or bool(_UNKNOWN.search(words))
 
 
-_Fields = dict[str, Any]
-
-
-def _without_reasoning(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    by_code = error.code == "invalid_encrypted_content"
-    if not by_code and not _ITEM_ERRORS.search(error.message):
+def find_repair(
+    request: ResponsesRequest, failure: Failure, done: int = 0
+) -> Status | None:
+    error = failure.error
+    words = {error.code, error.type}
+    if failure.status in _OTHER_CAUSES or words & (_OWN_SENTENCES | _RETRIED_CODES):
         return None
-    # The ids of hosted items are our own, and the API requires them.
-    items = [
-        item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
-        for item in request.input
-        if not is_encrypted(item)
+    rows = repair_items(request.items(), request.repairs)
+    refusal = _Refusal(request.payload(), rows, error)
+    if done < _MOST_REPAIRS:
+        for found in _repairs(refusal):
+            if found.repair and _is_new(found.repair, request.repairs):
+                return found
+    has_plain = any(one.action == "plain" for one in request.repairs)
+    if has_plain or failure.status == 404 or _is_retried(failure):
+        return None
+    plain = Repair("plain", json_digest(request.items()[-1]))
+    changed = repair_items(request.items(), [*request.repairs, plain])
+    sent = [item for _, item in changed]
+    return _told(plain) if sent and sent != [item for _, item in rows] else None
+
+
+def _is_new(repair: Repair, done: Sequence[Repair]) -> bool:
+    given_up = {(one.target, one.value) for one in done if one.value}
+    return repair not in done and (repair.target, repair.new) not in given_up
+
+
+def _told(repair: Repair, *, lasts: bool = True) -> Status:
+    return Status(_REPAIRED[repair.action], repair, lasts)
+
+
+def _repairs(refusal: _Refusal) -> Iterator[Status]:
+    yield from _by_words(refusal)
+    yield from _by_place(refusal)
+    if refusal.error.code in PICTURE_CODES:
+        yield from _newest_media(refusal)
+    yield from _by_id(refusal)
+    if _UNREADABLE.search(refusal.error.message):
+        yield from _unread_reasoning(refusal)
+    paths = _parameter_paths(refusal)
+    if refusal.error.param in paths:
+        yield _parameter(refusal, str(refusal.error.param), lasts=True)
+    yield from _by_tool_name(refusal)
+    yield from _by_parameter_name(refusal, paths)
+
+
+def _by_words(refusal: _Refusal) -> Iterator[Status]:
+    words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
+    if refusal.error.code == "invalid_encrypted_content":
+        yield from _unread_reasoning(refusal)
+    if "code_interpreter_call" in kinds and "container" in words.lower():
+        yield _told(Repair("kind", "code_interpreter_call"))
+    if call := _NO_NAMESPACE.search(words):
+        sentence = f"Earlier calls of {call[1]} could not be sent and were left out."
+        yield Status(sentence, Repair("kind", f"function_call:{call[1]}"), True)
+    if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
+        yield _parameter(refusal, "stream", lasts=refusal.error.param == "stream")
+
+
+def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
+    if any(is_encrypted(sent) for _, sent in refusal.rows):
+        yield _told(Repair("reasoning", json_digest(refusal.rows[-1][0])))
+
+
+def _newest_media(refusal: _Refusal) -> Iterator[Status]:
+    for number in reversed(range(len(refusal.rows))):
+        if has_media(refusal.rows[number][1]):
+            yield from _item(refusal, number)
+            break
+
+
+def _find_place(
+    payload: Mapping[str, Any], error: ApiError
+) -> tuple[str, int, str, Item] | None:
+    found = _NAMED_PLACE.match(error.param or "") or _NAMED_PLACE.search(error.message)
+    rows = payload.get(found[1]) or () if found else ()
+    if found is None or int(found[2]) >= len(rows):
+        return None
+    return found[1], int(found[2]), found[3], rows[int(found[2])]
+
+
+def named_place(request: ResponsesRequest, error: ApiError) -> str:
+    found = _find_place(request.payload(), error)
+    if found is None:
+        return ""
+    where, number, _, named = found
+    return f"{where}[{number}] is {tool_name({'type': item_type(named), **named})}."
+
+
+def _by_place(refusal: _Refusal) -> Iterator[Status]:
+    found = _find_place(refusal.payload, refusal.error)
+    if found is None:
+        return
+    where, number, path, named = found
+    keys = re.findall(r"[a-z_]+", path)
+    if refusal.is_unknown and keys:
+        target = f"{where}:{'.'.join([item_type(named), *keys])}"
+        sentence = f"The model's server does not know {keys[-1]}: answering without it."
+        yield Status(sentence, Repair("field", target), bool(refusal.error.param))
+    elif where == "tools":
+        yield _tool(named)
+    else:
+        yield from _item(refusal, number)
+
+
+def _by_id(refusal: _Refusal) -> Iterator[Status]:
+    named = set(_NAMED_ID.findall(refusal.error.message))
+    for number, (_, item) in enumerate(refusal.rows):
+        if named and named & {item.get("id"), item.get("call_id")}:
+            yield from _item(refusal, number)
+
+
+def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
+    original, sent = refusal.rows[number]
+    target, noun = json_digest(original), item_type(sent).removesuffix("_call")
+    noun = noun.replace("_", " ")
+    if has_media(sent):
+        yield Status(_NO_PICTURE, Repair("text", target), is_lasting=True)
+    elif item_type(sent) == "message" and plain_item(sent) != sent:
+        sentence = f"One earlier {noun} was sent as plain text."
+        yield Status(sentence, Repair("text", target), is_lasting=True)
+    if is_call_output(sent) or sent.get("role", "assistant") == "assistant":
+        sentence = f"One earlier {noun} could not be sent again and was left out."
+        yield Status(sentence, Repair("item", target), is_lasting=True)
+
+
+def _parameter_paths(refusal: _Refusal) -> list[str]:
+    payload = refusal.payload
+    inner = [
+        f"{key}.{k}" for key in ("reasoning", "text") for k in payload.get(key, ())
     ]
-    return None if items == request.input else {"input": items}
+    kept = {*_NOT_REPAIRED}
+    if "format" in payload.get("text", ()):
+        kept.add("text")
+    if not refusal.is_unknown:  # their default would store, or lose, something
+        kept |= {"store", "include"}
+    return [path for path in (*inner, *payload) if path not in kept]
 
 
-def drop_summary(reasoning: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    kept = {key: one for key, one in (reasoning or {}).items() if key != "summary"}
-    return kept or None
+def _by_parameter_name(refusal: _Refusal, paths: Iterable[str]) -> Iterator[Status]:
+    words = refusal.error.message
+    quoted = {*_QUOTED.findall(words)}
+    found = quoted | {*re.findall(r"\b[a-z]+(?:[._][a-z]+)+\b", words)}
+    for path in paths:
+        if path in found or path.rpartition(".")[2] in quoted:
+            yield _parameter(refusal, path, lasts=False)
 
 
-def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    asks = "summary" in (request.reasoning or {})
-    refused = "reasoning.summary" in _subject(error)
-    return {"reasoning": drop_summary(request.reasoning)} if asks and refused else None
+def _parameter(refusal: _Refusal, path: str, *, lasts: bool) -> Status:
+    now = parameter_at(refusal.payload, path.split("."))
+    value = "" if refusal.is_unknown else json.dumps(now)
+    new, sentence = (
+        "",
+        f"The model's server does not take {path}: answering without it.",
+    )
+    if path == "reasoning.effort" and (nearest := _nearest_effort(now, refusal.error)):
+        new = json.dumps(nearest)
+        sentence = f"The model does not have this effort: answering with {nearest}."
+    elif path == "stream":
+        sentence = "The model may not stream here: the answer comes in one piece."
+    return Status(sentence, Repair("parameter", path, value, new), lasts)
 
 
-def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    refused = error.param == "stream" or _says(error, "must be verified to stream")
-    return {"stream": False} if request.stream and refused else None
-
-
-def _with_nearest_effort(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    reasoning = request.reasoning or {}
-    asked = reasoning.get("effort")
-    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _subject(error):
+def _nearest_effort(asked: object, error: ApiError) -> str | None:
+    quoted = {*_QUOTED.findall(error.message)} - {asked}
+    named = [effort for effort in REASONING_EFFORTS if effort in quoted]
+    if asked not in REASONING_EFFORTS or not named:
         return None
     order = REASONING_EFFORTS.index
-    named = set(_NAMED_VALUES.findall(error.message)) & {*REASONING_EFFORTS} - {asked}
-    if not named:
-        return None
-    nearest = min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
-    return {"reasoning": {**reasoning, "effort": nearest}}
+    return min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
 
 
-def _without_servers(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    tools = request.tools or []
-    kept = [tool for tool in tools if tool.get("type") != "mcp"]
-    if len(kept) == len(tools) or not _says(
-        error, "retrieving tool list from MCP server"
-    ):
-        return None
-    choice = request.tool_choice if kept and request.tool_choice == "none" else None
-    return {"tools": kept or None, "tool_choice": choice}
+def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
+    words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
+    for tool in refusal.payload.get("tools") or ():
+        if words & {tool_name(tool), tool.get("type")}:
+            # A server that cannot be reached may be there again soon.
+            is_down = "retrieving tool list" in refusal.error.message
+            yield _tool(tool, lasts=not is_down)
 
 
-def _says(error: ApiError, words: str) -> bool:
-    return words.lower() in error.message.lower()
-
-
-def _subject(error: ApiError) -> str:
-    return error.param or error.message
-
-
-_Change = Callable[[ResponsesRequest, ApiError], _Fields | None]
-
-_FALLBACKS: Mapping[str, tuple[_Change, str]] = {
-    "reasoning": (
-        _without_reasoning,
-        "The server could not read earlier reasoning of this chat: "
-        "answering without it.",
-    ),
-    "summary": (
-        _without_summary,
-        "This organisation gets no reasoning summaries: answering without.",
-    ),
-    "stream": (
-        _without_stream,
-        "This organisation may not stream: the answer comes in one piece.",
-    ),
-    "effort": (
-        _with_nearest_effort,
-        "The model does not have this effort: answering with the nearest one.",
-    ),
-    "servers": (
-        _without_servers,
-        "A remote MCP server cannot be reached: answering without such tools.",
-    ),
-}
+def _tool(tool: Item, *, lasts: bool = True) -> Status:
+    name = tool_name(tool)
+    sentence = f"The model's server refused the tool {name}: answering without it."
+    return Status(sentence, Repair("tool", json_digest(tool)), lasts)
 
 
 # ==== openai_responses.loop.response: The state machine of one response.
@@ -2419,8 +3356,7 @@ class ResponseState:
             case StreamError():
                 self.trace = self.trace._replace(error=event.error)
                 self.ending = ending_of_failure("error", event.error)
-                # As the only event, an error event stands for a bad HTTP status.
-                self.refusal = event.error if self.event_count == 1 else None
+                self.refusal = event.error
         return []
 
     def _renumber(self, event: ItemEvent) -> ItemEvent:
@@ -2470,9 +3406,11 @@ class ResponseState:
         response = event.response
         self.usage = read_usage(response.get("usage"))
         self.ending = _ending_of(event.status, response)
+        error = read_api_error(response.get("error"))
+        self.refusal = error if event.status == "failed" else None
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
-            error=read_api_error(response.get("error")),
+            error=error,
             removed=_removals(response.get("input_transformations")),
         )
         events: list[RunEvent] = []
@@ -2888,6 +3826,8 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 # ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
 
+_NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
+
 _THOUGHT_SHARE = 0.1
 
 
@@ -2914,28 +3854,52 @@ class Attempts:
         self.deadlines = Deadlines(limits.timeouts)
 
     async def events(
-        self, request: ResponsesRequest, retries: RetryPolicy, first_index: int = 0
+        self, request: ResponsesRequest, first_index: int = 0
     ) -> AsyncGenerator[RunEvent, None]:
         self.request = request
-        self._policy, self._retries = retries, 0
-        self._causes: set[str] = set()
+        self._retries = self._repaired = 0
+        self.usage: Usage | None = None
+        self._thought: ItemAdded | None = None
         while True:
             self.response = ResponseState(first_index)
             self.error: ResponsesError | None = None
+            self.has_shown = self._thinks = False
+            held: list[RunEvent] = []
             answer = self._send(self.request)
             try:
                 async with aclosing(answer) as events:
                     async for event in events:
-                        yield event
+                        for shown in self._visible(event, held):
+                            yield shown
             except ResponsesError as caught:
                 self.error = caught
+            self.usage = add_usage(self.usage, self.response.usage)
             note, wait = self._next()
             if note is None or not self.deadlines.allow(wait):
                 break
             yield note
             await asyncio.sleep(wait)
-        for event in self.response.close():
+        for event in (*held, *self.response.close()):
             yield event
+
+    def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
+        if self.has_shown or isinstance(event, Status):
+            return [event]
+        if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
+            is_first = self._thought is None
+            self._thought = thought = self._thought or event
+            if thought.output_index == event.output_index:
+                self._thinks = True
+                return [event] if is_first else []
+        held.append(event)
+        if not _is_visible(event):
+            return []
+        self.has_shown = True
+        shown, held[:] = [*held], []
+        if self._thought and not self._thinks:  # of an attempt that failed
+            end = ItemDone(self._thought.output_index, _NO_THOUGHT)
+            return [end, *shown]
+        return shown
 
     def count_bytes(self, chunk: bytes) -> None:
         self.response.byte_count += json_weight(chunk)
@@ -2952,12 +3916,10 @@ class Attempts:
 
     @property
     def trace(self) -> Trace:
-        error = self.error
+        error, trace = self.error, self.response.trace
         if isinstance(error, ApiRefused):
-            return Trace(
-                error.request_id, status=error.failure.status, error=error.error
-            )
-        return self.response.trace
+            trace = Trace(error.request_id, "", error.failure.status, error.error)
+        return trace._replace(subject=named_place(self.request, trace.error))
 
     def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
         payload = request.payload()
@@ -2968,15 +3930,23 @@ class Attempts:
         return _stream_response("/responses", payload, self)
 
     def _next(self) -> tuple[Status | None, float]:
-        failure = _early_failure(self.error, self.response)
-        if failure is None or (self.request.background and _may_run(self.error)):
+        failure = (
+            None if self.has_shown else _retriable_failure(self.error, self.response)
+        )
+        is_open = self.request.background and not self.response.refusal
+        if failure is None or (is_open and _may_run(self.error)):
             return None, 0.0
-        fallback = find_fallback(self.request, failure.error)
-        if fallback and fallback.status.cause not in self._causes:
-            self._causes.add(fallback.status.cause)
-            self.request = fallback.request
-            return fallback.status, 0.0
-        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
+        found = find_repair(self.request, failure, self._repaired)
+        if found and found.repair:
+            place = named_place(self.request, failure.error)
+            self._repaired += 1
+            repairs = (*self.request.repairs, found.repair)
+            self.request = self.request.model_copy(update={"repairs": repairs})
+            reason = " ".join(filter(None, (place, failure.error.message)))
+            return found._replace(reason=reason), 0.0
+        wait = retry_wait(
+            self.limits.retries, self._retries, failure, random_fraction()
+        )
         if wait is None:
             return None, 0.0
         self._retries += 1
@@ -3183,17 +4153,30 @@ async def _gather_deltas(
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 
 
-def _early_failure(
+def _retriable_failure(
     error: ResponsesError | None, state: ResponseState
 ) -> Failure | None:
     if state.refusal:
         return Failure(200, state.refusal)
-    if state.event_count:
-        return None
     if isinstance(error, ApiRefused):
         return error.failure
-    silent = _is_timeout(error, "first_event_timeout")
-    return Failure() if silent or isinstance(error, ConnectionFailed) else None
+    is_cut = error is None and state.ending is None
+    silent = any(map(partial(_is_timeout, error), _SILENCES))
+    return (
+        Failure() if is_cut or silent or isinstance(error, ConnectionFailed) else None
+    )
+
+
+_SILENCES: tuple[TimeoutKind, ...] = ("first_event_timeout", "idle_timeout")
+
+
+def _is_visible(event: RunEvent) -> bool:
+    match event:
+        case ItemAdded() | ItemDone() if item_type(event.item) == "message":
+            return bool(message_text(event.item))
+        case ItemAdded() | ItemDone() if is_reasoning(event.item):
+            return any(text for _, text in item_texts(event.item))
+    return not isinstance(event, ResponseDone | Status)
 
 
 def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
@@ -3203,340 +4186,9 @@ def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
 def _may_run(error: ResponsesError | None) -> bool:
     if isinstance(error, ApiRefused):
         return not error.failure.should_retry and error.status in _GATEWAY_STATUS
-    return (
-        error.was_sent
-        if isinstance(error, ConnectionFailed)
-        else isinstance(error, TimedOut)
-    )
-
-
-# ==== openai_responses.requests.json_schema: JSON Schemas of tools in the API's two forms, strict and open.
-
-_DEFINITIONS = ("$defs", "definitions")
-
-
-def _definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key in _DEFINITIONS:
-        for name, part in as_mapping(schema.get(key)).items():
-            # Two parts with one name and different content: neither can be used.
-            found[name] = part if found.get(name, part) == part else None
-    return found
-
-
-class SchemaReferences:
-    """What the references of a schema name; `#` is the schema itself."""
-
-    def __init__(self, root: Mapping[str, Any]) -> None:
-        self.root = root
-        self.named = _definitions(root)
-
-    def target(self, node: Any) -> Any:
-        if node.get("$ref") == "#":
-            return self.root
-        return self.named.get(_reference_name(node))
-
-
-def joined_schemas(
-    node: Any, parts_of: Callable[[Mapping[str, Any]], list[Any]]
-) -> list[Mapping[str, Any]]:
-    found: dict[int, Mapping[str, Any]] = {}
-    ahead = [node]
-    while ahead:
-        part = ahead.pop()
-        if isinstance(part, Mapping) and id(part) not in found:
-            found[id(part)] = part
-            ahead += reversed(parts_of(part))
-    return list(found.values())
-
-
-def _reference_name(node: Any) -> str:
-    steps = str(node.get("$ref")).split("/")
-    if len(steps) == 3 and steps[0] == "#" and steps[1] in _DEFINITIONS:
-        return steps[2].replace("~1", "/").replace("~0", "~")
-    return ""
-
-
-_MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
-_LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
-
-
-def _is_within_limits(schema: Mapping[str, Any]) -> bool:
-    nodes = list(_nodes(schema))
-    properties = [name for node in nodes for name in node.get("properties", ())]
-    enums = [list(map(str, node.get("enum", ()))) for node in nodes]
-    values = [value for enum in enums for value in enum]
-    texts = [*properties, *schema.get("$defs", ()), *values]
-    longest = [sum(map(len, enum)) for enum in enums if len(enum) > _LONG_ENUM]
-    return (
-        len(properties) <= _MOST_PROPERTIES
-        and len(values) <= _MOST_VALUES
-        and sum(map(len, texts)) <= _MOST_TEXT
-        and max(longest, default=0) <= _LONG_ENUM_CHARACTERS
-    )
-
-
-def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    yield node
-    items = [node["items"]] if "items" in node else []
-    named = [*node.get("properties", {}).values(), *node.get("$defs", {}).values()]
-    for inner in (*node.get("anyOf", ()), *items, *named):
-        yield from _nodes(inner)
-
-
-_Schema = dict[str, Any]
-
-_KEPT = {
-    *("description", "enum", "multipleOf", "minimum", "maximum"),
-    *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
-}
-
-_BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
-
-_STRICT_FORMATS = (
-    *("date-time", "time", "date", "duration", "email"),
-    *("hostname", "ipv4", "ipv6", "uuid"),
-)
-
-_NARROWING = {
-    *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
-    *("dependencies", "patternProperties", "propertyNames", "prefixItems", "contains"),
-    *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
-}
-
-_JSON_TYPES = {
-    str: "string",
-    bool: "boolean",
-    int: "integer",
-    float: "number",
-    type(None): "null",
-}
-_ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
-
-_DEEPEST_STRICT = 10
-
-LARGEST_SCHEMA = 300_000
-"""The size of the largest schema that is read; one in strict mode has to be smaller."""
-MOST_STRICT_WORK = 300_000
-"""Of one request; what `allOf` brings in counts each time."""
-
-
-class _NotStrict(Exception):
-    """The schema has no strict form."""
-
-
-def strict_schema(
-    schema: Mapping[str, Any], budget: JsonBudget | None = None
-) -> _Schema | None:
-    try:
-        return _StrictRewrite(schema, budget or JsonBudget(MOST_STRICT_WORK)).result()
-    except (_NotStrict, RecursionError, TypeError, AttributeError, ValueError):
-        return None  # what a server sends need not be a schema
-
-
-class _StrictRewrite:
-    def __init__(self, root: Mapping[str, Any], budget: JsonBudget) -> None:
-        self._budget = budget
-        self._pay_for(root)
-        self._references = SchemaReferences(root)
-
-    def _pay_for(self, part: object) -> None:
-        self._budget.spend(json_size(part, LARGEST_SCHEMA))
-
-    def result(self) -> _Schema:
-        whole = self._references.root
-        root = {k: v for k, v in whole.items() if k not in _DEFINITIONS}
-        if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
-            raise _NotStrict
-        empty = {"type": "object", "properties": {}, "additionalProperties": False}
-        strict = self._strict(empty | root, 1)
-        if strict["type"] != "object":
-            raise _NotStrict
-        named = self._references.named
-        parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
-        strict |= {"$defs": parts} if parts else {}
-        if len(parts) < len(named) or not _is_within_limits(strict):
-            raise _NotStrict
-        return strict
-
-    def _strict(self, node: Any, depth: int) -> _Schema:
-        if (
-            not isinstance(node, Mapping)
-            or depth > _DEEPEST_STRICT
-            or node.keys() & _NARROWING
-        ):
-            raise _NotStrict
-        if node.get("nullable") is True:
-            rest = {key: value for key, value in node.items() if key != "nullable"}
-            return _make_nullable(self._strict(rest, depth))
-        if "allOf" in node:
-            return self._strict(self._merged(node), depth)
-        if "$ref" in node:
-            return self._reference(node)
-        if "anyOf" in node or "oneOf" in node:
-            return self._choice(node, depth)
-        return self._plain(node, depth)
-
-    def _reference(self, node: Mapping[str, Any]) -> _Schema:
-        found = self._references.target(node)
-        if found is None:
-            raise _NotStrict
-        if found is self._references.root:
-            return {"$ref": "#"}
-        return {"$ref": f"#/$defs/{_plain_name(_reference_name(node))}"}
-
-    def _choice(self, node: Mapping[str, Any], depth: int) -> _Schema:
-        options = node.get("anyOf") or node.get("oneOf")
-        beside = node.keys() & {"properties", "items", "enum", "const", "required"}
-        beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
-        if not isinstance(options, list) or not options or beside:
-            raise _NotStrict
-        strict = [self._strict(one, depth + 1) for one in options]
-        return {**_description(node), "anyOf": strict}
-
-    def _merged(self, node: Mapping[str, Any]) -> _Schema:
-        own: _Schema = {
-            "properties": dict(node.get("properties") or {}),
-            "required": dict.fromkeys(node.get("required") or ()),
-        }
-        merged = {key: own.get(key, node[key]) for key in node if key != "allOf"}
-        for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
-            found = self._references.target(part) if _is_reference(part) else part
-            if not isinstance(found, Mapping) or "allOf" in found:
-                raise _NotStrict
-            self._pay_for(found)
-            _combine(merged, found)
-        return merged
-
-    def _plain(self, node: Mapping[str, Any], depth: int) -> _Schema:
-        strict = {key: node[key] for key in node if key in _KEPT}
-        for bound, limit in _BOUNDS:
-            if strict.get(bound) is True and limit in strict:  # OpenAPI 3.0
-                strict[bound] = strict.pop(limit)
-            elif isinstance(strict.get(bound), bool):
-                del strict[bound]
-        if node.get("format") in _STRICT_FORMATS:
-            strict["format"] = node["format"]
-        if "const" in node:
-            strict["enum"] = [node["const"]]
-        kinds = _types_of(node, strict.get("enum"))
-        strict["type"] = kinds[0] if len(kinds) == 1 else kinds
-        if "object" in kinds:
-            strict |= self._object(node, depth)
-        if "array" in kinds:
-            strict["items"] = self._strict(node.get("items"), depth + 1)
-        return strict
-
-    def _object(self, node: Mapping[str, Any], depth: int) -> _Schema:
-        properties, required = node.get("properties") or {}, node.get("required") or ()
-        is_open = node.get("additionalProperties", not properties) is not False
-        if is_open or not isinstance(properties, Mapping):
-            raise _NotStrict
-        required = set(required)
-        if not required <= properties.keys():
-            raise _NotStrict
-        strict = {}
-        for name, part in properties.items():
-            made = self._strict(part, depth + 1)
-            strict[name] = made if name in required else _make_nullable(made)
-        return {
-            "properties": strict,
-            "required": list(strict),
-            "additionalProperties": False,
-        }
-
-
-def _make_nullable(schema: _Schema) -> _Schema:
-    kinds = schema.get("type")
-    if kinds is None or kinds in ("object", "array"):
-        rest = {key: value for key, value in schema.items() if key != "description"}
-        options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
-        none = [] if {"type": "null"} in options else [{"type": "null"}]
-        return {**_description(schema), "anyOf": [*options, *none]}
-    listed = kinds if isinstance(kinds, list) else [kinds]
-    made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
-    if "enum" in schema and None not in schema["enum"]:
-        made["enum"] = [*schema["enum"], None]
-    return made
-
-
-def _description(node: Mapping[str, Any]) -> _Schema:
-    return {key: node[key] for key in ("description",) if key in node}
-
-
-def _plain_name(name: str) -> str:
-    return re.sub(r"[^\w.-]", "_", name)
-
-
-def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
-    stated = node.get("type") or ("object" if "properties" in node else None)
-    if stated is None and isinstance(enum, list):
-        stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
-    kinds = [stated] if isinstance(stated, str) else stated
-    if not isinstance(kinds, list) or not kinds or not set(kinds) <= _ALL_TYPES:
-        raise _NotStrict
-    return kinds
-
-
-_NOTES = ("description", "title")
-
-
-def _is_reference(part: object) -> bool:
-    return isinstance(part, Mapping) and part.keys() == {"$ref"}
-
-
-def _combine(merged: _Schema, part: Mapping[str, Any]) -> None:
-    for key, value in part.items():
-        if key == "properties" and isinstance(value, Mapping):
-            mine = merged.setdefault(key, {})
-            if any(name in mine and mine[name] != value[name] for name in value):
-                raise _NotStrict
-            mine.update(value)
-        elif key == "required":
-            merged.setdefault(key, {}).update(dict.fromkeys(value))
-        elif key in merged and merged[key] != value and key not in _NOTES:
-            raise _NotStrict
-        else:
-            merged.setdefault(key, value)
-
-
-_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
-
-
-def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    root = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
-    root |= {"type": "object", "properties": _all_properties(schema)}
-    if "required" in schema:
-        names = as_list(schema["required"])
-        root["required"] = [name for name in names if isinstance(name, str)]
-    return dict(_with_items(root))
-
-
-def _all_properties(schema: Mapping[str, Any]) -> dict[str, Any]:
-    parts = joined_schemas(schema, partial(_all_parts, SchemaReferences(schema)))
-    found: dict[str, Any] = {}
-    for part in reversed(parts):
-        found.update(as_mapping(part.get("properties")))
-    return found
-
-
-def _all_parts(references: SchemaReferences, node: Mapping[str, Any]) -> list[Any]:
-    parts = [references.target(node)] if "$ref" in node else []
-    for key in ("allOf", "anyOf", "oneOf"):
-        parts += as_list(node.get(key))
-    return parts
-
-
-def _with_items(node: Any) -> Any:
-    if isinstance(node, list):
-        return [_with_items(one) for one in node]
-    if not isinstance(node, Mapping):
-        return node
-    whole = {key: _with_items(value) for key, value in node.items()}
-    kind = node.get("type")
-    if kind == "array" or "array" in as_list(kind):
-        whole.setdefault("items", {})
-    return whole
+    if isinstance(error, ConnectionFailed):
+        return error.was_sent
+    return error is None or isinstance(error, TimedOut)
 
 
 # ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
@@ -3547,19 +4199,14 @@ _STEP = 20
 _READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
 
 
-def _is_number(value: Any) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and math.isfinite(value)
-
-
 _TYPES: Mapping[str, Callable[[Any], bool]] = {
     "object": lambda value: isinstance(value, Mapping),
     "array": lambda value: isinstance(value, list),
     "string": lambda value: isinstance(value, str),
     "boolean": lambda value: isinstance(value, bool),
     "null": lambda value: value is None,
-    "number": _is_number,
-    "integer": lambda value: _is_number(value) and value == int(value),
+    "number": is_json_number,
+    "integer": lambda value: is_json_number(value) and value == int(value),
 }
 
 
@@ -3637,7 +4284,7 @@ class _SchemaValidator:
 
 def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
     place = path or "object"
-    kinds = _known_types(node.get("type"))
+    kinds = known_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
         return f"{place} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
@@ -3650,11 +4297,6 @@ def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
         if name not in value:
             return f"{_joined(path, str(name))} is missing"
     return ""
-
-
-def _known_types(kinds: Any) -> list[str]:
-    listed = [kinds] if isinstance(kinds, str) else kinds or []
-    return [kind for kind in listed if kind in _TYPES]
 
 
 def _joined(path: str, name: str) -> str:
@@ -3677,25 +4319,17 @@ def _same(one: Any, other: Any) -> bool:
 _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 
 
-def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
+def check_arguments(
+    arguments: object, schema: Mapping[str, Any]
+) -> tuple[dict[str, Any], str | None]:
     if not isinstance(arguments, Mapping):
-        return "The arguments must be a JSON object."
-    try:
+        return {}, "The arguments must be a JSON object."
+    given, found = dict(arguments), ""
+    with suppress(*_ODD_SCHEMA):
         work = _SchemaWork(schema)
         given = _drop_nulls(arguments, schema, work, 0)
         found = _SchemaValidator(work).error(given, schema)
-    except _ODD_SCHEMA:
-        return None
-    return f"The argument {found}." if found else None
-
-
-def drop_optional_nulls(
-    arguments: Mapping[str, Any], schema: Mapping[str, Any]
-) -> dict[str, Any]:
-    try:
-        return dict(_drop_nulls(arguments, schema, _SchemaWork(schema), 0))
-    except _ODD_SCHEMA:
-        return dict(arguments)
+    return given, f"The argument {found}." if found else None
 
 
 def _drop_nulls(value: Any, node: Any, work: _SchemaWork, depth: int) -> Any:
@@ -3986,6 +4620,8 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     resolved = tools.resolve_call(name, found.arguments)
     if resolved is None:
         return tool_error(f"{name} was not called: it names no tool to call.")
+    if resolved[1] is found.arguments:
+        return found._replace(name=resolved[0], via=name)
     ready = _ready_call(*resolved, tools)
     return ready._replace(via=name) if isinstance(ready, _ReadyCall) else ready
 
@@ -3996,10 +4632,9 @@ def _ready_call(
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
-    complaint = argument_error(arguments, schema)
-    if complaint is not None or not isinstance(arguments, dict):
+    given, complaint = check_arguments(arguments, schema)
+    if complaint is not None:
         return tool_error(f"{name} was not called: {complaint}")
-    given = drop_optional_nulls(arguments, schema)
     return _ReadyCall(name, given, tools.is_interactive(name))
 
 
@@ -4049,230 +4684,6 @@ def _cap_output(output: Any, characters: int) -> Any:
 
 def _name(call: Item) -> str:
     return str(call.get("name") or "")
-
-
-# ==== openai_responses.requests.tools: Tools of a chat body or of the host, in the API's form and with names it allows.
-
-_ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-_FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
-_MOST_SHOWN_OF_NAME = 64
-_STEM = 51  # of 64; the rest is `_` and the digest
-_DIGEST = 12
-
-
-@dataclass(frozen=True)
-class ToolNames:
-    """Translates the names of tools for the API and back; `known` are their own names."""
-
-    known: tuple[str, ...] = ()
-
-    def sent_name(self, name: str) -> str:
-        return self._sent.get(name) or _allowed_name(name, self._sent)
-
-    def own_name(self, sent: str) -> str:
-        return self._own.get(sent, sent)
-
-    @cached_property
-    def _sent(self) -> Mapping[str, str]:
-        known = dict.fromkeys(self.known)
-        return {name: _allowed_name(name, known) for name in known}
-
-    @cached_property
-    def _own(self) -> Mapping[str, str]:
-        # Of two with one name, the first counts.
-        return {self._sent[name]: name for name in reversed(self.known)}
-
-    def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
-        return [
-            (
-                tool
-                if is_hosted_tool(tool)
-                else tool | {"name": self.sent_name(tool["name"])}
-            )
-            for tool in tools
-        ]
-
-
-def _allowed_name(name: str, taken: Collection[str]) -> str:
-    if _ALLOWED.fullmatch(name):
-        return name
-    stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
-    while True:
-        seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
-        sent = f"{stem}_{seed[:_DIGEST]}"
-        if sent not in taken:
-            return sent
-
-
-_MODES = ("auto", "none", "required")
-CALLED_BY_NAME = ("function", "custom")
-"""Types of tools that the caller runs, and not the API."""
-
-_OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
-
-
-_MOST_OF_TOOLS = 500_000
-_NAMED_IN_LOG = 10
-
-
-def responses_tools(
-    specs: Sequence[Mapping[str, Any]],
-    *,
-    strict: bool = False,
-    log: Callable[[str], object] = str,
-) -> list[Item]:
-    left, strict_left = JsonBudget(_MOST_OF_TOOLS), JsonBudget(MOST_STRICT_WORK)
-    tools: list[Item] = []
-    left_out: list[object] = []
-    for spec in specs:
-        try:
-            left.spend(json_size(spec, min(left.left, LARGEST_SCHEMA)))
-        except JsonTooLarge:
-            left_out.append(spec)
-        else:
-            tools.append(_responses_tool(spec, strict, strict_left))
-    if left_out:
-        names = ", ".join(map(_spec_name, left_out[:_NAMED_IN_LOG]))
-        log(
-            f"Tools are left out, because their schemas are too large or too deep: "
-            f"{names} ({len(left_out)} in all). Make the schemas smaller, or offer "
-            "fewer tools."
-        )
-    return tools
-
-
-def _spec_name(spec: object) -> str:
-    outer = as_mapping(spec)
-    inner = as_mapping(outer.get("function") or outer.get("custom"))
-    return repr(as_text(inner.get("name") or outer.get("name"))[:_MOST_SHOWN_OF_NAME])
-
-
-def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
-    return tool.get("type") not in CALLED_BY_NAME
-
-
-def merge_tools(*groups: Sequence[Item]) -> list[Item]:
-    tools = [tool for group in groups for tool in group]
-    return list({_identity(tool): tool for tool in tools}.values())
-
-
-def responses_tool_choice(
-    choice: object, tools: Sequence[Item], names: ToolNames
-) -> object:
-    if choice is None or choice in _MODES:
-        return choice
-    if isinstance(choice, str):
-        wanted = _choice_by_name(choice, tools, names)
-    elif isinstance(choice, Mapping):
-        wanted = _tool_choice(choice, names)
-    else:
-        raise InvalidRequest("The tool choice is neither a word nor a JSON object.")
-    is_list = wanted["type"] == "allowed_tools"
-    _check_offered(wanted["tools"] if is_list else [wanted], tools)
-    return wanted
-
-
-def next_tool_choice(choice: object) -> object:
-    if isinstance(choice, Mapping) and choice.get("type") == "allowed_tools":
-        return {**choice, "mode": "auto"}
-    return "none" if choice == "none" else None
-
-
-def _responses_tool(
-    spec: Mapping[str, Any], strict: bool, strict_left: JsonBudget
-) -> Item:
-    if not isinstance(spec, Mapping) or not as_text(spec.get("type", "function")):
-        raise InvalidRequest(
-            "A tool is not described by a JSON object, or its type is not a text."
-        )
-    kind = spec.get("type", "function")
-    if kind not in CALLED_BY_NAME:
-        return dict(spec)
-    nested = spec.get(kind)
-    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
-    if not as_text(flat.get("name")):
-        raise InvalidRequest(
-            "A tool has no name. Every function or custom tool needs one."
-        )
-    if kind == "function":
-        is_complete = {"type", "parameters", "strict"} <= spec.keys() and flat is spec
-        return dict(spec) if is_complete else _function(flat, strict, strict_left)
-    if flat is spec:
-        return dict(spec)
-    return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
-
-
-def _function(
-    function: Mapping[str, Any], strict: bool, strict_left: JsonBudget
-) -> Item:
-    own = function.get("strict")
-    wanted = own if isinstance(own, bool) else strict
-    parameters = as_mapping(function.get("parameters"))
-    made = strict_schema(parameters, strict_left) if wanted else None
-    tool: Item = {"type": "function", "name": function["name"]}
-    if function.get("description"):
-        tool["description"] = function["description"]
-    tool |= {key: function[key] for key in _OF_THE_API if key in function}
-    shown = open_schema(parameters) if made is None else made
-    return {**tool, "parameters": shown, "strict": made is not None}
-
-
-def _flat_format(custom: Mapping[str, Any]) -> Item:
-    grammar = as_mapping(custom.get("format")).get("grammar")
-    if not isinstance(grammar, Mapping):
-        return {}
-    return {"format": {"type": "grammar", **grammar}}
-
-
-def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
-    kind = tool.get("type")
-    if kind in CALLED_BY_NAME:
-        return "name", tool.get("name")
-    if kind == "mcp":
-        return "server", tool.get("server_label")
-    return "type", (kind, tool.get("name")) if kind == "namespace" else kind
-
-
-def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Item:
-    sent = names.sent_name(choice)
-    for tool in tools:
-        if not is_hosted_tool(tool) and tool.get("name") == sent:
-            return {"type": tool["type"], "name": sent}
-    for tool in tools:
-        if tool.get("type") == choice or tool.get("server_label") == choice:
-            return {key: tool[key] for key in ("type", "server_label") if key in tool}
-    return {"type": "function", "name": sent}
-
-
-def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
-    kind = choice.get("type", "function")
-    inner = choice.get(kind) if isinstance(kind, str) else None
-    flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
-    wanted: Item = {**flat, "type": kind}
-    if kind in CALLED_BY_NAME:
-        if not isinstance(wanted.get("name"), str):
-            raise InvalidRequest("The tool choice names no tool.")
-        wanted["name"] = names.sent_name(wanted["name"])
-    if kind == "allowed_tools":
-        chosen = content_parts(wanted.get("tools"))
-        wanted["tools"] = [_tool_choice(one, names) for one in chosen]
-    return wanted
-
-
-def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
-    offered = {key for tool in tools for key in _choice_keys(tool)}
-    for wanted in chosen:
-        if _choice_keys(wanted)[0] not in offered:
-            name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
-            raise InvalidRequest(
-                f"The tool choice asks for {name}, which is no tool here."
-            )
-
-
-def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
-    name = "" if is_hosted_tool(tool) else as_text(tool.get("name"))
-    kind, label = as_text(tool.get("type")), as_text(tool.get("server_label"))
-    return (kind, label, name), (kind, "", name)
 
 
 # ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent again.
@@ -4503,14 +4914,14 @@ async def run(
     toolset: Toolset | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
     attempts = Attempts(endpoint, connections, limits)
-    retries = limits.retries
     answers = _Answers()
     while True:
-        sent = attempts.events(request, retries, len(answers.output))
+        had_output = bool(answers.output)
+        sent = attempts.events(request, len(answers.output))
         async with aclosing(sent) as events:
             async for event in events:
                 yield event
-        answers.add_response(attempts.response)
+        answers.add_response(attempts)
         if attempts.ending.is_failure:
             for event in answers.refuse(answers.calls, _BROKEN_OFF):
                 yield event
@@ -4525,9 +4936,9 @@ async def run(
         if was_last or (answers.calls and not toolset.runs_calls):
             break
         request = _next_request(attempts, toolset, answers)
-        retries = RetryPolicy(0)  # the effects of a tool cannot be undone
+    has_text = had_output or attempts.has_shown
     yield RunDone(
-        attempts.ending,
+        attempts.ending if has_text else attempts.ending.without_text(),
         answers.usage,
         attempts.response.usage,
         tuple(answers.output),
@@ -4544,9 +4955,10 @@ class _Answers:
         self._rounds = 0
         self._calls_run = 0
 
-    def add_response(self, response: ResponseState) -> None:
+    def add_response(self, attempts: Attempts) -> None:
+        response = attempts.response
         self.output += response.output
-        self.usage = add_usage(self.usage, response.usage)
+        self.usage = add_usage(self.usage, attempts.usage)
         self.calls = list(filter(is_call, response.output))
         self.requests = list(filter(is_approval_request, response.output))
         self.items: list[Item] = []
@@ -5241,6 +5653,7 @@ def build_input(
     reader: Origin | None,
     *,
     with_tools: bool = True,
+    repairs: Sequence[Repair] = (),
 ) -> list[Item]:
     items: list[Item] = []
     run: list[ChatPart] = []
@@ -5254,6 +5667,9 @@ def build_input(
         else:
             run.append(part)
     items += _RunHistory(run, left, reader).items()
+    if repairs and any(map(is_compaction, items)):
+        sent = {id(item) for _, item in repair_items(items, repairs)}
+        items = [one for one in items if id(one) in sent or not is_compaction(one)]
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
     return [one for item in kept for one in past_items(item)]
@@ -10246,7 +10662,8 @@ class GuardedTools:
             arguments = parse_arguments(call)
         except (ValueError, RecursionError) as error:
             return f"tool arguments parse error: {error}"
-        problem = _option_error(arguments, schema) or argument_error(arguments, schema)
+        _, invalid = check_arguments(arguments, schema)
+        problem = _option_error(arguments, schema) or invalid
         if problem:
             return f"tool arguments validation error: {problem}"
         has_failed = self._signature(name, arguments) in self._failed
@@ -10294,7 +10711,7 @@ class GuardedTools:
         self._failed[self._signature(name, arguments)] = call
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        given = drop_optional_nulls(arguments, self._schemas.get(name) or {})
+        given, _ = check_arguments(arguments, self._schemas.get(name) or {})
         return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
 
 
@@ -11554,24 +11971,23 @@ class ResponsesProvider:
         self._settings = request
         self._request = prepared.request
         self._tools_ran = prepared.earlier_rounds.is_continuation
-        self._invalid_reasoning: list[Item] = []
 
     async def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
     ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        settings, limits = self._settings, self._settings.limits
-        sent = [item for item in history if item not in self._invalid_reasoning]
-        if self._tools_ran:
-            limits = limits._replace(retries=RetryPolicy(0))
-        choice = self._tool_choice(bool(tools))
+        settings, choice = self._settings, self._tool_choice(bool(tools))
         request = self._request.model_copy(
-            update={"input": sent, "tool_choice": choice}
+            update={"input": [*history], "tool_choice": choice}
         )
-        events = run(request, settings.endpoint, settings.connections, limits)
+        events = run(request, settings.endpoint, settings.connections, settings.limits)
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, Status):
-                    self._apply_fallback(event.cause, sent)
+                if isinstance(event, Status) and event.repair:
+                    # Later requests of this run need the same change.
+                    repairs = (*self._request.repairs, event.repair)
+                    self._request = self._request.model_copy(
+                        update={"repairs": repairs}
+                    )
                 if isinstance(event, RunDone):
                     yield _build_model_answer(event)
                 else:
@@ -11583,17 +11999,6 @@ class ResponsesProvider:
         if not may_call:
             return "none" if self._request.tools else None
         return next_tool_choice(choice) if self._tools_ran else choice
-
-    def _apply_fallback(self, cause: str, sent: Sequence[Item]) -> None:
-        update: dict[str, object] = {}
-        match cause:
-            case "reasoning":
-                self._invalid_reasoning += filter(is_reasoning, sent)
-            case "stream":
-                update = {"stream": False}
-            case "summary":
-                update = {"reasoning": drop_summary(self._request.reasoning)}
-        self._request = self._request.model_copy(update=update)
 
 
 def _build_model_answer(ended: RunDone) -> ModelAnswer:

@@ -135,16 +135,17 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     request = build_request(
         model, chat.instructions, items, _body(chat, tools), settings
     )
+    request = _repaired(request, call, store)
     return PreparedRequest(
         call,
         request,
         endpoint,
         origin,
-        run_limits(call.valves, tools_ran=before is not None),
+        run_limits(call.valves),
         store,
         before,
         _toolset(call, tools),
-        notices=() if before or not reason else (reason,),
+        notices=() if before else tuple(filter(None, (reason, tools.notice))),
         sign=keys.sign,
     )
 
@@ -246,8 +247,12 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None
     with_tools = valves.PERSIST_TOOL_RESULTS
+    repairs = chat.store.repairs if chat.store else ()
     items = await run_work(
-        size, lambda: build_input(parts, records, reader, with_tools=with_tools)
+        size,
+        lambda: build_input(
+            parts, records, reader, with_tools=with_tools, repairs=repairs
+        ),
     )
     return fit_input(items)
 
@@ -265,7 +270,9 @@ def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     hosted, replaced = hosted_tools(call.config, model)
     log, choice = partial(call.log.line, "WARNING"), call.body.get("tool_choice")
     called = called_tools(call.body, model, call.valves, log)
-    return offer_tools(choice, hosted, called, replaced)
+    rows = call.host.tools
+    builtin = {name for name in rows if rows[name].get("type") == "builtin"}
+    return offer_tools(choice, hosted, called, replaced, builtin)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
@@ -284,18 +291,17 @@ def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
 def _settings(
     call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
-    """Return the settings of a request, without what the server refused before."""
+    """Return the settings of a request."""
     config, valves, summary = call.config, call.valves, call.config.summary
-    refuses = partial(call.capabilities.refuses, endpoint, model.id)
     names = (model.id, model.family, call.caller.model)
     background = _is_background_model(valves, names)
     # Without a stream a background answer has no encrypted reasoning.
     streams = call.caller.streams or background
     return Settings(
         effort=config.effort,
-        summary=None if summary == "disabled" or refuses("summary") else summary,
+        summary=None if summary == "disabled" else summary,
         verbosity=config.verbosity,
-        stream=streams and valves.ENABLE_STREAM and not refuses("stream"),
+        stream=streams and valves.ENABLE_STREAM,
         background=background,
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
@@ -312,7 +318,18 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     model, tools = call.resolve(sent.model), OfferedTools(sent.tools or ())
     settings = _settings(plain, prepared.endpoint, tools, model)
     text = sent.instructions or ""
-    return sent == build_request(model, text, sent.input, body, settings)
+    built = build_request(model, text, sent.input, body, settings)
+    return sent.model_copy(update={"repairs": ()}) == built
+
+
+def _repaired(
+    request: ResponsesRequest, call: PipeCall, store: ChatStore | None = None
+) -> ResponsesRequest:
+    """Return a request with what earlier refusals showed."""
+    user_id, known = call.caller.user_id, call.capabilities.repairs
+    learned = known(call.endpoint, request.model, user_id)
+    repairs = (*learned, *(store.repairs if store else ()))
+    return request.model_copy(update={"repairs": repairs}) if repairs else request
 
 
 def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
@@ -392,8 +409,9 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     model = _task_model(call, endpoint)
     body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
     request = task_request(model, call.messages, body, call.caller.task)
+    request = _repaired(request, call)
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(call.valves, tools_ran=False)
+    limits = run_limits(call.valves)
     return PreparedRequest(call, request, endpoint, origin, limits)
 
 

@@ -14,7 +14,7 @@ from openai_responses.json_input import as_mapping
 from openai_responses.loop.events import RunDone
 from openai_responses.models.choice import retirement_notice
 from openai_responses.models.usage import cost_of_run, read_prices
-from openai_responses.redaction import describe_exception
+from openai_responses.redaction import describe_exception, redact_line
 from openai_responses.requests.build import unsent_parameters
 from owui_manifold.chat import PreparedRequest
 from owui_manifold.context import PipeCall
@@ -68,17 +68,29 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
         return _add_cost(prepared, ended)
-    error = trace.error
+    error, said = trace.error, f"{trace.subject} {trace.error.message}".strip()
     code, kind, param = map(api_word, (error.code, error.type, error.param))
     call.log.line(
         "WARNING",
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
-        f"param {param}, request id {trace.request_id}",
+        f"param {param}, request id {trace.request_id}. {server_words(call, said)}",
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
     sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
-    ending = ended.ending._replace(sentence=_with_error_id(call, sentence))
+    sentence = _with_error_id(call, sentence)
+    if call.caller.is_admin:
+        sentence = f"{sentence} {server_words(call, said)}".strip()
+    ending = ended.ending._replace(sentence=sentence)
     return _add_cost(prepared, ended._replace(ending=ending))
+
+
+_MOST_WORDS, _MOST_READ = 500, 5000
+
+
+def server_words(call: PipeCall, words: str) -> str:
+    """Return what the server said, redacted and short, for administrators."""
+    said = redact_line(words[:_MOST_READ], call.config.secrets)[:_MOST_WORDS]
+    return f"The server said: {said}" if said else ""
 
 
 def report_exception(call: PipeCall, error: Exception) -> str:

@@ -237,7 +237,7 @@ class Valves(BaseModel):
         "Set the Function Calling of a model to Native when it is used with Legacy.",
     )
     ENABLE_STRICT_TOOL_CALLING: bool = _valve(
-        False, "Have OpenAI enforce the schemas of tools that have a strict form."
+        False, "Have OpenAI enforce the schemas of tools where they are simple."
     )
 
     # Users
@@ -288,7 +288,7 @@ class Valves(BaseModel):
         "stream.",
     )
     MAX_RETRIES: int = _valve(
-        1, "How often a request that failed before any text is sent again, 0 to 5."
+        2, "How often a request that failed before any text is sent again, 0 to 5."
     )
     MAX_RETRY_WAIT_SECONDS: float = _valve(
         60, "If the server asks for a longer wait, the error is shown at once.", ge=0
@@ -342,7 +342,7 @@ class Valves(BaseModel):
     @field_validator("MAX_RETRIES", mode="before")
     @classmethod
     def _clamp_retries(cls, value: object) -> object:
-        return clamp_number(value, 0, 5, 1)
+        return clamp_number(value, 0, 5, 2)
 
     @field_validator(
         "FIRST_EVENT_TIMEOUT_SECONDS", "IDLE_TIMEOUT_SECONDS", mode="before"

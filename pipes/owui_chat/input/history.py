@@ -21,6 +21,7 @@ from openai_responses.items import (
     is_call,
     is_code,
     is_commentary,
+    is_compaction,
     is_encrypted,
     is_replayed,
     item_type,
@@ -28,6 +29,7 @@ from openai_responses.items import (
     since_compaction,
 )
 from openai_responses.json_input import as_list, as_mapping
+from openai_responses.requests.repairs import Repair, repair_items
 from openai_responses.requests.replay import (
     Origin,
     past_items,
@@ -67,9 +69,12 @@ def build_input(
     reader: Origin | None,
     *,
     with_tools: bool = True,
+    repairs: Sequence[Repair] = (),
 ) -> list[Item]:
     """Return the input of a request; without a `reader` no reasoning is sent.
 
+    A compaction that the `repairs` leave out replaces nothing: what it stood for is
+    sent again.
     Without `with_tools` runs that are over do not include what tools did. The result is
     always valid: calls and outputs come in pairs, and reasoning only with its encrypted
     content and directly before its product.
@@ -86,6 +91,9 @@ def build_input(
         else:
             run.append(part)
     items += _RunHistory(run, left, reader).items()
+    if repairs and any(map(is_compaction, items)):
+        sent = {id(item) for _, item in repair_items(items, repairs)}
+        items = [one for one in items if id(one) in sent or not is_compaction(one)]
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
     return [one for item in kept for one in past_items(item)]

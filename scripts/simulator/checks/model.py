@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from simulator.accounts import Profile
+from simulator.checks.schemas import find_lookaround
 from simulator.models import MODELS, ModelFacts, is_retired
 from simulator.refusals import (
     Refusal,
@@ -16,6 +17,13 @@ from simulator.refusals import (
 
 Body = Mapping[str, Any]
 SAMPLING_PARAMETERS = ("temperature", "top_p", "top_logprobs")
+# Of the models that are still served; the words are those of QuantumNous/new-api 1586.
+# Which models these are: jrkropp/open-webui-developer-toolkit 716; of pro it is assumed.
+HOSTED_TOOLS_LACKING = {
+    "gpt-5-nano": ("web_search", "web_search_preview"),
+    "gpt-5-pro": ("code_interpreter",),
+    "o3-pro": ("code_interpreter",),
+}
 REFUSED_AT_MINIMAL = ("web_search", "file_search", "image_generation")
 
 
@@ -40,6 +48,7 @@ def check_model(body: Body, model: ModelFacts, profile: Profile) -> None:
         _refuse_sampling(body)
     _check_text(body, model)
     _check_tools(body, model, effort)
+    _refuse_lookaround(body, model)
     _check_caching(body, model)
     _check_organisation(body, profile)
     if body.get("stream_options") is not None and not body.get("stream"):
@@ -97,6 +106,11 @@ def _check_text(body: Body, model: ModelFacts) -> None:
 
 def _check_tools(body: Body, model: ModelFacts, effort: str | None) -> None:
     kinds = [tool["type"] for tool in body.get("tools") or []]
+    for kind in kinds:
+        if kind in HOSTED_TOOLS_LACKING.get(model.id, ()):
+            raise Refusal(
+                f"Hosted tool '{kind}' is not supported with {model.id}.", param="tools"
+            )
     refused = [kind for kind in kinds if kind in REFUSED_AT_MINIMAL]
     if effort == "minimal" and refused:
         raise Refusal(
@@ -109,6 +123,24 @@ def _check_tools(body: Body, model: ModelFacts, effort: str | None) -> None:
         raise Refusal(
             f"Tool 'tool_search' is not supported with {model.id}.", param="tools"
         )
+
+
+def _refuse_lookaround(body: Body, model: ModelFacts) -> None:
+    """Refuse patterns that look around; gpt-5.4 fails on them: `is_broken_by`."""
+    if model.series < (5, 5) or model.series >= (6, 0):
+        return
+    place = find_lookaround(body.get("tools") or [])
+    if place:
+        raise Refusal(
+            "Invalid JSON schema: regex lookaround is not supported. Found at "
+            f"{place}."
+        )
+
+
+def is_broken_by(body: Body, model: ModelFacts) -> bool:
+    """Tell whether a pattern makes the model fail with a bare `server_error`."""
+    tools = body.get("tools") or []
+    return model.series == (5, 4) and bool(find_lookaround(tools))
 
 
 def _check_caching(body: Body, model: ModelFacts) -> None:
