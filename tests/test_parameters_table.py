@@ -19,7 +19,8 @@ from stand_in_host import StandInHost
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs/parameters.md"
 NOT_THE_CALLERS = {
-    *("model", "input", "instructions", "store", "background", "include", "tools")
+    *("model", "input", "instructions", "store", "background", "include", "tools"),
+    "repairs",
 }
 CODE = re.compile(r"`([^`]+)`")
 

@@ -305,16 +305,25 @@ async def test_a_workspace_model_asks_for_json(
     }
 
 
-async def test_a_format_without_a_schema_is_a_sentence(
+async def test_values_that_no_api_takes_never_leave(
     admin: User, tab: Tab, simulator: Simulator
 ) -> None:
-    """Nothing is sent."""
-    params = {"custom_params": {"response_format": {"type": "json_schema"}}}
+    """An administrator's model has them, and the chat goes on all the same."""
+    wrong = {
+        **{"response_format": {"type": "json_schema"}, "service_tier": "gold"},
+        **{"reasoning_effort": "ultra", "verbosity": "huge", "max_tool_calls": 0},
+        **{"parallel_tool_calls": "yes", "reasoning_summary": "long"},
+    }
+    params = {"temperature": 99, "top_p": 7, "max_tokens": 5, "custom_params": wrong}
     async with workspace_model(admin, CHAT, params) as model:
         turn = await tab.send(model, "sim:short")
 
-    assert "json_schema has to be a JSON object" in str(turn.error)
-    assert chat_bodies(simulator) == []
+    assert turn.error is None
+    sent = last_body(simulator)
+    assert sent["max_output_tokens"] == 16
+    assert sent.get("reasoning", {}) in ({}, {"summary": "auto"})
+    names = {*wrong, "temperature", "top_p", "text"}
+    assert not names & sent.keys()
 
 
 async def test_a_refusal_is_an_answer_to_be_read(tab: Tab) -> None:
@@ -419,25 +428,25 @@ async def test_tasks_go_to_a_small_model_in_the_hosts_own_form(
     assert len((await tab.message(turn))["followUps"]) == 3
 
 
-async def test_a_task_that_fails_leaves_nothing(
+async def test_tasks_go_to_the_chats_model_where_the_key_has_no_other(
     admin: User, admins_tab: Tab, simulator: Simulator
 ) -> None:
-    """No error becomes a title, a tag or a question."""
-    tasks = dict.fromkeys(
-        ("title_generation", "tags_generation", "follow_up_generation"), True
-    )
+    """No error becomes a title; from then on the refused model is not asked."""
+    tasks = dict.fromkeys(("title_generation", "tags_generation"), True)
     refused = {"API_KEY": LIMITED_KEY, "TASK_MODEL": "gpt-6-luna"}
     async with valves_changed(admin, PIPE, **refused):
         turn = await admins_tab.send(CHAT, "sim:short Hello", background_tasks=tasks)
+        await admins_tab.send(CHAT, "sim:short Hello", background_tasks=tasks)
 
     asked = [request for request in answered(simulator) if is_task(request)]
-    assert len(asked) == len(tasks)
-    assert {request.status for request in asked} == {403}
+    statuses = [request.status for request in asked]
+    assert statuses[0] == 403
+    assert statuses.count(200) == 2 * len(tasks)
+    assert set(statuses[-2:]) == {200}
+    assert {r.body["model"] for r in asked if r.status == 403} == {"gpt-6-luna"}
     assert turn.error is None
     row = await admins_tab.user.call("GET", f"/api/v1/chats/{turn.chat_id}")
-    assert row["title"] == "sim:short Hello"  # the host's own, for want of another
-    assert row["meta"].get("tags", []) == []
-    assert not (await admins_tab.message(turn)).get("followUps")
+    assert row["title"] == "Talking to a Stand-in"
 
 
 # ---------------------------------------------------------------- switches
