@@ -469,6 +469,20 @@ def image_message(item: Mapping[str, Any]) -> Item:
     return {"type": "message", "role": "user", "content": [part]}
 
 
+_DID_NOT_RUN = "The code did not run to its end."
+
+
+def is_code(item: Mapping[str, Any]) -> bool:
+    return item_type(item) == "code_interpreter_call"
+
+
+def code_output(item: Mapping[str, Any]) -> str:
+    if item.get("status") in ("failed", "incomplete"):
+        return _DID_NOT_RUN
+    outputs = content_parts(item.get("outputs"))
+    return "".join(str(part.get("logs") or "") for part in outputs)
+
+
 _UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplete")
 _ACTIONS = ("search", "open_page", "find_in_page")
 
@@ -630,14 +644,31 @@ def read_api_error(wire: object) -> ApiError:
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     if isinstance(wire, str):
-        return ApiError(message=wire)
+        return _inner_error(wire) or ApiError(message=wire)
     if not isinstance(wire, Mapping):
         return ApiError()
-    message = wire.get("message") or wire.get("detail")
+    message = as_text(wire.get("message") or wire.get("detail"))
+    raw = as_text(as_mapping(wire.get("metadata")).get("raw"))
+    if inner := _inner_error(raw) or _inner_error(message):
+        return inner
     code, kind, param = (
         as_text(wire.get(key)) or None for key in ("code", "type", "param")
     )
-    return ApiError(code, kind, param, as_text(message))
+    return ApiError(code, kind, param, f"{message} {raw}".strip())
+
+
+def _inner_error(text: str) -> ApiError | None:
+    begin = text.find("{", 0, _LONGEST_PREFIX)
+    try:
+        found, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
+    except (ValueError, RecursionError):
+        return None
+    inner = as_mapping(found).get("error")
+    error = read_api_error(inner) if isinstance(inner, Mapping) else ApiError()
+    return error if error.message else None
+
+
+_LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 
 
 # ==== openai_responses.endings: How a run can end, and the sentence for each ending.
@@ -660,6 +691,37 @@ _RATE_LIMIT = (
     "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
 )
 
+NO_CREDIT_CODES = frozenset(
+    {
+        "insufficient_quota",
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+        "project_usage_limit_exceeded",
+    }
+)
+"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
+
+PICTURE_CODES = frozenset(
+    {
+        "invalid_image",
+        "invalid_image_format",
+        "invalid_base64_image",
+        "invalid_image_url",
+        "image_too_large",
+        "image_too_small",
+        "image_parse_error",
+        "invalid_image_mode",
+        "image_file_too_large",
+        "unsupported_image_media_type",
+        "empty_image_file",
+        "failed_to_download_image",
+        "image_file_not_found",
+    }
+)
+"""Codes of refusals of an image."""
+
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer stops here because it reached its length "
@@ -678,12 +740,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "server_error": _SERVER_ERROR,
         "rate_limit_exceeded": _RATE_LIMIT,
         "slow_down": _RATE_LIMIT,
-        "insufficient_quota": _NO_CREDIT,
-        "credit_balance_exhausted": _NO_CREDIT,
-        "organization_spend_limit_exceeded": _NO_CREDIT,
-        "project_spend_limit_exceeded": _NO_CREDIT,
-        "organization_usage_limit_exceeded": _NO_CREDIT,
-        "project_usage_limit_exceeded": _NO_CREDIT,
+        **dict.fromkeys(NO_CREDIT_CODES, _NO_CREDIT),
         "server_is_overloaded": _OVERLOADED,
         "context_length_exceeded": "This chat is longer than the model can read. "
         "Start a new chat, or choose a model with a larger context.",
@@ -696,24 +753,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
-        **dict.fromkeys(
-            (
-                "invalid_image",
-                "invalid_image_format",
-                "invalid_base64_image",
-                "invalid_image_url",
-                "image_too_large",
-                "image_too_small",
-                "image_parse_error",
-                "invalid_image_mode",
-                "image_file_too_large",
-                "unsupported_image_media_type",
-                "empty_image_file",
-                "failed_to_download_image",
-                "image_file_not_found",
-            ),
-            _PICTURE,
-        ),
+        **dict.fromkeys(PICTURE_CODES, _PICTURE),
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
@@ -806,6 +846,10 @@ class Ending(NamedTuple):
     def is_failure(self) -> bool:
         return self.kind != "completed"
 
+    def without_text(self) -> Self:
+        before, _, rest = self.sentence.partition("What arrived is kept")
+        return self._replace(sentence=f"{before}Try again.") if rest else self
+
 
 def _usual_ending(kind: _EndingKind) -> Ending:
     return Ending(kind, sentence=SENTENCES[kind][""])
@@ -816,6 +860,9 @@ CUT = _usual_ending("cut")
 UNREADABLE = _usual_ending("unreadable")
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
+
+
+_ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
@@ -860,6 +907,8 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
         return refused["401"]
     if status < 400:
         return refused["3"].format(status=status)
+    if status == 404 and _ABOUT_A_MODEL.search(error.message):
+        return refused["model_not_found"].format(model=model)
     known = {**SENTENCES["failed"], **refused}
     for word in (error.code, error.type):
         if word and word in known:
@@ -872,7 +921,9 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
 def failure_status(failure: Failure) -> str:
     if failure.status == 429:
         return "The model's server is busy with this key's requests."
-    if failure.status and failure.status != 200:
+    if failure.status == 200:
+        return "The model's server reported an error."
+    if failure.status:
         return f"The model's server has trouble (HTTP {failure.status})."
     return "The model's server did not answer."
 
@@ -899,74 +950,74 @@ def api_word(word: str | None) -> str | None:
 # Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
 # Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
 CATALOG_TABLE = """
-model|efforts|default_effort|traits|max_output_tokens|context|prices|shutdown|successor
-chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
-codex-mini-latest|||reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||functions|4096|16385|1 - - 2|2026-09-28|gpt-5.6-terra
-gpt-4|||functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
-gpt-4-0125-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0314|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||functions|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||functions vision|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
-gpt-4-turbo-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4.1|||functions hosted vision|32768|1047576|2 0.5 - 8|2027-01-14|gpt-6-luna
-gpt-4.1-mini|||functions hosted vision|32768|1047576|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
-gpt-4o|||functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
-gpt-4o-mini|||functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5-codex|usual|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal usual|medium|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
-gpt-5.1|none usual|none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5.1-codex|usual|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|usual xhigh|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|usual|medium|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|usual verbosity|128000|400000|1.75 0.175 - 14||
-gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.2-codex|usual xhigh||usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|usual verbosity|128000|400000|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.3-codex|none usual xhigh|none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
-gpt-5.4-mini|none usual xhigh|none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
-gpt-5.4-nano|none usual xhigh|none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.5|none usual xhigh|medium|usual verbosity phase|128000|1050000|5 0.5 - 30||
-gpt-5.5-pro|medium high xhigh|medium|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none usual xhigh max|medium|usual verbosity phase|128000|1050000|4 0.4 5 20||
-gpt-5.6-terra|none usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
-gpt-6-astra|usual xhigh max||usual verbosity phase|128000|1050000|10 1 12.5 50||
-gpt-6-astra-law|usual xhigh max||usual verbosity phase|128000|1050000|10 1 - 50||
-gpt-6-cyber|||usual verbosity phase|||||
-gpt-6-luna|none usual xhigh max|medium|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
-gpt-6-rosalind|||usual verbosity phase|128000|1050000|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
-gpt-6.1-sol|usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
-gpt-6.1-terra|none usual xhigh max|medium|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
-gpt-6.2-astra|usual xhigh max||usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
-gpt-6.2-astra-law|||usual verbosity phase prefix_bound|||||
-gpt-6.2-sol|usual xhigh max||usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
-gpt-daybreak-blue-latest|||usual phase|128000|1050000|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual phase|128000|400000|12.5 1.25 15.625 75||
-gpt-rosalind-research|||usual phase|||5 0.5 - 25||
-o1|usual|medium|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
-o3|usual|medium|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|usual|medium|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
-o3-mini|usual|medium|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
-o4-mini|usual|medium|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|usual|medium|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
+chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5
+codex-mini-latest|||reasoning summary functions vision|||2026-02-12|gpt-5.4-mini
+gpt-3.5-turbo|||functions|4096|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-0125|||functions|4096|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-1106|||functions|4096|1 - - 2|2026-09-28|gpt-5.6-terra
+gpt-4|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-0125-preview|||functions|||2026-03-26|gpt-5.6-sol
+gpt-4-0314|||functions|||2026-03-26|gpt-5.6-sol
+gpt-4-0613|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-1106-preview|||functions|4096|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo|||functions vision|4096|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo-preview|||functions|||2026-03-26|gpt-5.6-sol
+gpt-4.1|||functions hosted vision|32768|2 0.5 - 8|2027-01-14|gpt-6-luna
+gpt-4.1-mini|||functions hosted vision|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
+gpt-4.1-nano|||functions vision|32768|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
+gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
+gpt-4o-2024-05-13|||functions hosted vision|4096|5 - - 15|2026-10-23|gpt-5.6-sol
+gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
+gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5-chat-latest|||vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal usual|medium|full|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-pro|high|high|full|272000|15 - - 120|2026-12-11|gpt-6.1-sol
+gpt-5.1|none usual|none|full|+|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5.1-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|usual xhigh|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|usual|medium|usual|+|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14||
+gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.2-codex|usual xhigh||usual|+|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
+gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none usual xhigh|none|full|+|2.5 0.25 - 15||
+gpt-5.4-mini|none usual xhigh|none|full|+|0.75 0.075 - 4.5||
+gpt-5.4-nano|none usual xhigh|none|full|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|full|+|30 - - 180||
+gpt-5.5|none usual xhigh|medium|full|+|5 0.5 - 30||
+gpt-5.5-pro|medium high xhigh|medium|full|+|30 - - 180||
+gpt-5.6-cyber|none usual xhigh max|medium|full|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|full|+|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none usual xhigh max|medium|full|+|4 0.4 5 20||
+gpt-5.6-terra|none usual xhigh max|medium|full|+|2 0.2 2.5 12||
+gpt-6-astra|usual xhigh max||full|+|10 1 12.5 50||
+gpt-6-astra-law|usual xhigh max||full|+|10 1 - 50||
+gpt-6-cyber|||full||||
+gpt-6-luna|none usual xhigh max|medium|full|+|0.1 0.01 0.125 0.5||
+gpt-6-rosalind|||full|+|15 1.5 18.75 75||
+gpt-6-sol|none usual xhigh max|medium|full|+|2 0.2 2.5 10||
+gpt-6.1-sol|usual xhigh max|medium|full|+|2 0.1 2.5 10||
+gpt-6.1-terra|none usual xhigh max|medium|full|+|1 0.05 1.25 5||
+gpt-6.2-astra|usual xhigh max||full prefix_bound|+|8 - - 40||
+gpt-6.2-astra-law|||full prefix_bound||||
+gpt-6.2-sol|usual xhigh max||full prefix_bound|+|2 - - 10||
+gpt-daybreak-blue-latest|||usual|+|4 0.4 5 20||
+gpt-daybreak-red-latest|||usual|+|12.5 1.25 15.625 75||
+gpt-rosalind-research|||usual||5 0.5 - 25||
+o1|usual|medium|reasoning functions vision|100000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol
+o3|usual|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|usual|medium|reasoning summary hosted vision|100000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
+o3-mini|usual|medium|reasoning summary functions|100000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
+o3-pro|usual|medium|usual|100000|20 - - 80|2026-12-11|gpt-6.1-sol
+o4-mini|usual|medium|usual|100000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|usual|medium|reasoning summary hosted vision|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
 
 # Ids that the API itself serves with another model.
@@ -1012,13 +1063,11 @@ class _ModelFacts(NamedTuple):
     sampling: str = "always"  # or "with_none", "never": temperature, top_p, logprobs
     summary: bool = False
     verbosity: bool = False
-    phase: bool = False
     functions: bool = True
     hosted: bool = False  # takes the tools that OpenAI itself runs
     vision: bool = True
     prefix_bound: bool = False  # reasoning is dropped when what preceded it changed
     max_output_tokens: int | None = None
-    context: int | None = None
     shutdown: str | None = None  # ISO date
     successor: str | None = None
     prices: ModelPrices | None = None
@@ -1121,9 +1170,7 @@ def _model_facts(model_id: str) -> _ModelFacts:
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    return _REASONING_FACTS._replace(
-        phase=version >= (5, 3), prefix_bound=version >= (6, 2)
-    )
+    return _REASONING_FACTS._replace(prefix_bound=version >= (6, 2))
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
@@ -1149,8 +1196,9 @@ _USUAL_TRAITS = "reasoning summary functions hosted vision"
 
 
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
-    name, efforts, effort, traits, output, context, *rest = line.split("|")
+    name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
+    traits = traits.replace("full", "usual verbosity")
     words = traits.replace("usual", _USUAL_TRAITS).split()
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
@@ -1159,8 +1207,7 @@ def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
-        max_output_tokens=int(output) if output else None,
-        context=int(context) if context else None,
+        max_output_tokens=int(output.replace("+", "128000")) if output else None,
         shutdown=shutdown or None,
         successor=successor or None,
         prices=ModelPrices(*map(_price, prices.split())) if prices else None,
@@ -1250,6 +1297,174 @@ def _cost_of_tools(output: Iterable[Item]) -> float:
     }
     counts = Counter(kind.fee for kind in fees.values())
     return sum(fee * count for fee, count in counts.items())
+
+
+# ==== openai_responses.requests.repairs: Changes that make a request acceptable to a server that refused it.
+
+
+class Repair(NamedTuple):
+    """One change."""
+
+    action: str
+    target: str
+    value: str = ""
+    new: str = ""
+
+
+CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
+"""What is about the items of one chat."""
+
+_MEDIA = ("input_image", "input_file")
+_MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
+
+
+def json_digest(value: object) -> str:
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def repair_payload(
+    payload: Mapping[str, Any], repairs: Iterable[Repair]
+) -> dict[str, Any]:
+    repairs = [*repairs]
+    items = [sent for _, sent in repair_items(payload["input"], repairs)]
+    changed = {**payload, "input": items}
+    for repair in repairs:
+        if change := _CHANGES.get(repair.action):
+            changed = change(changed, repair)
+    return changed
+
+
+def repair_items(
+    items: Sequence[Item], repairs: Iterable[Repair]
+) -> list[tuple[Item, Item]]:
+    wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
+    if not wanted:
+        return [(item, item) for item in items]
+    names = [*map(json_digest, items)]
+    last = {name: place for place, name in enumerate(names)}
+    ends = {"reasoning": -1, "plain": -1}
+    for action, target in wanted:
+        if action in ends:
+            ends[action] = max(ends[action], last.get(target, -1))
+    rows: list[tuple[Item, Item]] = []
+    lost: set[object] = set()
+    for place, item in enumerate(items):
+        here = {action for action, end in ends.items() if place <= end}
+        here |= {one for one in ("item", "text") if (one, names[place]) in wanted}
+        kind = item_type(item)
+        kinds = {("kind", kind), ("kind", f"{kind}:{item.get('name')}")}
+        if kinds & wanted or _is_left_out(item, here):
+            if is_call(item):  # without its output, `drop_orphans` removes it
+                lost.add(item.get("call_id"))
+                rows.append((item, item))
+            while rows and is_reasoning(rows[-1][1]):
+                rows.pop()
+        elif not (is_call_output(item) and item.get("call_id") in lost):
+            is_plain = here & {"text", "plain"}
+            rows.append((item, plain_item(item) if is_plain else item))
+    made_of = {id(sent): item for item, sent in rows}
+    return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
+
+
+def _is_left_out(item: Item, actions: set[str]) -> bool:
+    if "item" in actions or ("reasoning" in actions and is_encrypted(item)):
+        return True
+    if "plain" not in actions or is_call(item) or is_call_output(item):
+        return False
+    is_empty = item.get("role") == "assistant" and not message_text(item)
+    return item_type(item) != "message" or is_empty
+
+
+def has_media(item: Item) -> bool:
+    return item != _without_media(item)
+
+
+def _without_media(item: Item) -> Item:
+    lists = {k: v for k in ("content", "output") if isinstance(v := item.get(k), list)}
+    gone = {"type": "input_text", "text": _MEDIA_GONE}
+    return item | {
+        key: [gone if part.get("type") in _MEDIA else part for part in content_parts(v)]
+        for key, v in lists.items()
+    }
+
+
+def plain_item(item: Item) -> Item:
+    bare = _without_media(item)
+    if item_type(bare) != "message":
+        if isinstance(output := bare.get("output"), list):
+            bare["output"] = "\n".join(map(part_text, content_parts(output)))
+        names = ("type", "call_id", "name", "arguments", "input", "output")
+        return {key: bare[key] for key in names if key in bare}
+    role = bare.get("role")
+    part: Item = {"type": "input_text", "text": message_text(bare)}
+    if role == "assistant":
+        part = {"type": "output_text", "text": part["text"], "annotations": []}
+    return {"type": "message", "role": role, "content": [part]}
+
+
+def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
+    where, _, path = repair.target.partition(":")
+    kind, *keys = path.split(".")
+    rows = payload.get(where) or []
+    changed = [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
+    return {**payload, where: changed} if rows else payload
+
+
+def _without_key(value: Any, keys: Sequence[str]) -> Any:
+    if isinstance(value, list):
+        return [_without_key(row, keys) for row in value]
+    if not isinstance(value, dict) or keys[0] not in value:
+        return value
+    if len(keys) > 1:
+        return {**value, keys[0]: _without_key(value[keys[0]], keys[1:])}
+    return {key: inner for key, inner in value.items() if key != keys[0]}
+
+
+def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
+    tools, choice = payload.get("tools") or [], payload.get("tool_choice")
+    kept = [tool for tool in tools if json_digest(tool) != repair.target]
+    if len(kept) == len(tools):
+        return payload
+    allowed = as_mapping(choice).get("tools")
+    if isinstance(allowed, list):
+        left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
+        choice = {**as_mapping(choice), "tools": left} if left else "none"
+    elif choice not in ("auto", "none"):
+        choice = None
+    changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
+    return {key: value for key, value in changed.items() if value not in (None, [])}
+
+
+def tool_name(tool: Mapping[str, Any]) -> str:
+    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
+
+
+def _change_parameter(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
+    path = repair.target.split(".")
+    found = parameter_at(payload, path)
+    if found is None or (repair.value and repair.value != json.dumps(found)):
+        return payload
+    changed: dict[str, Any] = _without_key(payload, path)
+    if repair.new:
+        new = json.loads(repair.new)
+        outer = {**payload[path[0]], path[1]: new} if len(path) > 1 else new
+        changed = {**payload, path[0]: outer}
+    return {key: value for key, value in changed.items() if value != {}}
+
+
+_CHANGES = {
+    "field": _without_field,
+    "tool": _without_tool,
+    "parameter": _change_parameter,
+}
+
+
+def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
+    found: object = payload
+    for key in path:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
 
 
 # ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
@@ -1553,8 +1768,9 @@ class Status(NamedTuple):
     """A status line for the person who waits."""
 
     sentence: str
-    cause: str = ""
+    repair: Repair | None = None
     is_lasting: bool = False
+    reason: str = ""
 
 
 class Trace(NamedTuple):
@@ -1565,6 +1781,7 @@ class Trace(NamedTuple):
     status: int | None = None
     error: ApiError = ApiError()
     removed: Mapping[str, int] = MappingProxyType({})
+    subject: str = ""
 
 
 class RunDone(NamedTuple):
@@ -1900,35 +2117,49 @@ _RENAMED: Mapping[str, str] = {
     "max_completion_tokens": "max_output_tokens",
 }
 
-_WORDS: Mapping[str, tuple[str, ...]] = {
-    "reasoning_effort": REASONING_EFFORTS,
-    "reasoning_summary": ("auto", "concise", "detailed"),
-    "verbosity": ("low", "medium", "high"),
-}
-_WORD_FIELDS = {
+_OBJECTS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
-    "text": {"verbosity": "verbosity"},
+    "text": {"verbosity": "verbosity", "format": "response_format"},
 }
 
-_BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
+_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    given = {key: value for key, value in body.items() if value is not None}
+def read_parameters(body: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    given, errors = _given_values(body), list[str]()
     for theirs, ours in _RENAMED.items():
         if theirs in given:
             given.setdefault(ours, given.pop(theirs))
     if "stop" in given:
         given.setdefault("truncation", "disabled")
-    for name in _BOOL_LIKE:
-        if name in given:
-            given[name] = read_bool(name, given[name])
-    given["reasoning"] = _object_parameter(given, "reasoning")
-    text = _object_parameter(given, "text")
-    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
-    given["text"] = {**form, **text}
-    return given
+    if "response_format" in given:
+        given["response_format"] = _with_schema(given)
+    _read_values(given, "", errors)
+    for key, fields in _OBJECTS.items():
+        own = _given_values(given.get(key, {}))
+        for field, name in fields.items():
+            beside = given.pop(name, None)
+            if value := own.pop(field, None) or beside:
+                own[field] = value
+        _read_values(own, f"{key}.", errors)
+        given[key] = own
+    return given, errors
+
+
+def _given_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _read_values(values: dict[str, Any], place: str, errors: list[str]) -> None:
+    for name, read in _VALUE_READERS.items():
+        value = values.pop(key := name.removeprefix(place), None)
+        if value is None:
+            continue
+        try:
+            values[key] = read(name, value)
+        except InvalidRequest as error:
+            errors.append(str(error))
 
 
 def read_bool(name: str, value: object) -> bool:
@@ -1940,19 +2171,13 @@ def read_bool(name: str, value: object) -> bool:
     raise parameter_error(name, "it must be true or false")
 
 
-def _object_parameter(given: dict[str, Any], key: str) -> dict[str, Any]:
-    value = given.get(key, {})
+def _read_object(name: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise parameter_error(key, "it must be a JSON object")
-    own = {name: inner for name, inner in value.items() if inner is not None}
-    for field, name in _WORD_FIELDS[key].items():
-        beside = given.pop(name, None)
-        if word := own.pop(field, None) or beside:
-            own[field] = _word(name, word)
-    return own
+        raise parameter_error(name, "it must be a JSON object")
+    return value
 
 
-def _word(name: str, value: object) -> str:
+def _read_word(name: str, value: object) -> str:
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -1960,29 +2185,33 @@ def _word(name: str, value: object) -> str:
     return word
 
 
-def _format(asked: object, beside: object) -> dict[str, Any]:
-    form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
+def _with_schema(given: dict[str, Any]) -> Any:
+    form, beside = given["response_format"], given.pop("json_schema", None)
+    form = {"type": form} if isinstance(form, str) else form
+    is_bare = isinstance(form, Mapping) and form.get("json_schema") is None
+    return {**form, "json_schema": beside} if is_bare else form
+
+
+def _read_format(name: str, value: object) -> dict[str, Any]:
+    form = _read_object(name, value)
     kind = form.get("type")
-    if asked is None or kind == "text":
-        return {}
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
-        raise parameter_error("response_format", f"it is none of {words}")
-    if kind == "json_object":
-        return {"format": {"type": kind}}
-    nested = form.get("json_schema", beside)
+        raise parameter_error(name, f"its type is none of {words}")
+    if kind != "json_schema":
+        return {"type": kind}
+    nested = form.get("json_schema")
     flat = form if nested is None and "schema" in form else nested
-    return {"format": {"type": kind, **_schema_fields(flat)}}
+    return {"type": kind, **_schema_fields(name, flat)}
 
 
-def _schema_fields(value: object) -> dict[str, Any]:
+def _schema_fields(name: str, value: object) -> dict[str, Any]:
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
-        raise InvalidRequest(
-            "The answer's format cannot be sent: json_schema has to be a JSON object "
-            'with the schema under "schema".'
-        )
-    fields = {"name": read.get("name") or "response", "schema": read["schema"]}
+        why = 'json_schema has to be a JSON object with the schema under "schema"'
+        raise parameter_error(name, why)
+    title = _NOT_IN_A_NAME.sub("_", str(read.get("name") or "response"))[:64]
+    fields: dict[str, Any] = {"name": title, "schema": read["schema"]}
     if read.get("description"):
         fields["description"] = read["description"]
     if read.get("strict") is not None:
@@ -1994,15 +2223,35 @@ def parameter_error(name: str, why: str) -> InvalidRequest:
     return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "reasoning.effort": REASONING_EFFORTS,
+    "reasoning.summary": ("auto", "concise", "detailed"),
+    "text.verbosity": ("low", "medium", "high"),
+}
+_VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
+    **dict.fromkeys(("enable_stream", "parallel_tool_calls"), read_bool),
+    **dict.fromkeys(_OBJECTS, _read_object),
+    **dict.fromkeys(_WORDS, _read_word),
+    "text.format": _read_format,
+}
+
+
 # ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
 
+_Positive = Annotated[int, Field(gt=0)]
+_ShortText = Annotated[str, Field(max_length=64)]
+_LongerText = Annotated[str, Field(max_length=512)]
+_ServiceTier = Literal[
+    "auto", "default", "flex", "scale", "priority", "fast", "ultrafast"
+]
+
 
 class ResponsesRequest(BaseModel):
-    """The body of `POST /responses`, with the API's field names."""
+    """The body of `POST /responses`, with the API's field names and values."""
 
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -2017,27 +2266,32 @@ class ResponsesRequest(BaseModel):
     reasoning: dict[str, Any] | None = None
     text: dict[str, Any] | None = None
     tools: list[Item] | None = None
-    tool_choice: str | dict[str, Any] | None = None
+    tool_choice: Literal["none", "auto", "required"] | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
-    max_output_tokens: int | None = None
-    max_tool_calls: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_logprobs: int | None = None
-    truncation: str | None = None
-    service_tier: str | None = None
-    prompt_cache_key: str | None = None
+    max_output_tokens: _Positive | None = None
+    max_tool_calls: _Positive | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    truncation: Literal["auto", "disabled"] | None = None
+    service_tier: _ServiceTier | None = None
+    prompt_cache_key: _ShortText | None = None
     prompt_cache_options: dict[str, Any] | None = None
-    prompt_cache_retention: str | None = None
-    safety_identifier: str | None = None
+    prompt_cache_retention: Literal["in_memory", "24h"] | None = None
+    safety_identifier: Annotated[str, Field(max_length=128)] | None = None
     context_management: list[dict[str, Any]] | None = None
-    metadata: dict[str, str] | None = None
+    metadata: Annotated[dict[_ShortText, _LongerText], Field(max_length=16)] | None = (
+        None
+    )
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
+    repairs: SkipValidation[tuple[Repair, ...]] = ()
+    """What earlier refusals showed; no field of the API."""
 
     def payload(self) -> dict[str, Any]:
-        return {name: value for name, value in self if value is not None}
+        fields = {k: v for k, v in self if v is not None and k != "repairs"}
+        return repair_payload(fields, self.repairs) if self.repairs else fields
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
@@ -2066,14 +2320,12 @@ def build_request(
 ) -> ResponsesRequest:
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
-    given, facts = read_parameters(body), model.facts
-    asked = given["reasoning"].get("effort") or settings.effort or model.effort
-    effort = asked if asked and model.takes_effort(asked) else None
+    given, facts = read_parameters(body)[0], model.facts
+    effort = _effort(model, given, settings)
     resolved = effort or facts.default_effort
     # An unknown model reasons if an effort is set.
     reasons = facts.reasoning or effort is not None
     tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
-    refused = set() if _takes_sampling(facts.sampling, resolved) else _SAMPLING
     fields = {
         "model": model.id,
         "input": list(items),
@@ -2087,23 +2339,32 @@ def build_request(
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
         **settings.defaults,
-        **{key: given[key] for key in (given.keys() & _PASSED_ON) - refused},
+        **_passed_on(given)[0],
     }
-    return _validate(fields, max(_MOST_OUTPUT_TOKENS, facts.max_output_tokens or 0))
+    for name in () if _takes_sampling(facts.sampling, resolved) else _SAMPLING:
+        fields.pop(name, None)
+    if (length := fields.get("max_output_tokens")) is not None:
+        most = facts.max_output_tokens or _MOST_OUTPUT_TOKENS
+        fields["max_output_tokens"] = clamp_number(length, 16, most, most)
+    return ResponsesRequest(**fields)
 
 
-def _validate(fields: Mapping[str, Any], most_tokens: int) -> ResponsesRequest:
+def _effort(
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+) -> str | None:
+    asked = given["reasoning"].get("effort") or settings.effort or model.effort
+    return asked if asked and model.takes_effort(asked) else None
+
+
+def _passed_on(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    kept = {key: given[key] for key in given.keys() & _PASSED_ON}
     try:
-        request = ResponsesRequest(**fields)
+        ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise parameter_error(place, first["msg"]) from None
-    asked = request.max_output_tokens
-    if asked is not None and not 1 <= asked <= most_tokens:
-        why = f"it must be a whole number from 1 to {most_tokens}"
-        raise parameter_error("max_output_tokens", why)
-    return request
+        wrong = {str(one["loc"][0]): one["msg"] for one in error.errors()}
+        kept = {key: value for key, value in kept.items() if key not in wrong}
+        return kept, [str(parameter_error(*one)) for one in wrong.items()]
+    return kept, []
 
 
 def _takes_tool(effort: str | None, tool: Item) -> bool:
@@ -2169,18 +2430,7 @@ def _digest(item: Item) -> str:
     return hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:32]
 
 
-# ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or change the request.
-
-_QUOTA_CODES = frozenset(
-    {
-        "insufficient_quota",
-        "credit_balance_exhausted",
-        "organization_spend_limit_exceeded",
-        "project_spend_limit_exceeded",
-        "organization_usage_limit_exceeded",
-        "project_usage_limit_exceeded",
-    }
-)
+# ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or repair the request.
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
@@ -2192,7 +2442,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 class RetryPolicy(NamedTuple):
     """How often to retry, and the longest wait in seconds."""
 
-    max_retries: int = 1
+    max_retries: int = 2
     max_wait: float = 60.0
 
 
@@ -2209,7 +2459,7 @@ def retry_wait(
 def _is_retried(failure: Failure) -> bool:
     words = {failure.error.code, failure.error.type}
     suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    if words & _QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
+    if words & NO_CREDIT_CODES or (failure.error.code or "").endswith(suffixes):
         return False
     if failure.should_retry is not None:
         return failure.should_retry
@@ -2218,123 +2468,244 @@ def _is_retried(failure: Failure) -> bool:
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
-_ITEM_ERRORS = re.compile(
+# Repairs
+
+_MOST_REPAIRS = 3
+_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
+_OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
+    *PICTURE_CODES,
+    "invalid_encrypted_content",
+    "404",
+    "",
+}
+_UNREADABLE = re.compile(
     r"provided without its required"
     r"|Items are not persisted when"
-    r"|Duplicate item found with id"
-    r"|Expected an ID that begins with"
-    r"|encrypted content .{0,400} could not be verified",
+    r"|encrypted content .{0,400} could not be verified"
+    r"|reasoning input items can only be provided",
     re.IGNORECASE | re.DOTALL,
 )
-_NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
+_UNKNOWN = re.compile(
+    r"unknown[ _](parameter|field|argument|key)|unrecogni[sz]ed|unexpected (field|key)"
+    r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
+    r"|additional properties",
+    re.IGNORECASE,
+)
+_NAMED_PLACE = re.compile(
+    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
+)
+_NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
+_NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
+_QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
+_NOT_REPAIRED = ("model", "input", "background", "instructions", "tools", "text.format")
+
+_REPAIRED = {
+    "reasoning": "The server could not read earlier reasoning of this chat: answering "
+    "without it.",
+    "kind": "Earlier runs of code are no longer there: answering without them.",
+    "plain": "The server refused this chat as it was: only its texts and tool results "
+    "were sent.",
+}
+_NO_PICTURE = "A picture or file could not be sent to the model and was left out."
 
 
-class _Fallback(NamedTuple):
+class _Refusal(NamedTuple):
 
-    request: ResponsesRequest
-    status: Status
+    payload: Mapping[str, Any]
+    rows: list[tuple[Item, Item]]
+    error: ApiError
 
-
-def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
-    for cause, (change, sentence) in _FALLBACKS.items():
-        changed = change(request, error)
-        if changed is not None:
-            # The server names the parameter itself; its words may quote the user.
-            lasting = error.param in ("reasoning.summary", "stream")
-            status = Status(sentence, cause, lasting)
-            return _Fallback(request.model_copy(update=changed), status)
-    return None
+    @property
+    def is_unknown(self) -> bool:
+        code, words = self.error.code or "", self.error.message
+        return code == "unknown_parameter" or bool(_UNKNOWN.search(words))
 
 
-_Fields = dict[str, Any]
-
-
-def _without_reasoning(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    by_code = error.code == "invalid_encrypted_content"
-    if not by_code and not _ITEM_ERRORS.search(error.message):
+def find_repair(
+    request: ResponsesRequest, failure: Failure, done: int = 0
+) -> Status | None:
+    error = failure.error
+    words = {error.code, error.type}
+    if failure.status in _OTHER_CAUSES or words & (_OWN_SENTENCES | _RETRIED_CODES):
         return None
-    # The ids of hosted items are our own, and the API requires them.
-    items = [
-        item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
-        for item in request.input
-        if not is_encrypted(item)
+    rows = repair_items(request.input, request.repairs)
+    refusal = _Refusal(request.payload(), rows, error)
+    if done < _MOST_REPAIRS:
+        for found in _repairs(refusal):
+            if found.repair and _is_new(found.repair, request.repairs):
+                return found
+    has_plain = any(one.action == "plain" for one in request.repairs)
+    if has_plain or failure.status == 404 or _is_retried(failure):
+        return None
+    plain = Repair("plain", json_digest(request.input[-1]))
+    changed = repair_items(request.input, [*request.repairs, plain])
+    sent = [item for _, item in changed]
+    return _told(plain) if sent and sent != [item for _, item in rows] else None
+
+
+def _is_new(repair: Repair, done: Sequence[Repair]) -> bool:
+    given_up = {(one.target, one.value) for one in done if one.value}
+    return repair not in done and (repair.target, repair.new) not in given_up
+
+
+def _told(repair: Repair, *, lasts: bool = True) -> Status:
+    return Status(_REPAIRED[repair.action], repair, lasts)
+
+
+def _repairs(refusal: _Refusal) -> Iterator[Status]:
+    yield from _by_words(refusal)
+    yield from _by_place(refusal)
+    if refusal.error.code in PICTURE_CODES:
+        yield from _newest_media(refusal)
+    yield from _by_id(refusal)
+    if _UNREADABLE.search(refusal.error.message):
+        yield from _unread_reasoning(refusal)
+    paths = _parameter_paths(refusal)
+    if refusal.error.param in paths:
+        yield _parameter(refusal, str(refusal.error.param), lasts=True)
+    yield from _by_tool_name(refusal)
+    yield from _by_parameter_name(refusal, paths)
+
+
+def _by_words(refusal: _Refusal) -> Iterator[Status]:
+    words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
+    if refusal.error.code == "invalid_encrypted_content":
+        yield from _unread_reasoning(refusal)
+    if "code_interpreter_call" in kinds and "container" in words.lower():
+        yield _told(Repair("kind", "code_interpreter_call"))
+    if call := _NO_NAMESPACE.search(words):
+        sentence = f"Earlier calls of {call[1]} could not be sent and were left out."
+        yield Status(sentence, Repair("kind", f"function_call:{call[1]}"), True)
+    if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
+        yield _parameter(refusal, "stream", lasts=refusal.error.param == "stream")
+
+
+def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
+    if any(is_encrypted(sent) for _, sent in refusal.rows):
+        yield _told(Repair("reasoning", json_digest(refusal.rows[-1][0])))
+
+
+def _newest_media(refusal: _Refusal) -> Iterator[Status]:
+    for number in reversed(range(len(refusal.rows))):
+        if has_media(refusal.rows[number][1]):
+            yield from _item(refusal, number)
+            break
+
+
+def _find_place(
+    payload: Mapping[str, Any], error: ApiError
+) -> tuple[str, int, str, Item] | None:
+    found = _NAMED_PLACE.match(error.param or "") or _NAMED_PLACE.search(error.message)
+    rows = payload.get(found[1]) or () if found else ()
+    if found is None or int(found[2]) >= len(rows):
+        return None
+    return found[1], int(found[2]), found[3], rows[int(found[2])]
+
+
+def named_place(request: ResponsesRequest, error: ApiError) -> str:
+    found = _find_place(request.payload(), error)
+    if found is None:
+        return ""
+    where, number, _, named = found
+    return f"{where}[{number}] is {tool_name({'type': item_type(named), **named})}."
+
+
+def _by_place(refusal: _Refusal) -> Iterator[Status]:
+    found = _find_place(refusal.payload, refusal.error)
+    if found is None:
+        return
+    where, number, path, named = found
+    keys = re.findall(r"[a-z_]+", path)
+    if refusal.is_unknown and keys:
+        target = f"{where}:{'.'.join([item_type(named), *keys])}"
+        sentence = f"The model's server does not know {keys[-1]}: answering without it."
+        yield Status(sentence, Repair("field", target), bool(refusal.error.param))
+    elif where == "tools":
+        yield _tool(named)
+    else:
+        yield from _item(refusal, number)
+
+
+def _by_id(refusal: _Refusal) -> Iterator[Status]:
+    named = set(_NAMED_ID.findall(refusal.error.message))
+    for number, (_, item) in enumerate(refusal.rows):
+        if named and named & {item.get("id"), item.get("call_id")}:
+            yield from _item(refusal, number)
+
+
+def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
+    original, sent = refusal.rows[number]
+    target, noun = json_digest(original), item_type(sent).removesuffix("_call")
+    noun = noun.replace("_", " ")
+    if has_media(sent):
+        yield Status(_NO_PICTURE, Repair("text", target), is_lasting=True)
+    elif item_type(sent) == "message" and plain_item(sent) != sent:
+        sentence = f"One earlier {noun} was sent as plain text."
+        yield Status(sentence, Repair("text", target), is_lasting=True)
+    if is_call_output(sent) or sent.get("role", "assistant") == "assistant":
+        sentence = f"One earlier {noun} could not be sent again and was left out."
+        yield Status(sentence, Repair("item", target), is_lasting=True)
+
+
+def _parameter_paths(refusal: _Refusal) -> list[str]:
+    payload = refusal.payload
+    inner = [
+        f"{key}.{k}" for key in ("reasoning", "text") for k in payload.get(key, ())
     ]
-    return None if items == request.input else {"input": items}
+    kept = {*_NOT_REPAIRED}
+    if "format" in payload.get("text", ()):
+        kept.add("text")
+    if not refusal.is_unknown:  # their default would store, or lose, something
+        kept |= {"store", "include"}
+    return [path for path in (*inner, *payload) if path not in kept]
 
 
-def drop_summary(reasoning: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    kept = {key: one for key, one in (reasoning or {}).items() if key != "summary"}
-    return kept or None
+def _by_parameter_name(refusal: _Refusal, paths: Iterable[str]) -> Iterator[Status]:
+    words = refusal.error.message
+    quoted = {*_QUOTED.findall(words)}
+    found = quoted | {*re.findall(r"\b[a-z]+(?:[._][a-z]+)+\b", words)}
+    for path in paths:
+        if path in found or path.rpartition(".")[2] in quoted:
+            yield _parameter(refusal, path, lasts=False)
 
 
-def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    asks = "summary" in (request.reasoning or {})
-    refused = "reasoning.summary" in _subject(error)
-    return {"reasoning": drop_summary(request.reasoning)} if asks and refused else None
+def _parameter(refusal: _Refusal, path: str, *, lasts: bool) -> Status:
+    now = parameter_at(refusal.payload, path.split("."))
+    value = "" if refusal.is_unknown else json.dumps(now)
+    new, sentence = (
+        "",
+        f"The model's server does not take {path}: answering without it.",
+    )
+    if path == "reasoning.effort" and (nearest := _nearest_effort(now, refusal.error)):
+        new = json.dumps(nearest)
+        sentence = f"The model does not have this effort: answering with {nearest}."
+    elif path == "stream":
+        sentence = "The model may not stream here: the answer comes in one piece."
+    return Status(sentence, Repair("parameter", path, value, new), lasts)
 
 
-def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    refused = error.param == "stream" or _says(error, "must be verified to stream")
-    return {"stream": False} if request.stream and refused else None
-
-
-def _with_nearest_effort(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    reasoning = request.reasoning or {}
-    asked = reasoning.get("effort")
-    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _subject(error):
+def _nearest_effort(asked: object, error: ApiError) -> str | None:
+    quoted = {*_QUOTED.findall(error.message)} - {asked}
+    named = [effort for effort in REASONING_EFFORTS if effort in quoted]
+    if asked not in REASONING_EFFORTS or not named:
         return None
     order = REASONING_EFFORTS.index
-    named = set(_NAMED_VALUES.findall(error.message)) & {*REASONING_EFFORTS} - {asked}
-    if not named:
-        return None
-    nearest = min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
-    return {"reasoning": {**reasoning, "effort": nearest}}
+    return min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
 
 
-def _without_servers(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    tools = request.tools or []
-    kept = [tool for tool in tools if tool.get("type") != "mcp"]
-    if len(kept) == len(tools) or not _says(
-        error, "retrieving tool list from MCP server"
-    ):
-        return None
-    choice = request.tool_choice if kept and request.tool_choice == "none" else None
-    return {"tools": kept or None, "tool_choice": choice}
+def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
+    words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
+    for tool in refusal.payload.get("tools") or ():
+        if words & {tool_name(tool), tool.get("type")}:
+            # A server that cannot be reached may be there again soon.
+            is_down = "retrieving tool list" in refusal.error.message
+            yield _tool(tool, lasts=not is_down)
 
 
-def _says(error: ApiError, words: str) -> bool:
-    return words.lower() in error.message.lower()
-
-
-def _subject(error: ApiError) -> str:
-    return error.param or error.message
-
-
-_Change = Callable[[ResponsesRequest, ApiError], _Fields | None]
-
-_FALLBACKS: Mapping[str, tuple[_Change, str]] = {
-    "reasoning": (
-        _without_reasoning,
-        "The server could not read earlier reasoning of this chat: "
-        "answering without it.",
-    ),
-    "summary": (
-        _without_summary,
-        "This organisation gets no reasoning summaries: answering without.",
-    ),
-    "stream": (
-        _without_stream,
-        "This organisation may not stream: the answer comes in one piece.",
-    ),
-    "effort": (
-        _with_nearest_effort,
-        "The model does not have this effort: answering with the nearest one.",
-    ),
-    "servers": (
-        _without_servers,
-        "A remote MCP server cannot be reached: answering without such tools.",
-    ),
-}
+def _tool(tool: Item, *, lasts: bool = True) -> Status:
+    name = tool_name(tool)
+    sentence = f"The model's server refused the tool {name}: answering without it."
+    return Status(sentence, Repair("tool", json_digest(tool)), lasts)
 
 
 # ==== openai_responses.loop.response: The state machine of one response.
@@ -2383,8 +2754,7 @@ class ResponseState:
             case StreamError():
                 self.trace = self.trace._replace(error=event.error)
                 self.ending = ending_of_failure("error", event.error)
-                # As the only event, an error event stands for a bad HTTP status.
-                self.refusal = event.error if self.event_count == 1 else None
+                self.refusal = event.error
         return []
 
     def _renumber(self, event: ItemEvent) -> ItemEvent:
@@ -2434,9 +2804,11 @@ class ResponseState:
         response = event.response
         self.usage = read_usage(response.get("usage"))
         self.ending = _ending_of(event.status, response)
+        error = read_api_error(response.get("error"))
+        self.refusal = error if event.status == "failed" else None
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
-            error=read_api_error(response.get("error")),
+            error=error,
             removed=_removals(response.get("input_transformations")),
         )
         events: list[RunEvent] = []
@@ -2852,6 +3224,8 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 # ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
 
+_NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
+
 _THOUGHT_SHARE = 0.1
 
 
@@ -2878,28 +3252,52 @@ class Attempts:
         self.deadlines = Deadlines(limits.timeouts)
 
     async def events(
-        self, request: ResponsesRequest, retries: RetryPolicy, first_index: int = 0
+        self, request: ResponsesRequest, first_index: int = 0
     ) -> AsyncGenerator[RunEvent, None]:
         self.request = request
-        self._policy, self._retries = retries, 0
-        self._causes: set[str] = set()
+        self._retries = self._repaired = 0
+        self.usage: Usage | None = None
+        self._thought: ItemAdded | None = None
         while True:
             self.response = ResponseState(first_index)
             self.error: ResponsesError | None = None
+            self.has_shown = self._thinks = False
+            held: list[RunEvent] = []
             answer = self._send(self.request)
             try:
                 async with aclosing(answer) as events:
                     async for event in events:
-                        yield event
+                        for shown in self._visible(event, held):
+                            yield shown
             except ResponsesError as caught:
                 self.error = caught
+            self.usage = add_usage(self.usage, self.response.usage)
             note, wait = self._next()
             if note is None or not self.deadlines.allow(wait):
                 break
             yield note
             await asyncio.sleep(wait)
-        for event in self.response.close():
+        for event in (*held, *self.response.close()):
             yield event
+
+    def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
+        if self.has_shown or isinstance(event, Status):
+            return [event]
+        if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
+            is_first = self._thought is None
+            self._thought = thought = self._thought or event
+            if thought.output_index == event.output_index:
+                self._thinks = True
+                return [event] if is_first else []
+        held.append(event)
+        if not _is_visible(event):
+            return []
+        self.has_shown = True
+        shown, held[:] = [*held], []
+        if self._thought and not self._thinks:  # of an attempt that failed
+            end = ItemDone(self._thought.output_index, _NO_THOUGHT)
+            return [end, *shown]
+        return shown
 
     def count_bytes(self, chunk: bytes) -> None:
         self.response.byte_count += json_weight(chunk)
@@ -2916,12 +3314,10 @@ class Attempts:
 
     @property
     def trace(self) -> Trace:
-        error = self.error
+        error, trace = self.error, self.response.trace
         if isinstance(error, ApiRefused):
-            return Trace(
-                error.request_id, status=error.failure.status, error=error.error
-            )
-        return self.response.trace
+            trace = Trace(error.request_id, "", error.failure.status, error.error)
+        return trace._replace(subject=named_place(self.request, trace.error))
 
     def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
         payload = request.payload()
@@ -2932,15 +3328,23 @@ class Attempts:
         return _stream_response("/responses", payload, self)
 
     def _next(self) -> tuple[Status | None, float]:
-        failure = _early_failure(self.error, self.response)
-        if failure is None or (self.request.background and _may_run(self.error)):
+        failure = (
+            None if self.has_shown else _retriable_failure(self.error, self.response)
+        )
+        is_open = self.request.background and not self.response.refusal
+        if failure is None or (is_open and _may_run(self.error)):
             return None, 0.0
-        fallback = find_fallback(self.request, failure.error)
-        if fallback and fallback.status.cause not in self._causes:
-            self._causes.add(fallback.status.cause)
-            self.request = fallback.request
-            return fallback.status, 0.0
-        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
+        found = find_repair(self.request, failure, self._repaired)
+        if found and found.repair:
+            place = named_place(self.request, failure.error)
+            self._repaired += 1
+            repairs = (*self.request.repairs, found.repair)
+            self.request = self.request.model_copy(update={"repairs": repairs})
+            reason = " ".join(filter(None, (place, failure.error.message)))
+            return found._replace(reason=reason), 0.0
+        wait = retry_wait(
+            self.limits.retries, self._retries, failure, random_fraction()
+        )
         if wait is None:
             return None, 0.0
         self._retries += 1
@@ -3147,17 +3551,30 @@ async def _gather_deltas(
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 
 
-def _early_failure(
+def _retriable_failure(
     error: ResponsesError | None, state: ResponseState
 ) -> Failure | None:
     if state.refusal:
         return Failure(200, state.refusal)
-    if state.event_count:
-        return None
     if isinstance(error, ApiRefused):
         return error.failure
-    silent = _is_timeout(error, "first_event_timeout")
-    return Failure() if silent or isinstance(error, ConnectionFailed) else None
+    is_cut = error is None and state.ending is None
+    silent = any(map(partial(_is_timeout, error), _SILENCES))
+    return (
+        Failure() if is_cut or silent or isinstance(error, ConnectionFailed) else None
+    )
+
+
+_SILENCES: tuple[TimeoutKind, ...] = ("first_event_timeout", "idle_timeout")
+
+
+def _is_visible(event: RunEvent) -> bool:
+    match event:
+        case ItemAdded() | ItemDone() if item_type(event.item) == "message":
+            return bool(message_text(event.item))
+        case ItemAdded() | ItemDone() if is_reasoning(event.item):
+            return any(text for _, text in item_texts(event.item))
+    return not isinstance(event, ResponseDone | Status)
 
 
 def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
@@ -3167,11 +3584,9 @@ def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
 def _may_run(error: ResponsesError | None) -> bool:
     if isinstance(error, ApiRefused):
         return not error.failure.should_retry and error.status in _GATEWAY_STATUS
-    return (
-        error.was_sent
-        if isinstance(error, ConnectionFailed)
-        else isinstance(error, TimedOut)
-    )
+    if isinstance(error, ConnectionFailed):
+        return error.was_sent
+    return error is None or isinstance(error, TimedOut)
 
 
 # ==== openai_responses.requests.json_schema: JSON Schemas of tools in the API's two forms, strict and open.
@@ -4402,6 +4817,23 @@ def replay_items(item: Item) -> list[Item]:
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
+_MOST_OF_CODE = 20_000
+_CODE_IS_GONE = "[The container of this code is gone, with its files.]"
+
+
+def past_items(item: Item) -> list[Item]:
+    if not is_code(item):
+        return [image_message(item) if has_image(item) else item]
+    code = as_text(item.get("code"))
+    call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
+    call = {"type": "function_call", "call_id": call_id, "name": "code_interpreter"}
+    text = f"{code_output(item)[:_MOST_OF_CODE]}\n{_CODE_IS_GONE}"
+    return [
+        {**call, "arguments": json.dumps({"code": code[:_MOST_OF_CODE]})},
+        {"type": "function_call_output", "call_id": call_id, "output": text},
+    ]
+
+
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     returned = (item for item in output if _goes_back(item, with_reasoning))
     return [one for item in returned for one in replay_items(item)]
@@ -4434,7 +4866,7 @@ def _new_id(own: str) -> str:
     if rest.startswith(_MADE_HERE):
         return own
     digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
-    return f"{prefix}_{_MADE_HERE}{digest[:40]}"
+    return f"{prefix[:8]}_{_MADE_HERE}{digest[:40]}"
 
 
 # ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.
@@ -4452,14 +4884,14 @@ async def run(
     toolset: Toolset | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
     attempts = Attempts(endpoint, connections, limits)
-    retries = limits.retries
     answers = _Answers()
     while True:
-        sent = attempts.events(request, retries, len(answers.output))
+        had_output = bool(answers.output)
+        sent = attempts.events(request, len(answers.output))
         async with aclosing(sent) as events:
             async for event in events:
                 yield event
-        answers.add_response(attempts.response)
+        answers.add_response(attempts)
         if attempts.ending.is_failure:
             for event in answers.refuse(answers.calls, _BROKEN_OFF):
                 yield event
@@ -4474,9 +4906,9 @@ async def run(
         if was_last or (answers.calls and not toolset.runs_calls):
             break
         request = _next_request(attempts, toolset, answers)
-        retries = RetryPolicy(0)  # the effects of a tool cannot be undone
+    has_text = had_output or attempts.has_shown
     yield RunDone(
-        attempts.ending,
+        attempts.ending if has_text else attempts.ending.without_text(),
         answers.usage,
         attempts.response.usage,
         tuple(answers.output),
@@ -4493,9 +4925,10 @@ class _Answers:
         self._rounds = 0
         self._calls_run = 0
 
-    def add_response(self, response: ResponseState) -> None:
+    def add_response(self, attempts: Attempts) -> None:
+        response = attempts.response
         self.output += response.output
-        self.usage = add_usage(self.usage, response.usage)
+        self.usage = add_usage(self.usage, attempts.usage)
         self.calls = list(filter(is_call, response.output))
         self.requests = list(filter(is_approval_request, response.output))
         self.items: list[Item] = []
@@ -4956,23 +5389,14 @@ def _own_text(detail: _DetailItem, text: str) -> str:
 
 CODE_CARD = "open_webui:code_interpreter"
 
-_DID_NOT_RUN = "The code did not run to its end."
-
-
-def is_code(item: Mapping[str, Any]) -> bool:
-    return item_type(item) == "code_interpreter_call"
-
 
 def code_host_item(item: Mapping[str, Any]) -> Item:
-    outputs = content_parts(item.get("outputs"))
-    printed = "".join(str(part.get("logs") or "") for part in outputs)
-    failed = item.get("status") in ("failed", "incomplete")
     return {
         "type": CODE_CARD,
         "id": item.get("id"),
         "status": item.get("status") or "completed",
         "lang": "python",
-        "code": replay_code(item, _DID_NOT_RUN if failed else printed),
+        "code": replay_code(item, code_output(item)),
     }
 
 
@@ -5202,6 +5626,7 @@ def build_input(
     reader: Origin | None,
     *,
     with_tools: bool = True,
+    repairs: Sequence[Repair] = (),
 ) -> list[Item]:
     items: list[Item] = []
     run: list[ChatPart] = []
@@ -5215,11 +5640,12 @@ def build_input(
         else:
             run.append(part)
     items += _RunHistory(run, left, reader).items()
+    if repairs and any(map(is_compaction, items)):
+        sent = {id(item) for _, item in repair_items(items, repairs)}
+        items = [one for one in items if id(one) in sent or not is_compaction(one)]
     # A picture is an input message: inserted last, to keep reasoning next to its text.
-    return [
-        image_message(item) if has_image(item) else item
-        for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
-    ]
+    kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    return [one for item in kept for one in past_items(item)]
 
 
 def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
@@ -11524,24 +11950,23 @@ class ResponsesProvider:
         self._settings = request
         self._request = prepared.request
         self._tools_ran = prepared.earlier_rounds.is_continuation
-        self._invalid_reasoning: list[Item] = []
 
     async def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
     ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        settings, limits = self._settings, self._settings.limits
-        sent = [item for item in history if item not in self._invalid_reasoning]
-        if self._tools_ran:
-            limits = limits._replace(retries=RetryPolicy(0))
-        choice = self._tool_choice(bool(tools))
+        settings, choice = self._settings, self._tool_choice(bool(tools))
         request = self._request.model_copy(
-            update={"input": sent, "tool_choice": choice}
+            update={"input": [*history], "tool_choice": choice}
         )
-        events = run(request, settings.endpoint, settings.connections, limits)
+        events = run(request, settings.endpoint, settings.connections, settings.limits)
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, Status):
-                    self._apply_fallback(event.cause, sent)
+                if isinstance(event, Status) and event.repair:
+                    # Later requests of this run need the same change.
+                    repairs = (*self._request.repairs, event.repair)
+                    self._request = self._request.model_copy(
+                        update={"repairs": repairs}
+                    )
                 if isinstance(event, RunDone):
                     yield _build_model_answer(event)
                 else:
@@ -11553,17 +11978,6 @@ class ResponsesProvider:
         if not may_call:
             return "none" if self._request.tools else None
         return next_tool_choice(choice) if self._tools_ran else choice
-
-    def _apply_fallback(self, cause: str, sent: Sequence[Item]) -> None:
-        update: dict[str, object] = {}
-        match cause:
-            case "reasoning":
-                self._invalid_reasoning += filter(is_reasoning, sent)
-            case "stream":
-                update = {"stream": False}
-            case "summary":
-                update = {"reasoning": drop_summary(self._request.reasoning)}
-        self._request = self._request.model_copy(update=update)
 
 
 def _build_model_answer(ended: RunDone) -> ModelAnswer:
@@ -12128,9 +12542,10 @@ class Valves(BaseModel):
         f'{SECRET_FORMS} Example: `{{"X-Team": "env:TEAM_KEY"}}`.',
         json_schema_extra=_PASSWORD,
     )
-    COMPATIBILITY: Literal["openai", "strict"] = Field(
-        default="openai",
-        description="`strict` sends only what every server of the Responses API "
+    COMPATIBILITY: Literal["auto", "openai", "strict"] = Field(
+        default="auto",
+        description="`auto` and `openai` send what OpenAI knows, and leave out what a "
+        "server refuses. `strict` sends only what every server of the Responses API "
         "accepts. Example: `strict`.",
     )
 

@@ -25,7 +25,7 @@ import secrets
 import ssl
 import time
 from abc import ABC, abstractmethod
-from base64 import b64encode
+from base64 import b64decode, b64encode
 from bisect import bisect, bisect_left, insort
 from collections import Counter, deque
 from collections.abc import (
@@ -57,14 +57,14 @@ from functools import cached_property, partial
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
-from itertools import accumulate, groupby, pairwise
+from itertools import accumulate, groupby, islice, pairwise
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from reprlib import repr as short_repr
 from threading import Lock
 from traceback import extract_tb
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, Protocol, Self, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, Self, TypeVar
 from urllib.parse import (
     SplitResult,
     parse_qsl,
@@ -361,14 +361,31 @@ def read_api_error(wire: object) -> ApiError:
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     if isinstance(wire, str):
-        return ApiError(message=wire)
+        return _inner_error(wire) or ApiError(message=wire)
     if not isinstance(wire, Mapping):
         return ApiError()
-    message = wire.get("message") or wire.get("detail")
+    message = as_text(wire.get("message") or wire.get("detail"))
+    raw = as_text(as_mapping(wire.get("metadata")).get("raw"))
+    if inner := _inner_error(raw) or _inner_error(message):
+        return inner
     code, kind, param = (
         as_text(wire.get(key)) or None for key in ("code", "type", "param")
     )
-    return ApiError(code, kind, param, as_text(message))
+    return ApiError(code, kind, param, f"{message} {raw}".strip())
+
+
+def _inner_error(text: str) -> ApiError | None:
+    begin = text.find("{", 0, _LONGEST_PREFIX)
+    try:
+        found, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
+    except (ValueError, RecursionError):
+        return None
+    inner = as_mapping(found).get("error")
+    error = read_api_error(inner) if isinstance(inner, Mapping) else ApiError()
+    return error if error.message else None
+
+
+_LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 
 
 # ==== openai_responses.endings: How a run can end, and the sentence for each ending.
@@ -391,6 +408,37 @@ _RATE_LIMIT = (
     "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
 )
 
+NO_CREDIT_CODES = frozenset(
+    {
+        "insufficient_quota",
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+        "project_usage_limit_exceeded",
+    }
+)
+"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
+
+PICTURE_CODES = frozenset(
+    {
+        "invalid_image",
+        "invalid_image_format",
+        "invalid_base64_image",
+        "invalid_image_url",
+        "image_too_large",
+        "image_too_small",
+        "image_parse_error",
+        "invalid_image_mode",
+        "image_file_too_large",
+        "unsupported_image_media_type",
+        "empty_image_file",
+        "failed_to_download_image",
+        "image_file_not_found",
+    }
+)
+"""Codes of refusals of an image."""
+
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer stops here because it reached its length "
@@ -409,12 +457,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "server_error": _SERVER_ERROR,
         "rate_limit_exceeded": _RATE_LIMIT,
         "slow_down": _RATE_LIMIT,
-        "insufficient_quota": _NO_CREDIT,
-        "credit_balance_exhausted": _NO_CREDIT,
-        "organization_spend_limit_exceeded": _NO_CREDIT,
-        "project_spend_limit_exceeded": _NO_CREDIT,
-        "organization_usage_limit_exceeded": _NO_CREDIT,
-        "project_usage_limit_exceeded": _NO_CREDIT,
+        **dict.fromkeys(NO_CREDIT_CODES, _NO_CREDIT),
         "server_is_overloaded": _OVERLOADED,
         "context_length_exceeded": "This chat is longer than the model can read. "
         "Start a new chat, or choose a model with a larger context.",
@@ -427,24 +470,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
-        **dict.fromkeys(
-            (
-                "invalid_image",
-                "invalid_image_format",
-                "invalid_base64_image",
-                "invalid_image_url",
-                "image_too_large",
-                "image_too_small",
-                "image_parse_error",
-                "invalid_image_mode",
-                "image_file_too_large",
-                "unsupported_image_media_type",
-                "empty_image_file",
-                "failed_to_download_image",
-                "image_file_not_found",
-            ),
-            _PICTURE,
-        ),
+        **dict.fromkeys(PICTURE_CODES, _PICTURE),
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
@@ -537,6 +563,10 @@ class Ending(NamedTuple):
     def is_failure(self) -> bool:
         return self.kind != "completed"
 
+    def without_text(self) -> Self:
+        before, _, rest = self.sentence.partition("What arrived is kept")
+        return self._replace(sentence=f"{before}Try again.") if rest else self
+
 
 def _usual_ending(kind: _EndingKind) -> Ending:
     return Ending(kind, sentence=SENTENCES[kind][""])
@@ -547,6 +577,9 @@ CUT = _usual_ending("cut")
 UNREADABLE = _usual_ending("unreadable")
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
+
+
+_ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
@@ -591,6 +624,8 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
         return refused["401"]
     if status < 400:
         return refused["3"].format(status=status)
+    if status == 404 and _ABOUT_A_MODEL.search(error.message):
+        return refused["model_not_found"].format(model=model)
     known = {**SENTENCES["failed"], **refused}
     for word in (error.code, error.type):
         if word and word in known:
@@ -603,7 +638,9 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
 def failure_status(failure: Failure) -> str:
     if failure.status == 429:
         return "The model's server is busy with this key's requests."
-    if failure.status and failure.status != 200:
+    if failure.status == 200:
+        return "The model's server reported an error."
+    if failure.status:
         return f"The model's server has trouble (HTTP {failure.status})."
     return "The model's server did not answer."
 
@@ -866,6 +903,20 @@ def image_message(item: Mapping[str, Any]) -> Item:
     return {"type": "message", "role": "user", "content": [part]}
 
 
+_DID_NOT_RUN = "The code did not run to its end."
+
+
+def is_code(item: Mapping[str, Any]) -> bool:
+    return item_type(item) == "code_interpreter_call"
+
+
+def code_output(item: Mapping[str, Any]) -> str:
+    if item.get("status") in ("failed", "incomplete"):
+        return _DID_NOT_RUN
+    outputs = content_parts(item.get("outputs"))
+    return "".join(str(part.get("logs") or "") for part in outputs)
+
+
 _UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplete")
 _ACTIONS = ("search", "open_page", "find_in_page")
 
@@ -934,74 +985,74 @@ def _texts(values: object) -> list[str]:
 # Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
 # Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
 CATALOG_TABLE = """
-model|efforts|default_effort|traits|max_output_tokens|context|prices|shutdown|successor
-chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
-codex-mini-latest|||reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||functions|4096|16385|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||functions|4096|16385|1 - - 2|2026-09-28|gpt-5.6-terra
-gpt-4|||functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
-gpt-4-0125-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0314|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||functions|4096|8192|30 - - 60|2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||functions|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||functions vision|4096|128000|10 - - 30|2026-10-23|gpt-5.6-sol
-gpt-4-turbo-preview|||functions||||2026-03-26|gpt-5.6-sol
-gpt-4.1|||functions hosted vision|32768|1047576|2 0.5 - 8|2027-01-14|gpt-6-luna
-gpt-4.1-mini|||functions hosted vision|32768|1047576|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||functions vision|32768|1047576|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
-gpt-4o|||functions hosted vision|16384|128000|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||functions hosted vision|4096|128000|5 - - 15|2026-10-23|gpt-5.6-sol
-gpt-4o-mini|||functions hosted vision|16384|128000|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|usual verbosity|128000|400000|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5-codex|usual|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|usual verbosity|128000|400000|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal usual|medium|usual verbosity|128000|400000|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|usual verbosity|272000|400000|15 - - 120|2026-12-11|gpt-6.1-sol
-gpt-5.1|none usual|none|usual verbosity|128000|400000|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5.1-codex|usual|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|usual xhigh|medium|usual|128000|400000|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|usual|medium|usual|128000|400000|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|usual verbosity|128000|400000|1.75 0.175 - 14||
-gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.2-codex|usual xhigh||usual|128000|400000|1.75 0.175 - 14|2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|usual verbosity|128000|400000|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|128000|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.3-codex|none usual xhigh|none|usual phase|128000|400000|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|usual verbosity phase|128000|1050000|2.5 0.25 - 15||
-gpt-5.4-mini|none usual xhigh|none|usual verbosity phase|128000|400000|0.75 0.075 - 4.5||
-gpt-5.4-nano|none usual xhigh|none|usual verbosity phase|128000|400000|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.5|none usual xhigh|medium|usual verbosity phase|128000|1050000|5 0.5 - 30||
-gpt-5.5-pro|medium high xhigh|medium|usual verbosity phase|128000|1050000|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|usual verbosity phase|128000|400000|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|usual verbosity phase|128000|1050000|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none usual xhigh max|medium|usual verbosity phase|128000|1050000|4 0.4 5 20||
-gpt-5.6-terra|none usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.2 2.5 12||
-gpt-6-astra|usual xhigh max||usual verbosity phase|128000|1050000|10 1 12.5 50||
-gpt-6-astra-law|usual xhigh max||usual verbosity phase|128000|1050000|10 1 - 50||
-gpt-6-cyber|||usual verbosity phase|||||
-gpt-6-luna|none usual xhigh max|medium|usual verbosity phase|128000|1050000|0.1 0.01 0.125 0.5||
-gpt-6-rosalind|||usual verbosity phase|128000|1050000|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.2 2.5 10||
-gpt-6.1-sol|usual xhigh max|medium|usual verbosity phase|128000|1050000|2 0.1 2.5 10||
-gpt-6.1-terra|none usual xhigh max|medium|usual verbosity phase|128000|1050000|1 0.05 1.25 5||
-gpt-6.2-astra|usual xhigh max||usual verbosity phase prefix_bound|128000|1050000|8 - - 40||
-gpt-6.2-astra-law|||usual verbosity phase prefix_bound|||||
-gpt-6.2-sol|usual xhigh max||usual verbosity phase prefix_bound|128000|1050000|2 - - 10||
-gpt-daybreak-blue-latest|||usual phase|128000|1050000|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual phase|128000|400000|12.5 1.25 15.625 75||
-gpt-rosalind-research|||usual phase|||5 0.5 - 25||
-o1|usual|medium|reasoning functions vision|100000|200000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|reasoning functions vision|100000|200000|150 - - 600|2026-10-23|gpt-5.6-sol
-o3|usual|medium|usual|100000|200000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|usual|medium|reasoning summary hosted vision|100000|200000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
-o3-mini|usual|medium|reasoning summary functions|100000|200000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|usual|100000|200000|20 - - 80|2026-12-11|gpt-6.1-sol
-o4-mini|usual|medium|usual|100000|200000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|usual|medium|reasoning summary hosted vision|100000|200000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
+chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5
+codex-mini-latest|||reasoning summary functions vision|||2026-02-12|gpt-5.4-mini
+gpt-3.5-turbo|||functions|4096|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-0125|||functions|4096|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-1106|||functions|4096|1 - - 2|2026-09-28|gpt-5.6-terra
+gpt-4|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-0125-preview|||functions|||2026-03-26|gpt-5.6-sol
+gpt-4-0314|||functions|||2026-03-26|gpt-5.6-sol
+gpt-4-0613|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-4-1106-preview|||functions|4096|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo|||functions vision|4096|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-turbo-preview|||functions|||2026-03-26|gpt-5.6-sol
+gpt-4.1|||functions hosted vision|32768|2 0.5 - 8|2027-01-14|gpt-6-luna
+gpt-4.1-mini|||functions hosted vision|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
+gpt-4.1-nano|||functions vision|32768|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
+gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
+gpt-4o-2024-05-13|||functions hosted vision|4096|5 - - 15|2026-10-23|gpt-5.6-sol
+gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
+gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5-chat-latest|||vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal usual|medium|full|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-pro|high|high|full|272000|15 - - 120|2026-12-11|gpt-6.1-sol
+gpt-5.1|none usual|none|full|+|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
+gpt-5.1-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|usual xhigh|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|usual|medium|usual|+|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14||
+gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.2-codex|usual xhigh||usual|+|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
+gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none usual xhigh|none|full|+|2.5 0.25 - 15||
+gpt-5.4-mini|none usual xhigh|none|full|+|0.75 0.075 - 4.5||
+gpt-5.4-nano|none usual xhigh|none|full|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|full|+|30 - - 180||
+gpt-5.5|none usual xhigh|medium|full|+|5 0.5 - 30||
+gpt-5.5-pro|medium high xhigh|medium|full|+|30 - - 180||
+gpt-5.6-cyber|none usual xhigh max|medium|full|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|full|+|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none usual xhigh max|medium|full|+|4 0.4 5 20||
+gpt-5.6-terra|none usual xhigh max|medium|full|+|2 0.2 2.5 12||
+gpt-6-astra|usual xhigh max||full|+|10 1 12.5 50||
+gpt-6-astra-law|usual xhigh max||full|+|10 1 - 50||
+gpt-6-cyber|||full||||
+gpt-6-luna|none usual xhigh max|medium|full|+|0.1 0.01 0.125 0.5||
+gpt-6-rosalind|||full|+|15 1.5 18.75 75||
+gpt-6-sol|none usual xhigh max|medium|full|+|2 0.2 2.5 10||
+gpt-6.1-sol|usual xhigh max|medium|full|+|2 0.1 2.5 10||
+gpt-6.1-terra|none usual xhigh max|medium|full|+|1 0.05 1.25 5||
+gpt-6.2-astra|usual xhigh max||full prefix_bound|+|8 - - 40||
+gpt-6.2-astra-law|||full prefix_bound||||
+gpt-6.2-sol|usual xhigh max||full prefix_bound|+|2 - - 10||
+gpt-daybreak-blue-latest|||usual|+|4 0.4 5 20||
+gpt-daybreak-red-latest|||usual|+|12.5 1.25 15.625 75||
+gpt-rosalind-research|||usual||5 0.5 - 25||
+o1|usual|medium|reasoning functions vision|100000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol
+o3|usual|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|usual|medium|reasoning summary hosted vision|100000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
+o3-mini|usual|medium|reasoning summary functions|100000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
+o3-pro|usual|medium|usual|100000|20 - - 80|2026-12-11|gpt-6.1-sol
+o4-mini|usual|medium|usual|100000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|usual|medium|reasoning summary hosted vision|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
 
 # Ids that the API itself serves with another model.
@@ -1047,13 +1098,11 @@ class _ModelFacts(NamedTuple):
     sampling: str = "always"  # or "with_none", "never": temperature, top_p, logprobs
     summary: bool = False
     verbosity: bool = False
-    phase: bool = False
     functions: bool = True
     hosted: bool = False  # takes the tools that OpenAI itself runs
     vision: bool = True
     prefix_bound: bool = False  # reasoning is dropped when what preceded it changed
     max_output_tokens: int | None = None
-    context: int | None = None
     shutdown: str | None = None  # ISO date
     successor: str | None = None
     prices: ModelPrices | None = None
@@ -1156,9 +1205,7 @@ def _model_facts(model_id: str) -> _ModelFacts:
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    return _REASONING_FACTS._replace(
-        phase=version >= (5, 3), prefix_bound=version >= (6, 2)
-    )
+    return _REASONING_FACTS._replace(prefix_bound=version >= (6, 2))
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
@@ -1184,8 +1231,9 @@ _USUAL_TRAITS = "reasoning summary functions hosted vision"
 
 
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
-    name, efforts, effort, traits, output, context, *rest = line.split("|")
+    name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
+    traits = traits.replace("full", "usual verbosity")
     words = traits.replace("usual", _USUAL_TRAITS).split()
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
@@ -1194,8 +1242,7 @@ def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
-        max_output_tokens=int(output) if output else None,
-        context=int(context) if context else None,
+        max_output_tokens=int(output.replace("+", "128000")) if output else None,
         shutdown=shutdown or None,
         successor=successor or None,
         prices=ModelPrices(*map(_price, prices.split())) if prices else None,
@@ -1209,7 +1256,7 @@ def _price(text: str) -> float | None:
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 """The facts of each model of the catalog, by id."""
 
-_NUMBER_FACTS = ("max_output_tokens", "context")
+_UNUSED_FACTS = ("phase", "context")
 _OVERRIDE_TEXTS = ("default_effort", "shutdown", "successor", "like", "name")
 
 
@@ -1227,7 +1274,7 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     for key, value in row.items():
         if not _can_be(key, value):
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = dict(row)
+    facts = {key: value for key, value in row.items() if key not in _UNUSED_FACTS}
     like, name = facts.pop("like", ""), facts.pop("name", "")
     if "efforts" in facts:
         facts["efforts"] = tuple(facts["efforts"])
@@ -1240,7 +1287,9 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
 def _can_be(key: str, value: object) -> bool:
     if key in _YES_OR_NO_FACTS:
         return isinstance(value, bool)
-    if key in _NUMBER_FACTS:
+    if key in _UNUSED_FACTS:
+        return True
+    if key == "max_output_tokens":
         return isinstance(value, int) and value > 0
     if key == "sampling":
         return value in ("always", "with_none", "never")
@@ -1354,6 +1403,174 @@ def _read_row(row: object) -> ModelPrices:
     if not numbers or not {"input", "output"} <= set(prices):
         raise valve_error(_NOT_PRICES, _SOME_PRICES)
     return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
+
+
+# ==== openai_responses.requests.repairs: Changes that make a request acceptable to a server that refused it.
+
+
+class Repair(NamedTuple):
+    """One change."""
+
+    action: str
+    target: str
+    value: str = ""
+    new: str = ""
+
+
+CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
+"""What is about the items of one chat."""
+
+_MEDIA = ("input_image", "input_file")
+_MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
+
+
+def json_digest(value: object) -> str:
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def repair_payload(
+    payload: Mapping[str, Any], repairs: Iterable[Repair]
+) -> dict[str, Any]:
+    repairs = [*repairs]
+    items = [sent for _, sent in repair_items(payload["input"], repairs)]
+    changed = {**payload, "input": items}
+    for repair in repairs:
+        if change := _CHANGES.get(repair.action):
+            changed = change(changed, repair)
+    return changed
+
+
+def repair_items(
+    items: Sequence[Item], repairs: Iterable[Repair]
+) -> list[tuple[Item, Item]]:
+    wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
+    if not wanted:
+        return [(item, item) for item in items]
+    names = [*map(json_digest, items)]
+    last = {name: place for place, name in enumerate(names)}
+    ends = {"reasoning": -1, "plain": -1}
+    for action, target in wanted:
+        if action in ends:
+            ends[action] = max(ends[action], last.get(target, -1))
+    rows: list[tuple[Item, Item]] = []
+    lost: set[object] = set()
+    for place, item in enumerate(items):
+        here = {action for action, end in ends.items() if place <= end}
+        here |= {one for one in ("item", "text") if (one, names[place]) in wanted}
+        kind = item_type(item)
+        kinds = {("kind", kind), ("kind", f"{kind}:{item.get('name')}")}
+        if kinds & wanted or _is_left_out(item, here):
+            if is_call(item):  # without its output, `drop_orphans` removes it
+                lost.add(item.get("call_id"))
+                rows.append((item, item))
+            while rows and is_reasoning(rows[-1][1]):
+                rows.pop()
+        elif not (is_call_output(item) and item.get("call_id") in lost):
+            is_plain = here & {"text", "plain"}
+            rows.append((item, plain_item(item) if is_plain else item))
+    made_of = {id(sent): item for item, sent in rows}
+    return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
+
+
+def _is_left_out(item: Item, actions: set[str]) -> bool:
+    if "item" in actions or ("reasoning" in actions and is_encrypted(item)):
+        return True
+    if "plain" not in actions or is_call(item) or is_call_output(item):
+        return False
+    is_empty = item.get("role") == "assistant" and not message_text(item)
+    return item_type(item) != "message" or is_empty
+
+
+def has_media(item: Item) -> bool:
+    return item != _without_media(item)
+
+
+def _without_media(item: Item) -> Item:
+    lists = {k: v for k in ("content", "output") if isinstance(v := item.get(k), list)}
+    gone = {"type": "input_text", "text": _MEDIA_GONE}
+    return item | {
+        key: [gone if part.get("type") in _MEDIA else part for part in content_parts(v)]
+        for key, v in lists.items()
+    }
+
+
+def plain_item(item: Item) -> Item:
+    bare = _without_media(item)
+    if item_type(bare) != "message":
+        if isinstance(output := bare.get("output"), list):
+            bare["output"] = "\n".join(map(part_text, content_parts(output)))
+        names = ("type", "call_id", "name", "arguments", "input", "output")
+        return {key: bare[key] for key in names if key in bare}
+    role = bare.get("role")
+    part: Item = {"type": "input_text", "text": message_text(bare)}
+    if role == "assistant":
+        part = {"type": "output_text", "text": part["text"], "annotations": []}
+    return {"type": "message", "role": role, "content": [part]}
+
+
+def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
+    where, _, path = repair.target.partition(":")
+    kind, *keys = path.split(".")
+    rows = payload.get(where) or []
+    changed = [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
+    return {**payload, where: changed} if rows else payload
+
+
+def _without_key(value: Any, keys: Sequence[str]) -> Any:
+    if isinstance(value, list):
+        return [_without_key(row, keys) for row in value]
+    if not isinstance(value, dict) or keys[0] not in value:
+        return value
+    if len(keys) > 1:
+        return {**value, keys[0]: _without_key(value[keys[0]], keys[1:])}
+    return {key: inner for key, inner in value.items() if key != keys[0]}
+
+
+def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
+    tools, choice = payload.get("tools") or [], payload.get("tool_choice")
+    kept = [tool for tool in tools if json_digest(tool) != repair.target]
+    if len(kept) == len(tools):
+        return payload
+    allowed = as_mapping(choice).get("tools")
+    if isinstance(allowed, list):
+        left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
+        choice = {**as_mapping(choice), "tools": left} if left else "none"
+    elif choice not in ("auto", "none"):
+        choice = None
+    changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
+    return {key: value for key, value in changed.items() if value not in (None, [])}
+
+
+def tool_name(tool: Mapping[str, Any]) -> str:
+    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
+
+
+def _change_parameter(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
+    path = repair.target.split(".")
+    found = parameter_at(payload, path)
+    if found is None or (repair.value and repair.value != json.dumps(found)):
+        return payload
+    changed: dict[str, Any] = _without_key(payload, path)
+    if repair.new:
+        new = json.loads(repair.new)
+        outer = {**payload[path[0]], path[1]: new} if len(path) > 1 else new
+        changed = {**payload, path[0]: outer}
+    return {key: value for key, value in changed.items() if value != {}}
+
+
+_CHANGES = {
+    "field": _without_field,
+    "tool": _without_tool,
+    "parameter": _change_parameter,
+}
+
+
+def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
+    found: object = payload
+    for key in path:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
 
 
 # ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
@@ -1657,8 +1874,9 @@ class Status(NamedTuple):
     """A status line for the person who waits."""
 
     sentence: str
-    cause: str = ""
+    repair: Repair | None = None
     is_lasting: bool = False
+    reason: str = ""
 
 
 class Trace(NamedTuple):
@@ -1669,6 +1887,7 @@ class Trace(NamedTuple):
     status: int | None = None
     error: ApiError = ApiError()
     removed: Mapping[str, int] = MappingProxyType({})
+    subject: str = ""
 
 
 class RunDone(NamedTuple):
@@ -2336,35 +2555,49 @@ _RENAMED: Mapping[str, str] = {
     "max_completion_tokens": "max_output_tokens",
 }
 
-_WORDS: Mapping[str, tuple[str, ...]] = {
-    "reasoning_effort": REASONING_EFFORTS,
-    "reasoning_summary": ("auto", "concise", "detailed"),
-    "verbosity": ("low", "medium", "high"),
-}
-_WORD_FIELDS = {
+_OBJECTS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
-    "text": {"verbosity": "verbosity"},
+    "text": {"verbosity": "verbosity", "format": "response_format"},
 }
 
-_BOOL_LIKE = ("enable_stream", "parallel_tool_calls")
 _ANSWER_FORMATS = ("text", "json_object", "json_schema")
+_NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def read_parameters(body: Mapping[str, Any]) -> dict[str, Any]:
-    given = {key: value for key, value in body.items() if value is not None}
+def read_parameters(body: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    given, errors = _given_values(body), list[str]()
     for theirs, ours in _RENAMED.items():
         if theirs in given:
             given.setdefault(ours, given.pop(theirs))
     if "stop" in given:
         given.setdefault("truncation", "disabled")
-    for name in _BOOL_LIKE:
-        if name in given:
-            given[name] = read_bool(name, given[name])
-    given["reasoning"] = _object_parameter(given, "reasoning")
-    text = _object_parameter(given, "text")
-    form = _format(given.pop("response_format", None), given.pop("json_schema", None))
-    given["text"] = {**form, **text}
-    return given
+    if "response_format" in given:
+        given["response_format"] = _with_schema(given)
+    _read_values(given, "", errors)
+    for key, fields in _OBJECTS.items():
+        own = _given_values(given.get(key, {}))
+        for field, name in fields.items():
+            beside = given.pop(name, None)
+            if value := own.pop(field, None) or beside:
+                own[field] = value
+        _read_values(own, f"{key}.", errors)
+        given[key] = own
+    return given, errors
+
+
+def _given_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def _read_values(values: dict[str, Any], place: str, errors: list[str]) -> None:
+    for name, read in _VALUE_READERS.items():
+        value = values.pop(key := name.removeprefix(place), None)
+        if value is None:
+            continue
+        try:
+            values[key] = read(name, value)
+        except InvalidRequest as error:
+            errors.append(str(error))
 
 
 def read_bool(name: str, value: object) -> bool:
@@ -2376,19 +2609,13 @@ def read_bool(name: str, value: object) -> bool:
     raise parameter_error(name, "it must be true or false")
 
 
-def _object_parameter(given: dict[str, Any], key: str) -> dict[str, Any]:
-    value = given.get(key, {})
+def _read_object(name: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise parameter_error(key, "it must be a JSON object")
-    own = {name: inner for name, inner in value.items() if inner is not None}
-    for field, name in _WORD_FIELDS[key].items():
-        beside = given.pop(name, None)
-        if word := own.pop(field, None) or beside:
-            own[field] = _word(name, word)
-    return own
+        raise parameter_error(name, "it must be a JSON object")
+    return value
 
 
-def _word(name: str, value: object) -> str:
+def _read_word(name: str, value: object) -> str:
     word = value.strip().lower() if isinstance(value, str) else ""
     if word not in _WORDS[name]:
         words = ", ".join(_WORDS[name])
@@ -2396,29 +2623,33 @@ def _word(name: str, value: object) -> str:
     return word
 
 
-def _format(asked: object, beside: object) -> dict[str, Any]:
-    form: Mapping[str, Any] = asked if isinstance(asked, Mapping) else {"type": asked}
+def _with_schema(given: dict[str, Any]) -> Any:
+    form, beside = given["response_format"], given.pop("json_schema", None)
+    form = {"type": form} if isinstance(form, str) else form
+    is_bare = isinstance(form, Mapping) and form.get("json_schema") is None
+    return {**form, "json_schema": beside} if is_bare else form
+
+
+def _read_format(name: str, value: object) -> dict[str, Any]:
+    form = _read_object(name, value)
     kind = form.get("type")
-    if asked is None or kind == "text":
-        return {}
     if kind not in _ANSWER_FORMATS:
         words = ", ".join(_ANSWER_FORMATS)
-        raise parameter_error("response_format", f"it is none of {words}")
-    if kind == "json_object":
-        return {"format": {"type": kind}}
-    nested = form.get("json_schema", beside)
+        raise parameter_error(name, f"its type is none of {words}")
+    if kind != "json_schema":
+        return {"type": kind}
+    nested = form.get("json_schema")
     flat = form if nested is None and "schema" in form else nested
-    return {"format": {"type": kind, **_schema_fields(flat)}}
+    return {"type": kind, **_schema_fields(name, flat)}
 
 
-def _schema_fields(value: object) -> dict[str, Any]:
+def _schema_fields(name: str, value: object) -> dict[str, Any]:
     read = parse_json_object(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping) or not isinstance(read.get("schema"), Mapping):
-        raise InvalidRequest(
-            "The answer's format cannot be sent: json_schema has to be a JSON object "
-            'with the schema under "schema".'
-        )
-    fields = {"name": read.get("name") or "response", "schema": read["schema"]}
+        why = 'json_schema has to be a JSON object with the schema under "schema"'
+        raise parameter_error(name, why)
+    title = _NOT_IN_A_NAME.sub("_", str(read.get("name") or "response"))[:64]
+    fields: dict[str, Any] = {"name": title, "schema": read["schema"]}
     if read.get("description"):
         fields["description"] = read["description"]
     if read.get("strict") is not None:
@@ -2430,15 +2661,35 @@ def parameter_error(name: str, why: str) -> InvalidRequest:
     return InvalidRequest(f"The setting {name} cannot be sent: {why}.")
 
 
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "reasoning.effort": REASONING_EFFORTS,
+    "reasoning.summary": ("auto", "concise", "detailed"),
+    "text.verbosity": ("low", "medium", "high"),
+}
+_VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
+    **dict.fromkeys(("enable_stream", "parallel_tool_calls"), read_bool),
+    **dict.fromkeys(_OBJECTS, _read_object),
+    **dict.fromkeys(_WORDS, _read_word),
+    "text.format": _read_format,
+}
+
+
 # ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
 
+_Positive = Annotated[int, Field(gt=0)]
+_ShortText = Annotated[str, Field(max_length=64)]
+_LongerText = Annotated[str, Field(max_length=512)]
+_ServiceTier = Literal[
+    "auto", "default", "flex", "scale", "priority", "fast", "ultrafast"
+]
+
 
 class ResponsesRequest(BaseModel):
-    """The body of `POST /responses`, with the API's field names."""
+    """The body of `POST /responses`, with the API's field names and values."""
 
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -2453,27 +2704,32 @@ class ResponsesRequest(BaseModel):
     reasoning: dict[str, Any] | None = None
     text: dict[str, Any] | None = None
     tools: list[Item] | None = None
-    tool_choice: str | dict[str, Any] | None = None
+    tool_choice: Literal["none", "auto", "required"] | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
-    max_output_tokens: int | None = None
-    max_tool_calls: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_logprobs: int | None = None
-    truncation: str | None = None
-    service_tier: str | None = None
-    prompt_cache_key: str | None = None
+    max_output_tokens: _Positive | None = None
+    max_tool_calls: _Positive | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    truncation: Literal["auto", "disabled"] | None = None
+    service_tier: _ServiceTier | None = None
+    prompt_cache_key: _ShortText | None = None
     prompt_cache_options: dict[str, Any] | None = None
-    prompt_cache_retention: str | None = None
-    safety_identifier: str | None = None
+    prompt_cache_retention: Literal["in_memory", "24h"] | None = None
+    safety_identifier: Annotated[str, Field(max_length=128)] | None = None
     context_management: list[dict[str, Any]] | None = None
-    metadata: dict[str, str] | None = None
+    metadata: Annotated[dict[_ShortText, _LongerText], Field(max_length=16)] | None = (
+        None
+    )
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
+    repairs: SkipValidation[tuple[Repair, ...]] = ()
+    """What earlier refusals showed; no field of the API."""
 
     def payload(self) -> dict[str, Any]:
-        return {name: value for name, value in self if value is not None}
+        fields = {k: v for k, v in self if v is not None and k != "repairs"}
+        return repair_payload(fields, self.repairs) if self.repairs else fields
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
@@ -2502,14 +2758,12 @@ def build_request(
 ) -> ResponsesRequest:
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
-    given, facts = read_parameters(body), model.facts
-    asked = given["reasoning"].get("effort") or settings.effort or model.effort
-    effort = asked if asked and model.takes_effort(asked) else None
+    given, facts = read_parameters(body)[0], model.facts
+    effort = _effort(model, given, settings)
     resolved = effort or facts.default_effort
     # An unknown model reasons if an effort is set.
     reasons = facts.reasoning or effort is not None
     tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
-    refused = set() if _takes_sampling(facts.sampling, resolved) else _SAMPLING
     fields = {
         "model": model.id,
         "input": list(items),
@@ -2523,23 +2777,32 @@ def build_request(
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
         **settings.defaults,
-        **{key: given[key] for key in (given.keys() & _PASSED_ON) - refused},
+        **_passed_on(given)[0],
     }
-    return _validate(fields, max(_MOST_OUTPUT_TOKENS, facts.max_output_tokens or 0))
+    for name in () if _takes_sampling(facts.sampling, resolved) else _SAMPLING:
+        fields.pop(name, None)
+    if (length := fields.get("max_output_tokens")) is not None:
+        most = facts.max_output_tokens or _MOST_OUTPUT_TOKENS
+        fields["max_output_tokens"] = clamp_number(length, 16, most, most)
+    return ResponsesRequest(**fields)
 
 
-def _validate(fields: Mapping[str, Any], most_tokens: int) -> ResponsesRequest:
+def _effort(
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+) -> str | None:
+    asked = given["reasoning"].get("effort") or settings.effort or model.effort
+    return asked if asked and model.takes_effort(asked) else None
+
+
+def _passed_on(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    kept = {key: given[key] for key in given.keys() & _PASSED_ON}
     try:
-        request = ResponsesRequest(**fields)
+        ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise parameter_error(place, first["msg"]) from None
-    asked = request.max_output_tokens
-    if asked is not None and not 1 <= asked <= most_tokens:
-        why = f"it must be a whole number from 1 to {most_tokens}"
-        raise parameter_error("max_output_tokens", why)
-    return request
+        wrong = {str(one["loc"][0]): one["msg"] for one in error.errors()}
+        kept = {key: value for key, value in kept.items() if key not in wrong}
+        return kept, [str(parameter_error(*one)) for one in wrong.items()]
+    return kept, []
 
 
 def _takes_tool(effort: str | None, tool: Item) -> bool:
@@ -2590,10 +2853,14 @@ _READ_OTHERWISE = (
 _LONGEST_NAME = 40
 
 
-def dropped_parameters(
+def unsent_parameters(
     asked: Mapping[str, Any], request: ResponsesRequest
-) -> list[str]:
-    given, sent = read_parameters(asked), request.payload()
+) -> tuple[list[str], list[str]]:
+    (given, errors), sent = read_parameters(asked), request.payload()
+    kept, wrong = _passed_on(given)
+    length, most = kept.get("max_output_tokens"), request.max_output_tokens
+    if length and str(length) != str(most):
+        wrong.append(str(parameter_error("max_output_tokens", f"{most} is sent")))
     names = [
         f"{key}.{inner}"
         for key in ("reasoning", "text")
@@ -2601,7 +2868,7 @@ def dropped_parameters(
         if inner not in sent.get(key, {})
     ]
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names)
+    return sorted(name[:_LONGEST_NAME] for name in names), errors + wrong
 
 
 _OPENAI_ONLY = (
@@ -3347,6 +3614,23 @@ def replay_items(item: Item) -> list[Item]:
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
+_MOST_OF_CODE = 20_000
+_CODE_IS_GONE = "[The container of this code is gone, with its files.]"
+
+
+def past_items(item: Item) -> list[Item]:
+    if not is_code(item):
+        return [image_message(item) if has_image(item) else item]
+    code = as_text(item.get("code"))
+    call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
+    call = {"type": "function_call", "call_id": call_id, "name": "code_interpreter"}
+    text = f"{code_output(item)[:_MOST_OF_CODE]}\n{_CODE_IS_GONE}"
+    return [
+        {**call, "arguments": json.dumps({"code": code[:_MOST_OF_CODE]})},
+        {"type": "function_call_output", "call_id": call_id, "output": text},
+    ]
+
+
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     returned = (item for item in output if _goes_back(item, with_reasoning))
     return [one for item in returned for one in replay_items(item)]
@@ -3379,21 +3663,10 @@ def _new_id(own: str) -> str:
     if rest.startswith(_MADE_HERE):
         return own
     digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
-    return f"{prefix}_{_MADE_HERE}{digest[:40]}"
+    return f"{prefix[:8]}_{_MADE_HERE}{digest[:40]}"
 
 
-# ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or change the request.
-
-_QUOTA_CODES = frozenset(
-    {
-        "insufficient_quota",
-        "credit_balance_exhausted",
-        "organization_spend_limit_exceeded",
-        "project_spend_limit_exceeded",
-        "organization_usage_limit_exceeded",
-        "project_usage_limit_exceeded",
-    }
-)
+# ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or repair the request.
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
@@ -3405,7 +3678,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 class RetryPolicy(NamedTuple):
     """How often to retry, and the longest wait in seconds."""
 
-    max_retries: int = 1
+    max_retries: int = 2
     max_wait: float = 60.0
 
 
@@ -3422,7 +3695,7 @@ def retry_wait(
 def _is_retried(failure: Failure) -> bool:
     words = {failure.error.code, failure.error.type}
     suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    if words & _QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
+    if words & NO_CREDIT_CODES or (failure.error.code or "").endswith(suffixes):
         return False
     if failure.should_retry is not None:
         return failure.should_retry
@@ -3431,123 +3704,244 @@ def _is_retried(failure: Failure) -> bool:
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
-_ITEM_ERRORS = re.compile(
+# Repairs
+
+_MOST_REPAIRS = 3
+_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
+_OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
+    *PICTURE_CODES,
+    "invalid_encrypted_content",
+    "404",
+    "",
+}
+_UNREADABLE = re.compile(
     r"provided without its required"
     r"|Items are not persisted when"
-    r"|Duplicate item found with id"
-    r"|Expected an ID that begins with"
-    r"|encrypted content .{0,400} could not be verified",
+    r"|encrypted content .{0,400} could not be verified"
+    r"|reasoning input items can only be provided",
     re.IGNORECASE | re.DOTALL,
 )
-_NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
+_UNKNOWN = re.compile(
+    r"unknown[ _](parameter|field|argument|key)|unrecogni[sz]ed|unexpected (field|key)"
+    r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
+    r"|additional properties",
+    re.IGNORECASE,
+)
+_NAMED_PLACE = re.compile(
+    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
+)
+_NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
+_NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
+_QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
+_NOT_REPAIRED = ("model", "input", "background", "instructions", "tools", "text.format")
+
+_REPAIRED = {
+    "reasoning": "The server could not read earlier reasoning of this chat: answering "
+    "without it.",
+    "kind": "Earlier runs of code are no longer there: answering without them.",
+    "plain": "The server refused this chat as it was: only its texts and tool results "
+    "were sent.",
+}
+_NO_PICTURE = "A picture or file could not be sent to the model and was left out."
 
 
-class _Fallback(NamedTuple):
+class _Refusal(NamedTuple):
 
-    request: ResponsesRequest
-    status: Status
+    payload: Mapping[str, Any]
+    rows: list[tuple[Item, Item]]
+    error: ApiError
 
-
-def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
-    for cause, (change, sentence) in _FALLBACKS.items():
-        changed = change(request, error)
-        if changed is not None:
-            # The server names the parameter itself; its words may quote the user.
-            lasting = error.param in ("reasoning.summary", "stream")
-            status = Status(sentence, cause, lasting)
-            return _Fallback(request.model_copy(update=changed), status)
-    return None
+    @property
+    def is_unknown(self) -> bool:
+        code, words = self.error.code or "", self.error.message
+        return code == "unknown_parameter" or bool(_UNKNOWN.search(words))
 
 
-_Fields = dict[str, Any]
-
-
-def _without_reasoning(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    by_code = error.code == "invalid_encrypted_content"
-    if not by_code and not _ITEM_ERRORS.search(error.message):
+def find_repair(
+    request: ResponsesRequest, failure: Failure, done: int = 0
+) -> Status | None:
+    error = failure.error
+    words = {error.code, error.type}
+    if failure.status in _OTHER_CAUSES or words & (_OWN_SENTENCES | _RETRIED_CODES):
         return None
-    # The ids of hosted items are our own, and the API requires them.
-    items = [
-        item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
-        for item in request.input
-        if not is_encrypted(item)
+    rows = repair_items(request.input, request.repairs)
+    refusal = _Refusal(request.payload(), rows, error)
+    if done < _MOST_REPAIRS:
+        for found in _repairs(refusal):
+            if found.repair and _is_new(found.repair, request.repairs):
+                return found
+    has_plain = any(one.action == "plain" for one in request.repairs)
+    if has_plain or failure.status == 404 or _is_retried(failure):
+        return None
+    plain = Repair("plain", json_digest(request.input[-1]))
+    changed = repair_items(request.input, [*request.repairs, plain])
+    sent = [item for _, item in changed]
+    return _told(plain) if sent and sent != [item for _, item in rows] else None
+
+
+def _is_new(repair: Repair, done: Sequence[Repair]) -> bool:
+    given_up = {(one.target, one.value) for one in done if one.value}
+    return repair not in done and (repair.target, repair.new) not in given_up
+
+
+def _told(repair: Repair, *, lasts: bool = True) -> Status:
+    return Status(_REPAIRED[repair.action], repair, lasts)
+
+
+def _repairs(refusal: _Refusal) -> Iterator[Status]:
+    yield from _by_words(refusal)
+    yield from _by_place(refusal)
+    if refusal.error.code in PICTURE_CODES:
+        yield from _newest_media(refusal)
+    yield from _by_id(refusal)
+    if _UNREADABLE.search(refusal.error.message):
+        yield from _unread_reasoning(refusal)
+    paths = _parameter_paths(refusal)
+    if refusal.error.param in paths:
+        yield _parameter(refusal, str(refusal.error.param), lasts=True)
+    yield from _by_tool_name(refusal)
+    yield from _by_parameter_name(refusal, paths)
+
+
+def _by_words(refusal: _Refusal) -> Iterator[Status]:
+    words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
+    if refusal.error.code == "invalid_encrypted_content":
+        yield from _unread_reasoning(refusal)
+    if "code_interpreter_call" in kinds and "container" in words.lower():
+        yield _told(Repair("kind", "code_interpreter_call"))
+    if call := _NO_NAMESPACE.search(words):
+        sentence = f"Earlier calls of {call[1]} could not be sent and were left out."
+        yield Status(sentence, Repair("kind", f"function_call:{call[1]}"), True)
+    if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
+        yield _parameter(refusal, "stream", lasts=refusal.error.param == "stream")
+
+
+def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
+    if any(is_encrypted(sent) for _, sent in refusal.rows):
+        yield _told(Repair("reasoning", json_digest(refusal.rows[-1][0])))
+
+
+def _newest_media(refusal: _Refusal) -> Iterator[Status]:
+    for number in reversed(range(len(refusal.rows))):
+        if has_media(refusal.rows[number][1]):
+            yield from _item(refusal, number)
+            break
+
+
+def _find_place(
+    payload: Mapping[str, Any], error: ApiError
+) -> tuple[str, int, str, Item] | None:
+    found = _NAMED_PLACE.match(error.param or "") or _NAMED_PLACE.search(error.message)
+    rows = payload.get(found[1]) or () if found else ()
+    if found is None or int(found[2]) >= len(rows):
+        return None
+    return found[1], int(found[2]), found[3], rows[int(found[2])]
+
+
+def named_place(request: ResponsesRequest, error: ApiError) -> str:
+    found = _find_place(request.payload(), error)
+    if found is None:
+        return ""
+    where, number, _, named = found
+    return f"{where}[{number}] is {tool_name({'type': item_type(named), **named})}."
+
+
+def _by_place(refusal: _Refusal) -> Iterator[Status]:
+    found = _find_place(refusal.payload, refusal.error)
+    if found is None:
+        return
+    where, number, path, named = found
+    keys = re.findall(r"[a-z_]+", path)
+    if refusal.is_unknown and keys:
+        target = f"{where}:{'.'.join([item_type(named), *keys])}"
+        sentence = f"The model's server does not know {keys[-1]}: answering without it."
+        yield Status(sentence, Repair("field", target), bool(refusal.error.param))
+    elif where == "tools":
+        yield _tool(named)
+    else:
+        yield from _item(refusal, number)
+
+
+def _by_id(refusal: _Refusal) -> Iterator[Status]:
+    named = set(_NAMED_ID.findall(refusal.error.message))
+    for number, (_, item) in enumerate(refusal.rows):
+        if named and named & {item.get("id"), item.get("call_id")}:
+            yield from _item(refusal, number)
+
+
+def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
+    original, sent = refusal.rows[number]
+    target, noun = json_digest(original), item_type(sent).removesuffix("_call")
+    noun = noun.replace("_", " ")
+    if has_media(sent):
+        yield Status(_NO_PICTURE, Repair("text", target), is_lasting=True)
+    elif item_type(sent) == "message" and plain_item(sent) != sent:
+        sentence = f"One earlier {noun} was sent as plain text."
+        yield Status(sentence, Repair("text", target), is_lasting=True)
+    if is_call_output(sent) or sent.get("role", "assistant") == "assistant":
+        sentence = f"One earlier {noun} could not be sent again and was left out."
+        yield Status(sentence, Repair("item", target), is_lasting=True)
+
+
+def _parameter_paths(refusal: _Refusal) -> list[str]:
+    payload = refusal.payload
+    inner = [
+        f"{key}.{k}" for key in ("reasoning", "text") for k in payload.get(key, ())
     ]
-    return None if items == request.input else {"input": items}
+    kept = {*_NOT_REPAIRED}
+    if "format" in payload.get("text", ()):
+        kept.add("text")
+    if not refusal.is_unknown:  # their default would store, or lose, something
+        kept |= {"store", "include"}
+    return [path for path in (*inner, *payload) if path not in kept]
 
 
-def drop_summary(reasoning: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    kept = {key: one for key, one in (reasoning or {}).items() if key != "summary"}
-    return kept or None
+def _by_parameter_name(refusal: _Refusal, paths: Iterable[str]) -> Iterator[Status]:
+    words = refusal.error.message
+    quoted = {*_QUOTED.findall(words)}
+    found = quoted | {*re.findall(r"\b[a-z]+(?:[._][a-z]+)+\b", words)}
+    for path in paths:
+        if path in found or path.rpartition(".")[2] in quoted:
+            yield _parameter(refusal, path, lasts=False)
 
 
-def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    asks = "summary" in (request.reasoning or {})
-    refused = "reasoning.summary" in _subject(error)
-    return {"reasoning": drop_summary(request.reasoning)} if asks and refused else None
+def _parameter(refusal: _Refusal, path: str, *, lasts: bool) -> Status:
+    now = parameter_at(refusal.payload, path.split("."))
+    value = "" if refusal.is_unknown else json.dumps(now)
+    new, sentence = (
+        "",
+        f"The model's server does not take {path}: answering without it.",
+    )
+    if path == "reasoning.effort" and (nearest := _nearest_effort(now, refusal.error)):
+        new = json.dumps(nearest)
+        sentence = f"The model does not have this effort: answering with {nearest}."
+    elif path == "stream":
+        sentence = "The model may not stream here: the answer comes in one piece."
+    return Status(sentence, Repair("parameter", path, value, new), lasts)
 
 
-def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    refused = error.param == "stream" or _says(error, "must be verified to stream")
-    return {"stream": False} if request.stream and refused else None
-
-
-def _with_nearest_effort(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    reasoning = request.reasoning or {}
-    asked = reasoning.get("effort")
-    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _subject(error):
+def _nearest_effort(asked: object, error: ApiError) -> str | None:
+    quoted = {*_QUOTED.findall(error.message)} - {asked}
+    named = [effort for effort in REASONING_EFFORTS if effort in quoted]
+    if asked not in REASONING_EFFORTS or not named:
         return None
     order = REASONING_EFFORTS.index
-    named = set(_NAMED_VALUES.findall(error.message)) & {*REASONING_EFFORTS} - {asked}
-    if not named:
-        return None
-    nearest = min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
-    return {"reasoning": {**reasoning, "effort": nearest}}
+    return min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
 
 
-def _without_servers(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    tools = request.tools or []
-    kept = [tool for tool in tools if tool.get("type") != "mcp"]
-    if len(kept) == len(tools) or not _says(
-        error, "retrieving tool list from MCP server"
-    ):
-        return None
-    choice = request.tool_choice if kept and request.tool_choice == "none" else None
-    return {"tools": kept or None, "tool_choice": choice}
+def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
+    words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
+    for tool in refusal.payload.get("tools") or ():
+        if words & {tool_name(tool), tool.get("type")}:
+            # A server that cannot be reached may be there again soon.
+            is_down = "retrieving tool list" in refusal.error.message
+            yield _tool(tool, lasts=not is_down)
 
 
-def _says(error: ApiError, words: str) -> bool:
-    return words.lower() in error.message.lower()
-
-
-def _subject(error: ApiError) -> str:
-    return error.param or error.message
-
-
-_Change = Callable[[ResponsesRequest, ApiError], _Fields | None]
-
-_FALLBACKS: Mapping[str, tuple[_Change, str]] = {
-    "reasoning": (
-        _without_reasoning,
-        "The server could not read earlier reasoning of this chat: "
-        "answering without it.",
-    ),
-    "summary": (
-        _without_summary,
-        "This organisation gets no reasoning summaries: answering without.",
-    ),
-    "stream": (
-        _without_stream,
-        "This organisation may not stream: the answer comes in one piece.",
-    ),
-    "effort": (
-        _with_nearest_effort,
-        "The model does not have this effort: answering with the nearest one.",
-    ),
-    "servers": (
-        _without_servers,
-        "A remote MCP server cannot be reached: answering without such tools.",
-    ),
-}
+def _tool(tool: Item, *, lasts: bool = True) -> Status:
+    name = tool_name(tool)
+    sentence = f"The model's server refused the tool {name}: answering without it."
+    return Status(sentence, Repair("tool", json_digest(tool)), lasts)
 
 
 # ==== openai_responses.loop.response: The state machine of one response.
@@ -3596,8 +3990,7 @@ class ResponseState:
             case StreamError():
                 self.trace = self.trace._replace(error=event.error)
                 self.ending = ending_of_failure("error", event.error)
-                # As the only event, an error event stands for a bad HTTP status.
-                self.refusal = event.error if self.event_count == 1 else None
+                self.refusal = event.error
         return []
 
     def _renumber(self, event: ItemEvent) -> ItemEvent:
@@ -3647,9 +4040,11 @@ class ResponseState:
         response = event.response
         self.usage = read_usage(response.get("usage"))
         self.ending = _ending_of(event.status, response)
+        error = read_api_error(response.get("error"))
+        self.refusal = error if event.status == "failed" else None
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
-            error=read_api_error(response.get("error")),
+            error=error,
             removed=_removals(response.get("input_transformations")),
         )
         events: list[RunEvent] = []
@@ -3691,6 +4086,8 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
 
 # ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
 
+_NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
+
 _THOUGHT_SHARE = 0.1
 
 
@@ -3717,28 +4114,52 @@ class Attempts:
         self.deadlines = Deadlines(limits.timeouts)
 
     async def events(
-        self, request: ResponsesRequest, retries: RetryPolicy, first_index: int = 0
+        self, request: ResponsesRequest, first_index: int = 0
     ) -> AsyncGenerator[RunEvent, None]:
         self.request = request
-        self._policy, self._retries = retries, 0
-        self._causes: set[str] = set()
+        self._retries = self._repaired = 0
+        self.usage: Usage | None = None
+        self._thought: ItemAdded | None = None
         while True:
             self.response = ResponseState(first_index)
             self.error: ResponsesError | None = None
+            self.has_shown = self._thinks = False
+            held: list[RunEvent] = []
             answer = self._send(self.request)
             try:
                 async with aclosing(answer) as events:
                     async for event in events:
-                        yield event
+                        for shown in self._visible(event, held):
+                            yield shown
             except ResponsesError as caught:
                 self.error = caught
+            self.usage = add_usage(self.usage, self.response.usage)
             note, wait = self._next()
             if note is None or not self.deadlines.allow(wait):
                 break
             yield note
             await asyncio.sleep(wait)
-        for event in self.response.close():
+        for event in (*held, *self.response.close()):
             yield event
+
+    def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
+        if self.has_shown or isinstance(event, Status):
+            return [event]
+        if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
+            is_first = self._thought is None
+            self._thought = thought = self._thought or event
+            if thought.output_index == event.output_index:
+                self._thinks = True
+                return [event] if is_first else []
+        held.append(event)
+        if not _is_visible(event):
+            return []
+        self.has_shown = True
+        shown, held[:] = [*held], []
+        if self._thought and not self._thinks:  # of an attempt that failed
+            end = ItemDone(self._thought.output_index, _NO_THOUGHT)
+            return [end, *shown]
+        return shown
 
     def count_bytes(self, chunk: bytes) -> None:
         self.response.byte_count += json_weight(chunk)
@@ -3755,12 +4176,10 @@ class Attempts:
 
     @property
     def trace(self) -> Trace:
-        error = self.error
+        error, trace = self.error, self.response.trace
         if isinstance(error, ApiRefused):
-            return Trace(
-                error.request_id, status=error.failure.status, error=error.error
-            )
-        return self.response.trace
+            trace = Trace(error.request_id, "", error.failure.status, error.error)
+        return trace._replace(subject=named_place(self.request, trace.error))
 
     def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
         payload = request.payload()
@@ -3771,15 +4190,23 @@ class Attempts:
         return _stream_response("/responses", payload, self)
 
     def _next(self) -> tuple[Status | None, float]:
-        failure = _early_failure(self.error, self.response)
-        if failure is None or (self.request.background and _may_run(self.error)):
+        failure = (
+            None if self.has_shown else _retriable_failure(self.error, self.response)
+        )
+        is_open = self.request.background and not self.response.refusal
+        if failure is None or (is_open and _may_run(self.error)):
             return None, 0.0
-        fallback = find_fallback(self.request, failure.error)
-        if fallback and fallback.status.cause not in self._causes:
-            self._causes.add(fallback.status.cause)
-            self.request = fallback.request
-            return fallback.status, 0.0
-        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
+        found = find_repair(self.request, failure, self._repaired)
+        if found and found.repair:
+            place = named_place(self.request, failure.error)
+            self._repaired += 1
+            repairs = (*self.request.repairs, found.repair)
+            self.request = self.request.model_copy(update={"repairs": repairs})
+            reason = " ".join(filter(None, (place, failure.error.message)))
+            return found._replace(reason=reason), 0.0
+        wait = retry_wait(
+            self.limits.retries, self._retries, failure, random_fraction()
+        )
         if wait is None:
             return None, 0.0
         self._retries += 1
@@ -3986,17 +4413,30 @@ async def _gather_deltas(
 _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 
 
-def _early_failure(
+def _retriable_failure(
     error: ResponsesError | None, state: ResponseState
 ) -> Failure | None:
     if state.refusal:
         return Failure(200, state.refusal)
-    if state.event_count:
-        return None
     if isinstance(error, ApiRefused):
         return error.failure
-    silent = _is_timeout(error, "first_event_timeout")
-    return Failure() if silent or isinstance(error, ConnectionFailed) else None
+    is_cut = error is None and state.ending is None
+    silent = any(map(partial(_is_timeout, error), _SILENCES))
+    return (
+        Failure() if is_cut or silent or isinstance(error, ConnectionFailed) else None
+    )
+
+
+_SILENCES: tuple[TimeoutKind, ...] = ("first_event_timeout", "idle_timeout")
+
+
+def _is_visible(event: RunEvent) -> bool:
+    match event:
+        case ItemAdded() | ItemDone() if item_type(event.item) == "message":
+            return bool(message_text(event.item))
+        case ItemAdded() | ItemDone() if is_reasoning(event.item):
+            return any(text for _, text in item_texts(event.item))
+    return not isinstance(event, ResponseDone | Status)
 
 
 def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
@@ -4006,11 +4446,9 @@ def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
 def _may_run(error: ResponsesError | None) -> bool:
     if isinstance(error, ApiRefused):
         return not error.failure.should_retry and error.status in _GATEWAY_STATUS
-    return (
-        error.was_sent
-        if isinstance(error, ConnectionFailed)
-        else isinstance(error, TimedOut)
-    )
+    if isinstance(error, ConnectionFailed):
+        return error.was_sent
+    return error is None or isinstance(error, TimedOut)
 
 
 # ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
@@ -4540,14 +4978,14 @@ async def run(
     toolset: Toolset | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
     attempts = Attempts(endpoint, connections, limits)
-    retries = limits.retries
     answers = _Answers()
     while True:
-        sent = attempts.events(request, retries, len(answers.output))
+        had_output = bool(answers.output)
+        sent = attempts.events(request, len(answers.output))
         async with aclosing(sent) as events:
             async for event in events:
                 yield event
-        answers.add_response(attempts.response)
+        answers.add_response(attempts)
         if attempts.ending.is_failure:
             for event in answers.refuse(answers.calls, _BROKEN_OFF):
                 yield event
@@ -4562,9 +5000,9 @@ async def run(
         if was_last or (answers.calls and not toolset.runs_calls):
             break
         request = _next_request(attempts, toolset, answers)
-        retries = RetryPolicy(0)  # the effects of a tool cannot be undone
+    has_text = had_output or attempts.has_shown
     yield RunDone(
-        attempts.ending,
+        attempts.ending if has_text else attempts.ending.without_text(),
         answers.usage,
         attempts.response.usage,
         tuple(answers.output),
@@ -4581,9 +5019,10 @@ class _Answers:
         self._rounds = 0
         self._calls_run = 0
 
-    def add_response(self, response: ResponseState) -> None:
+    def add_response(self, attempts: Attempts) -> None:
+        response = attempts.response
         self.output += response.output
-        self.usage = add_usage(self.usage, response.usage)
+        self.usage = add_usage(self.usage, attempts.usage)
         self.calls = list(filter(is_call, response.output))
         self.requests = list(filter(is_approval_request, response.output))
         self.items: list[Item] = []
@@ -5037,23 +5476,14 @@ AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 
 CODE_CARD = "open_webui:code_interpreter"
 
-_DID_NOT_RUN = "The code did not run to its end."
-
-
-def is_code(item: Mapping[str, Any]) -> bool:
-    return item_type(item) == "code_interpreter_call"
-
 
 def code_host_item(item: Mapping[str, Any]) -> Item:
-    outputs = content_parts(item.get("outputs"))
-    printed = "".join(str(part.get("logs") or "") for part in outputs)
-    failed = item.get("status") in ("failed", "incomplete")
     return {
         "type": CODE_CARD,
         "id": item.get("id"),
         "status": item.get("status") or "completed",
         "lang": "python",
-        "code": replay_code(item, _DID_NOT_RUN if failed else printed),
+        "code": replay_code(item, code_output(item)),
     }
 
 
@@ -5454,14 +5884,15 @@ def message_key(message_id: str) -> str:
 
 
 def write_records(
-    records: Mapping[str, Record], sign: Sign | None, dead: Iterable[str] = ()
+    records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[Repair] = ()
 ) -> dict[str, Any]:
     items = {
         ulid: sign_object(_wire(record), sign, _VERSION, ulid)
         for ulid, record in records.items()
     }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    return {**value, "dead": sorted(dead)} if dead else value
+    rows = [[repair.action, repair.target] for repair in repairs]
+    return {**value, "repairs": rows} if rows else value
 
 
 def is_pipe_key(key: str) -> bool:
@@ -5470,13 +5901,24 @@ def is_pipe_key(key: str) -> bool:
 
 def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
     values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {ulid for value in values for ulid in invalid_ids(value)}
+    dead = {str(one) for v in values for one in as_list(as_mapping(v).get("dead"))}
     found = (record for value in values for record in _records_in(value, sign))
     return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
 
 
-def invalid_ids(value: object) -> list[str]:
-    return list(map(str, as_list(as_mapping(value).get("dead"))))
+_MOST_REPAIRS_READ = 1000
+
+
+def stored_repairs(values: Iterable[object]) -> tuple[Repair, ...]:
+    rows = (row for v in values for row in as_list(as_mapping(v).get("repairs")))
+    found = (
+        Repair(*row)
+        for row in islice(rows, _MOST_REPAIRS_READ)
+        if isinstance(row, list)
+        and len(row) == 2
+        and all(isinstance(x, str) for x in row)
+    )
+    return tuple(dict.fromkeys(one for one in found if one.action in CHAT_ACTIONS))
 
 
 def _invalidated(record: Record) -> Record:
@@ -5562,7 +6004,7 @@ MAX_STORED_KB = 4096  # in one chat: the host reads and writes it at every answe
 
 _KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
 _SHORT = 500
-_STAYS = ("__v", "dead")
+_STAYS = ("__v", "dead", "repairs")
 
 _Values = Mapping[str, Any]
 
@@ -5685,6 +6127,7 @@ def build_input(
     reader: Origin | None,
     *,
     with_tools: bool = True,
+    repairs: Sequence[Repair] = (),
 ) -> list[Item]:
     items: list[Item] = []
     run: list[ChatPart] = []
@@ -5698,11 +6141,12 @@ def build_input(
         else:
             run.append(part)
     items += _RunHistory(run, left, reader).items()
+    if repairs and any(map(is_compaction, items)):
+        sent = {id(item) for _, item in repair_items(items, repairs)}
+        items = [one for one in items if id(one) in sent or not is_compaction(one)]
     # A picture is an input message: inserted last, to keep reasoning next to its text.
-    return [
-        image_message(item) if has_image(item) else item
-        for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
-    ]
+    kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    return [one for item in kept for one in past_items(item)]
 
 
 def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
@@ -7519,7 +7963,7 @@ class Recorder:
                 self._messages[event.output_index] = event.item
             case TextDelta() if event.output_index in self._messages:
                 item = self._messages.pop(event.output_index)
-                yield from self._begin(event.output_index, item)
+                yield from self._begin(event.output_index, item, event.kind)
             case ItemDone() if event.output_index in self._commentary:
                 yield from self._add_commentary(event)
             case ItemDone() if item_type(event.item) == "message":
@@ -7570,9 +8014,9 @@ class Recorder:
         whole_call = is_call(item) and item.get("status") != "incomplete"
         return whole_call or is_kept_hosted(item) or is_stored_image(item)
 
-    def _begin(self, index: int, item: Item) -> Iterator[_RecorderEvent]:
+    def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
         is_marked = self._scope.cites or item.get("phase") or self._after_message
-        if not (self._pending or is_marked):
+        if not (self._pending or is_marked or kind == "refusal"):
             return
         # Without a phase the text itself is all there is to know of the message.
         plain = self._pending and not item.get("phase")
@@ -7689,6 +8133,8 @@ def image_data_url(content: bytes) -> str:
 def _readable_url(url: str) -> str:
     if url.startswith(("https://", "http://")):
         return url
+    if _is_too_large(url):
+        return ""
     label, _, payload = url.partition(";base64,")
     kind = _encoded_type(payload) if label[:5].lower() == "data:" else ""
     return f"data:{kind};base64,{payload}" if kind else ""
@@ -7756,8 +8202,23 @@ _UNKNOWN_PICTURE = (
     "{} is in a form that the model cannot read. It reads PNG, JPEG, WEBP, and GIF that "
     "does not move: convert it and send it again."
 )
+_LARGE_PICTURE = (
+    "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
+    "smaller. Attach a smaller one."
+)
+_Scale = Callable[[str], bytes]
+
+_LONGEST_URL = 66_000_000
 _MOST_PICTURES = 1500
 _LARGEST_INPUT = 512_000_000
+_TOO_MUCH = (
+    f"[A picture or file is left out: one request takes {_MOST_PICTURES} pictures and "
+    f"{_LARGEST_INPUT // 1_000_000} MB.]"
+)
+
+
+def _is_too_large(url: str) -> bool:
+    return len(url) > _LONGEST_URL and url[:5].lower() == "data:"
 
 
 def attach_files(
@@ -7788,12 +8249,17 @@ def _read_attachments(files: object) -> list[Attachment]:
     ]
 
 
-def resolve_images(parts: Sequence[ChatPart]) -> list[ChatPart]:
+def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
     question, result = question_index(parts), list(parts)
     for place, part in enumerate(parts):
         if isinstance(part, UserMessage):
-            result[place] = _with_readable(part, is_asked=place == question)
+            result[place] = _with_readable(part, scale, is_asked=place == question)
     return result
+
+
+def image_length(part: ChatPart) -> int:
+    parts = part.content if isinstance(part, UserMessage) else ()
+    return sum(len(str(one.get("image_url"))) for one in parts)
 
 
 def question_index(parts: Sequence[ChatPart]) -> int:
@@ -7808,20 +8274,26 @@ def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
     return {"type": "input_text", "text": f"[{found}]"}
 
 
-def check_input_size(items: list[Item]) -> list[Item]:
-    contents = [item.get("content") or item.get("output") for item in items]
-    parts = [part for content in contents for part in content_parts(content)]
-    pictures = _count_images(parts)
-    held = sum(
-        len(part.get("image_url") or part.get("file_data") or "") for part in parts
-    )
-    if pictures > _MOST_PICTURES or held > _LARGEST_INPUT:
-        raise InvalidRequest(
-            f"This chat holds {pictures} pictures and {held // 1_000_000} MB of pictures "
-            f"and files. One request takes {_MOST_PICTURES} and "
-            f"{_LARGEST_INPUT // 1_000_000} MB: start a new chat."
-        )
-    return items
+def fit_input(items: Sequence[Item]) -> list[Item]:
+    left = [_MOST_PICTURES, _LARGEST_INPUT]
+    return [_fit_item(item, left) for item in reversed(items)][::-1]
+
+
+def _fit_item(item: Item, left: list[int]) -> Item:
+    key = "output" if "output" in item else "content"
+    rows = item.get(key)
+    if not isinstance(rows, list):
+        return item
+    fitted = [_fit_part(part, left) for part in reversed(rows)][::-1]
+    return item if fitted == rows else {**item, key: fitted}
+
+
+def _fit_part(part: Item, left: list[int]) -> Item:
+    held = len(part.get("image_url") or part.get("file_data") or "")
+    left[0] -= item_type(part) == "input_image"
+    left[1] -= held
+    fits = not held or min(left) >= 0
+    return part if fits else {"type": "input_text", "text": _TOO_MUCH}
 
 
 def _files_without_row(
@@ -7852,7 +8324,9 @@ def _attachment(row: Mapping[str, Any]) -> Attachment:
     )
 
 
-def _with_readable(message: UserMessage, *, is_asked: bool) -> UserMessage:
+def _with_readable(
+    message: UserMessage, scale: _Scale, *, is_asked: bool
+) -> UserMessage:
     parts = message.content
     shown = [place for place, part in enumerate(parts) if part.get("image_url")]
     names = [found.name for found in message.attachments if found.is_image]
@@ -7861,15 +8335,19 @@ def _with_readable(message: UserMessage, *, is_asked: bool) -> UserMessage:
     if len(names) != len(shown):
         names = [""] * len(shown)
     for place, name in zip(shown, names, strict=True):
-        found = _readable_part(parts[place], name)
+        found = _readable_part(parts[place], name, scale)
         parts[place] = part_or_note(found, is_asked=is_asked)
     return message.with_content(parts)
 
 
-def _readable_part(part: Item, name: str) -> Item | str:
+def _readable_part(part: Item, name: str, scale: _Scale) -> Item | str:
     url, shown = str(part["image_url"]), name or "A picture"
     if readable := _readable_url(url):
         return _input_image(readable, part["detail"])
+    if _is_too_large(url):
+        smaller = image_data_url(scale(url.partition(",")[2]))
+        part = _input_image(smaller, part["detail"])
+        return part if smaller else _LARGE_PICTURE.format(shown)
     held = url[:5].lower() == "data:"
     return (_UNKNOWN_PICTURE if held else GONE_FILE).format(shown)
 
@@ -8267,9 +8745,10 @@ class Valves(BaseModel):
         'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
         secret=True,
     )
-    COMPATIBILITY: Literal["openai", "strict"] = _valve(
-        "openai",
-        "`strict` sends only what every server knows: for others than OpenAI and Azure.",
+    COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
+        "auto",
+        "`auto` and `openai` send what OpenAI knows, and leave out what a server refused "
+        "once. `strict` sends only what every server knows.",
     )
 
     # Models
@@ -8500,7 +8979,7 @@ class Valves(BaseModel):
         "stream.",
     )
     MAX_RETRIES: int = _valve(
-        1, "How often a request that failed before any text is sent again, 0 to 5."
+        2, "How often a request that failed before any text is sent again, 0 to 5."
     )
     MAX_RETRY_WAIT_SECONDS: float = _valve(
         60, "If the server asks for a longer wait, the error is shown at once.", ge=0
@@ -8553,7 +9032,7 @@ class Valves(BaseModel):
     @field_validator("MAX_RETRIES", mode="before")
     @classmethod
     def _clamp_retries(cls, value: object) -> object:
-        return clamp_number(value, 0, 5, 1)
+        return clamp_number(value, 0, 5, 2)
 
     @field_validator(
         "FIRST_EVENT_TIMEOUT_SECONDS", "IDLE_TIMEOUT_SECONDS", mode="before"
@@ -8843,17 +9322,33 @@ def build_endpoint(
     )
 
 
+_MOST_ACCOUNTS = 1000
+
+
 class AccountCapabilities(RecentTexts):
-    """What each key was refused for each model in the last day, and what was told."""
+    """What refusals of the last day showed of each key and model, and what was told."""
 
-    def refuses(self, endpoint: Endpoint, model: str, cause: str) -> bool:
-        return f"{endpoint.account()} {model} {cause}" in self
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        super().__init__(now)
+        self._repairs: dict[str, tuple[Repair, ...]] = {}
 
-    def note(self, endpoint: Endpoint, model: str, cause: str) -> None:
-        self.first_time(f"{endpoint.account()} {model} {cause}")
+    def repairs(self, endpoint: Endpoint, model: str, user: str) -> tuple[Repair, ...]:
+        scopes = (
+            f"{endpoint.account()} {model} {one}" for one in dict.fromkeys(("", user))
+        )
+        found = ((s, repair) for s in scopes for repair in self._repairs.get(s, ()))
+        return tuple(repair for scope, repair in found if f"{scope} {repair}" in self)
+
+    def learn(self, endpoint: Endpoint, model: str, user: str, repair: Repair) -> None:
+        scope = f"{endpoint.account()} {model} {user}"
+        if len(self._repairs) >= _MOST_ACCOUNTS:
+            self._repairs.clear()
+        if self.first_time(f"{scope} {repair}"):
+            known = (one for one in self._repairs.get(scope, ()) if one != repair)
+            self._repairs[scope] = (*known, repair)
 
 
-def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
+def run_limits(valves: Valves) -> Limits:
     return Limits(
         timeouts=Timeouts(
             connect=valves.CONNECT_TIMEOUT_SECONDS,
@@ -8861,9 +9356,7 @@ def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
             idle=valves.IDLE_TIMEOUT_SECONDS,
             total=valves.TOTAL_TIMEOUT_SECONDS,
         ),
-        retries=RetryPolicy(
-            0 if tools_ran else valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS
-        ),
+        retries=RetryPolicy(valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS),
     )
 
 
@@ -9126,6 +9619,21 @@ async def file_row(file_id: str, user: Any) -> Any:
 def stored_bytes(path: str) -> bytes:
     storage = _host_name("storage.provider", "Storage")
     return Path(storage.get_file(path)).read_bytes()
+
+
+_LONGEST_SIDE = 2048
+
+
+def scale_image(encoded: str) -> bytes:
+    scaled = BytesIO()
+    try:
+        file = BytesIO(b64decode(encoded))
+        with import_module("PIL.Image").open(file) as image:
+            image.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
+            image.convert("RGB").save(scaled, "JPEG")
+    except Exception:  # no Pillow, a damaged picture, too many pixels
+        return b""
+    return scaled.getvalue()
 
 
 async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:
@@ -9733,6 +10241,7 @@ class ChatStore:
         rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
         chat = {**chat, **in_answers}
         self.records = read_records(chat, keys.sign)
+        self.repairs = stored_repairs(chat[key] for key in chat if is_pipe_key(key))
         self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
         self._due = 0
@@ -9741,7 +10250,7 @@ class ChatStore:
         self._keys = keys
         self._key = message_key(caller.message_id)
         self._untidy = {key: chat[key] for key in rows}
-        self._dead = set(invalid_ids(chat.get(self._key)))
+        self._repairs = dict.fromkeys(stored_repairs([chat.get(self._key)]))
         self._own = {
             ulid: record
             for ulid, record in self.records.items()
@@ -9767,15 +10276,10 @@ class ChatStore:
             await self._write()
         return not self._is_behind
 
-    async def invalidate_reasoning(self) -> None:
-        dying = {
-            ulid
-            for ulid, record in self.records.items()
-            if any(map(is_encrypted, record.payload))
-        }
-        if dying:
-            self._dead |= dying
-            await self._write()
+    async def add_repair(self, repair: Repair) -> None:
+        self._repairs = {**self._repairs, repair: None}
+        self.repairs = tuple(dict.fromkeys((*self.repairs, repair)))
+        await self._write()
 
     async def _write(self) -> None:
         self._due = len(self._own) + len(self._own) // _FEW
@@ -9786,7 +10290,7 @@ class ChatStore:
 
     def _values(self) -> dict[str, Any]:
         sign = self._keys.sign
-        value = self._with_sent(write_records(self._own, sign, self._dead))
+        value = self._with_sent(write_records(self._own, sign, self._repairs))
         room = MAX_STORED_KB * 1024 - stored_size(value)
         others = prune(self._untidy, self.messages, self._key, room, sign)
         return {**others, self._key: value}
@@ -9819,7 +10323,7 @@ class _OutputStore(ChatStore):
     def _give(
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
     ) -> None:
-        value = write_records(records, self._keys.sign, self._dead)
+        value = write_records(records, self._keys.sign, self._repairs)
         if self._is_behind:
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
             self._is_behind = False
@@ -9918,12 +10422,13 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     request = build_request(
         model, chat.instructions, items, _body(chat, tools), settings
     )
+    request = _repaired(request, call, store)
     return PreparedRequest(
         call,
         request,
         endpoint,
         origin,
-        run_limits(call.valves, tools_ran=before is not None),
+        run_limits(call.valves),
         store,
         before,
         _toolset(call, tools),
@@ -9966,9 +10471,8 @@ def _choose_model(
 def _attach_stored(chat: _Chat) -> _Chat:
     rows = chat.store.messages if chat.store else {}
     parts = add_tool_images(chat.parts, rows)
-    metadata = chat.call.host.metadata
-    parts = attach_stored_messages(parts, rows, metadata)
-    return chat._replace(parts=resolve_images(attach_files(parts, rows, metadata)))
+    parts = attach_stored_messages(parts, rows, chat.call.host.metadata)
+    return chat._replace(parts=parts)
 
 
 def _take_directive(chat: _Chat) -> _Chat:
@@ -10008,17 +10512,22 @@ _PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
 
 
 async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
-    parts, valves, user_id = chat.parts, chat.call.valves, chat.call.caller.user_id
+    call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
+    rows = chat.store.messages if chat.store else {}
+    parts = attach_files(chat.parts, rows, call.host.metadata)
+    size += sum(map(image_length, parts)) >> 10
+    parts = await run_work(size, partial(resolve_images, parts, scale_image))
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
     if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None
     with_tools = valves.PERSIST_TOOL_RESULTS
+    repairs = chat.store.repairs if chat.store else ()
     return await run_work(
         size,
-        lambda: check_input_size(
-            build_input(parts, records, reader, with_tools=with_tools)
+        lambda: fit_input(
+            build_input(parts, records, reader, with_tools=with_tools, repairs=repairs)
         ),
     )
 
@@ -10050,16 +10559,15 @@ def _settings(
     call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
     config, valves, summary = call.config, call.valves, call.config.summary
-    refuses = partial(call.capabilities.refuses, endpoint, model.id)
     names = (model.id, model.family, call.caller.model)
     background = _is_background_model(valves, names)
     # Without a stream a background answer has no encrypted reasoning.
     streams = call.caller.streams or background
     return Settings(
         effort=config.effort,
-        summary=None if summary == "disabled" or refuses("summary") else summary,
+        summary=None if summary == "disabled" else summary,
         verbosity=config.verbosity,
-        stream=streams and valves.ENABLE_STREAM and not refuses("stream"),
+        stream=streams and valves.ENABLE_STREAM,
         background=background,
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
@@ -10075,7 +10583,17 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     model, tools = call.resolve(sent.model), OfferedTools(sent.tools or ())
     settings = _settings(plain, prepared.endpoint, tools, model)
     text = sent.instructions or ""
-    return sent == build_request(model, text, sent.input, body, settings)
+    built = build_request(model, text, sent.input, body, settings)
+    return sent.model_copy(update={"repairs": ()}) == built
+
+
+def _repaired(
+    request: ResponsesRequest, call: PipeCall, store: ChatStore | None = None
+) -> ResponsesRequest:
+    user_id, known = call.caller.user_id, call.capabilities.repairs
+    learned = known(call.endpoint, request.model, user_id)
+    repairs = (*learned, *(store.repairs if store else ()))
+    return request.model_copy(update={"repairs": repairs}) if repairs else request
 
 
 def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
@@ -10145,8 +10663,9 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     model = _task_model(call, endpoint)
     body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
     request = task_request(model, call.messages, body, call.caller.task)
+    request = _repaired(request, call)
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(call.valves, tools_ran=False)
+    limits = run_limits(call.valves)
     return PreparedRequest(call, request, endpoint, origin, limits)
 
 
@@ -10154,8 +10673,26 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
-        return call.resolve(wanted)
+        model = call.resolve(wanted)
+        if _task_lack(endpoint, model.id) not in call.capabilities:
+            return model
     return call.model
+
+
+def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
+    call, model = prepared.call, prepared.request.model
+    if ended.trace.status not in (403, 404) or model == call.model.id:
+        return False
+    if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
+        told = (
+            f"TASK_MODEL: this key may not use {model}, so the chat's model does tasks"
+        )
+        call.log.line("WARNING", told)
+    return True
+
+
+def _task_lack(endpoint: Endpoint, model: str) -> str:
+    return f"{endpoint.account()} {model} task"
 
 
 # ==== owui_manifold.artifacts: Stores the pictures and files of a run in the host before they are shown.
@@ -10311,9 +10848,14 @@ def report_request(prepared: PreparedRequest) -> None:
         f"{'kept' if prepared.store else 'not kept'}, "
         f"{'native events' if call.caller.host_reads else 'chunks'}",
     )
-    if missing := _missing_features(prepared):
+    missing, errors = _missing_features(prepared)
+    if missing:
         told = "left out, not known to the API or not taken by the model: "
         call.log.line("DEBUG", told + ", ".join(missing))
+    for error in errors:
+        told = f"user {call.caller.user_id}: {error}"
+        if call.capabilities.first_time(told):
+            call.log.line("WARNING", told)
     if call.valves.writes_audit_log():
         call.log.audit(_audited(prepared).request_line())
 
@@ -10327,17 +10869,28 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
         return _add_cost(prepared, ended)
-    error = trace.error
+    error, said = trace.error, f"{trace.subject} {trace.error.message}".strip()
     code, kind, param = map(api_word, (error.code, error.type, error.param))
     call.log.line(
         "WARNING",
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
-        f"param {param}, request id {trace.request_id}",
+        f"param {param}, request id {trace.request_id}. {server_words(call, said)}",
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
     sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
-    ending = ended.ending._replace(sentence=_with_error_id(call, sentence))
+    sentence = _with_error_id(call, sentence)
+    if call.caller.is_admin:
+        sentence = f"{sentence} {server_words(call, said)}".strip()
+    ending = ended.ending._replace(sentence=sentence)
     return _add_cost(prepared, ended._replace(ending=ending))
+
+
+_MOST_WORDS, _MOST_READ = 500, 5000
+
+
+def server_words(call: PipeCall, words: str) -> str:
+    said = redact_line(words[:_MOST_READ], call.config.secrets)[:_MOST_WORDS]
+    return f"The server said: {said}" if said else ""
 
 
 def report_exception(call: PipeCall, error: Exception) -> str:
@@ -10352,13 +10905,13 @@ def _with_error_id(call: PipeCall, sentence: str) -> str:
     return f"{sentence} (Error id: {call.log.run_id})"
 
 
-def _missing_features(prepared: PreparedRequest) -> list[str]:
+def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     call, config = prepared.call, prepared.call.config
     if call.caller.task:
-        return []
+        return [], []
     words = {"reasoning_effort": config.effort, "verbosity": config.verbosity}
     chosen = {name: word for name, word in words.items() if word}
-    return dropped_parameters({**chosen, **call.body}, prepared.request)
+    return unsent_parameters({**chosen, **call.body}, prepared.request)
 
 
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
@@ -10483,6 +11036,7 @@ async def answer_events(
     for notice in await notices_of(prepared):
         yield Status(notice)
     artifacts = ArtifactStore(prepared, connections)
+    repairs: list[Status] = []  # until it is known that they helped
     events = run(
         prepared.request,
         prepared.endpoint,
@@ -10496,7 +11050,12 @@ async def answer_events(
             if event is None:
                 continue
             if isinstance(event, Status):
-                prepared = await _apply_fallback(prepared, event)
+                repairs += _log_status(prepared, event)
+                event = Status(event.sentence)  # the reason is for the log alone
+            elif repairs and _has_answer(event):
+                for found in repairs:
+                    await _remember(prepared, found)
+                repairs = []
             # Other clients get the model's texts.
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
@@ -10549,18 +11108,26 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
-    call, request, update = prepared.call, prepared.request, dict[str, Any]()
-    call.log.line("WARNING", note.sentence)
-    if note.is_lasting and is_as_configured(prepared):
-        call.capabilities.note(prepared.endpoint, request.model, note.cause)
-    if note.cause == "summary":
-        update["reasoning"] = drop_summary(request.reasoning)
-    elif note.cause == "reasoning":
-        update["input"] = [item for item in request.input if not is_encrypted(item)]
-        if prepared.store:
-            await prepared.store.invalidate_reasoning()
-    return prepared._replace(request=request.model_copy(update=update))
+def _log_status(prepared: PreparedRequest, event: Status) -> list[Status]:
+    log, reason = prepared.call.log, server_words(prepared.call, event.reason)
+    log.line("WARNING", f"{event.sentence} {reason}".strip())
+    return [event] if event.repair else []
+
+
+def _has_answer(event: RunEvent) -> bool:
+    if isinstance(event, RunDone):
+        return event.ending.kind in ("completed", "incomplete")
+    return not isinstance(event, ItemAdded)
+
+
+async def _remember(prepared: PreparedRequest, found: Status) -> None:
+    call, repair, store = prepared.call, found.repair, prepared.store
+    if repair and repair.action in CHAT_ACTIONS and store:
+        await store.add_repair(repair)
+    elif repair and found.is_lasting:
+        is_about_all = repair.action == "field" or is_as_configured(prepared)
+        user = "" if is_about_all else call.caller.user_id
+        call.capabilities.learn(prepared.endpoint, prepared.request.model, user, repair)
 
 
 def _hand_over(
@@ -10716,7 +11283,7 @@ class _Diagnostics:
         self._listed = [call.resolve(name).id for name in names if name != "auto"]
         self._connections = connections
         # Nothing is sent twice: a failure is what is looked for.
-        self._limits = run_limits(call.valves, tools_ran=True)
+        self._limits = run_limits(call.valves)._replace(retries=RetryPolicy(0))
 
     async def lines(self) -> AsyncGenerator[str, None]:
         yield f"The set-up of this pipe, tried with {self._model.name}:\n"
@@ -10756,7 +11323,7 @@ class _Diagnostics:
         events = run(request, self._endpoint, self._connections, self._limits)
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, Status) and event.cause:
+                if isinstance(event, Status) and event.repair:
                     remedy = event.sentence
                 ended = event if isinstance(event, RunDone) else ended
         answered = ended.ending.kind in ("completed", "incomplete")
@@ -10882,19 +11449,24 @@ class Pipe:
         return result | told | ({"output": view.items} if view.items else {})
 
     async def _do_task(self, call: PipeCall) -> Chunk:
-        view, text = NativeRenderer(monotonic_seconds), ""
+        text = ""
         if call.caller.task == "function_calling" and call.config.approval_rules:
             # The host would run the tools of its older mode without the rules.
             call.log.line("WARNING", _NO_LEGACY_TOOLS)
             return task_result(text, call.caller.host_model)
         try:
-            request = build_task_request(await permitted_call(call))
-            events = answer_events(request, self._connections)
-            ended = await self._watch(call, events, view)
-            text = "" if ended.ending.is_failure else completion_text(ended)
+            text = await self._task_text(await permitted_call(call))
         except Exception as error:  # a failed title must not make the chat fail
             report_exception(call, error)
         return task_result(text, call.caller.host_model)
+
+    async def _task_text(self, call: PipeCall) -> str:
+        while True:
+            request, view = build_task_request(call), NativeRenderer(monotonic_seconds)
+            events = answer_events(request, self._connections)
+            ended = await self._watch(call, events, view)
+            if not lacks_task_model(request, ended):
+                return "" if ended.ending.is_failure else completion_text(ended)
 
     async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         if is_check_command(call):

@@ -46,13 +46,13 @@ class Pipe:
         await asyncio.sleep(0)
         yield reply(Greeting(WORD))
 '''
-ASYNC_METHOD = '''    async def pipe(self, body: dict[str, object]) -> AsyncIterator[str]:
+ASYNC_METHOD = """    async def pipe(self, body: dict[str, object]) -> AsyncIterator[str]:
         await asyncio.sleep(0)
         yield reply(Greeting(WORD))
-'''
-PLAIN_METHOD = '''    def pipe(self, body: dict[str, object]) -> str:
+"""
+PLAIN_METHOD = """    def pipe(self, body: dict[str, object]) -> str:
         return reply(Greeting(WORD))
-'''
+"""
 PIPELINE_ENTRY = (
     ENTRY.replace("class Pipe:", "class Pipeline:")
     .replace("required_open_webui_version: 0.11.4\n", "")

@@ -38,10 +38,8 @@ def _line(event: RunEvent) -> str:
             return f"{index} {'failed' if failed else 'answered'}: {item['output']}"
         case ResponseDone(_, status, _):
             return f"turn {status}"
-        case Status(sentence, ""):
-            return f"noted: {sentence}"
-        case Status(sentence, cause):
-            return f"noted {cause}: {sentence}"
+        case Status(sentence, repair):
+            return f"noted {repair.action if repair else ''}".strip() + f": {sentence}"
         case RunDone(ending):
             return f"run {ending.kind}"
 

@@ -6,6 +6,7 @@ from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.run import run
 from openai_responses.requests.build import ResponsesRequest
+from openai_responses.requests.repairs import Repair
 from openai_responses.transport.connections import Connections, Timeouts
 from simulator import Simulator
 from upstream import Answerer, Upstream
@@ -24,7 +25,8 @@ AT_ONCE = limits()
 
 def asking(said: str = "Hi", stream: bool = True) -> ResponsesRequest:
     """Return a request that says this."""
-    items = [{"role": "user", "content": said}]
+    parts = [{"type": "input_text", "text": said}]
+    items = [{"type": "message", "role": "user", "content": parts}]
     return ResponsesRequest(model="gpt-5.6-sol", input=items, stream=stream)
 
 
@@ -67,6 +69,14 @@ def notes_of(events: list[RunEvent]) -> list[str]:
     return [event.sentence for event in events if isinstance(event, Status)]
 
 
-def causes_of(events: list[RunEvent]) -> list[str]:
-    """Return what was given up to get an answer, in order; "" for a retry."""
-    return [event.cause for event in events if isinstance(event, Status)]
+def repairs_of(events: list[RunEvent]) -> list[str]:
+    """Return what was changed to get an answer, in order; "" for a retry."""
+    return [
+        _changed(event.repair) if event.repair else ""
+        for event in events
+        if isinstance(event, Status)
+    ]
+
+
+def _changed(repair: Repair) -> str:
+    return repair.target if repair.action == "parameter" else repair.action

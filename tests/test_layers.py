@@ -18,6 +18,7 @@ API = {"openai_responses", "openai_responses.models", "openai_responses.requests
 API_RUN = API | {"openai_responses.transport", "openai_responses.loop"}
 CHAT = {"owui_chat", "owui_chat.storage", "owui_chat.input", "owui_chat.render"}
 AGENT = {"gpt5_agent", "gpt5_agent.tools", "gpt5_agent.agent"}
+SIMULATOR_ROOMS = ("checks", "faults", "scenarios", "wire")
 
 ARROWS: dict[str, set[str]] = {
     "openai_responses": set(),
@@ -43,8 +44,9 @@ ARROWS: dict[str, set[str]] = {
     | CHAT
     | API_RUN,
     "gpt5_agent.terminal": AGENT | {"gpt5_agent.shell", "toolbox"} | CHAT | API_RUN,
-    "simulator": {"simulator.checks", "simulator.scenarios", "simulator.wire"},
+    "simulator": {f"simulator.{room}" for room in SIMULATOR_ROOMS},
     "simulator.checks": {"simulator"},
+    "simulator.faults": {"simulator", "simulator.checks", "simulator.scenarios"},
     "simulator.scenarios": {"simulator", "simulator.checks"},
     "simulator.wire": {"simulator", "simulator.checks", "simulator.scenarios"},
 }

@@ -90,7 +90,7 @@ def test_the_table_says_who_sets_what() -> None:
 def test_other_names_are_told(name: str, value: object) -> None:
     """Each is read, and named in some row."""
     others = {other for cells in rows().values() for other in CODE.findall(cells[0])}
-    read = read_parameters({name: value})
+    read, _ = read_parameters({name: value})
 
     assert name in others
     assert name == "enable_stream" or name not in read

@@ -6,7 +6,7 @@ asked for. No text of the server is shown, because it may quote a key or a promp
 
 import re
 from collections.abc import Mapping
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 from openai_responses.errors import (
     AnswerTooLarge,
@@ -39,6 +39,37 @@ _RATE_LIMIT = (
     "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
 )
 
+NO_CREDIT_CODES = frozenset(
+    {
+        "insufficient_quota",
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+        "project_usage_limit_exceeded",
+    }
+)
+"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
+
+PICTURE_CODES = frozenset(
+    {
+        "invalid_image",
+        "invalid_image_format",
+        "invalid_base64_image",
+        "invalid_image_url",
+        "image_too_large",
+        "image_too_small",
+        "image_parse_error",
+        "invalid_image_mode",
+        "image_file_too_large",
+        "unsupported_image_media_type",
+        "empty_image_file",
+        "failed_to_download_image",
+        "image_file_not_found",
+    }
+)
+"""Codes of refusals of an image."""
+
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
         "max_output_tokens": "The answer stops here because it reached its length "
@@ -57,12 +88,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "server_error": _SERVER_ERROR,
         "rate_limit_exceeded": _RATE_LIMIT,
         "slow_down": _RATE_LIMIT,
-        "insufficient_quota": _NO_CREDIT,
-        "credit_balance_exhausted": _NO_CREDIT,
-        "organization_spend_limit_exceeded": _NO_CREDIT,
-        "project_spend_limit_exceeded": _NO_CREDIT,
-        "organization_usage_limit_exceeded": _NO_CREDIT,
-        "project_usage_limit_exceeded": _NO_CREDIT,
+        **dict.fromkeys(NO_CREDIT_CODES, _NO_CREDIT),
         "server_is_overloaded": _OVERLOADED,
         "context_length_exceeded": "This chat is longer than the model can read. "
         "Start a new chat, or choose a model with a larger context.",
@@ -75,24 +101,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
-        **dict.fromkeys(
-            (
-                "invalid_image",
-                "invalid_image_format",
-                "invalid_base64_image",
-                "invalid_image_url",
-                "image_too_large",
-                "image_too_small",
-                "image_parse_error",
-                "invalid_image_mode",
-                "image_file_too_large",
-                "unsupported_image_media_type",
-                "empty_image_file",
-                "failed_to_download_image",
-                "image_file_not_found",
-            ),
-            _PICTURE,
-        ),
+        **dict.fromkeys(PICTURE_CODES, _PICTURE),
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
@@ -186,6 +195,11 @@ class Ending(NamedTuple):
         """Say whether the answer is not what the person asked for."""
         return self.kind != "completed"
 
+    def without_text(self) -> Self:
+        """Return the ending of an answer of which nothing arrived."""
+        before, _, rest = self.sentence.partition("What arrived is kept")
+        return self._replace(sentence=f"{before}Try again.") if rest else self
+
 
 def _usual_ending(kind: _EndingKind) -> Ending:
     return Ending(kind, sentence=SENTENCES[kind][""])
@@ -196,6 +210,9 @@ CUT = _usual_ending("cut")
 UNREADABLE = _usual_ending("unreadable")
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
+
+
+_ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
@@ -245,6 +262,8 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
         return refused["401"]
     if status < 400:
         return refused["3"].format(status=status)
+    if status == 404 and _ABOUT_A_MODEL.search(error.message):
+        return refused["model_not_found"].format(model=model)
     known = {**SENTENCES["failed"], **refused}
     for word in (error.code, error.type):
         if word and word in known:
@@ -258,7 +277,9 @@ def failure_status(failure: Failure) -> str:
     """Return the status line before the request is sent again."""
     if failure.status == 429:
         return "The model's server is busy with this key's requests."
-    if failure.status and failure.status != 200:
+    if failure.status == 200:
+        return "The model's server reported an error."
+    if failure.status:
         return f"The model's server has trouble (HTTP {failure.status})."
     return "The model's server did not answer."
 

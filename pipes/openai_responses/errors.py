@@ -13,10 +13,11 @@ ResponsesError
 `str(error)` is our own sentence for a person, without body, header or key.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
-from openai_responses.json_input import as_text
+from openai_responses.json_input import as_mapping, as_text
 
 
 class ResponsesError(Exception):
@@ -127,15 +128,36 @@ class ApiRefused(ResponsesError):
 
 
 def read_api_error(wire: object) -> ApiError:
-    """Return the error of a body, a response, or either form of the event."""
+    """Return the error of a body, a response, or either form of the event.
+
+    A gateway may hold the API's own body as a text.
+    """
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
     if isinstance(wire, str):
-        return ApiError(message=wire)
+        return _inner_error(wire) or ApiError(message=wire)
     if not isinstance(wire, Mapping):
         return ApiError()
-    message = wire.get("message") or wire.get("detail")
+    message = as_text(wire.get("message") or wire.get("detail"))
+    raw = as_text(as_mapping(wire.get("metadata")).get("raw"))
+    if inner := _inner_error(raw) or _inner_error(message):
+        return inner
     code, kind, param = (
         as_text(wire.get(key)) or None for key in ("code", "type", "param")
     )
-    return ApiError(code, kind, param, as_text(message))
+    return ApiError(code, kind, param, f"{message} {raw}".strip())
+
+
+def _inner_error(text: str) -> ApiError | None:
+    """Return the error of a body inside of a text, None if there is none."""
+    begin = text.find("{", 0, _LONGEST_PREFIX)
+    try:
+        found, _ = json.JSONDecoder().raw_decode(text[:_LONGEST_BODY], begin)
+    except (ValueError, RecursionError):
+        return None
+    inner = as_mapping(found).get("error")
+    error = read_api_error(inner) if isinstance(inner, Mapping) else ApiError()
+    return error if error.message else None
+
+
+_LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000

@@ -13,29 +13,19 @@ output, which the page's last fence closes.
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from openai_responses.items import Item, content_parts, item_type
+from openai_responses.items import Item, code_output
 
 CODE_CARD = "open_webui:code_interpreter"
-
-_DID_NOT_RUN = "The code did not run to its end."
-
-
-def is_code(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is code that the API ran."""
-    return item_type(item) == "code_interpreter_call"
 
 
 def code_host_item(item: Mapping[str, Any]) -> Item:
     """Return code and its output as the host's own item."""
-    outputs = content_parts(item.get("outputs"))
-    printed = "".join(str(part.get("logs") or "") for part in outputs)
-    failed = item.get("status") in ("failed", "incomplete")
     return {
         "type": CODE_CARD,
         "id": item.get("id"),
         "status": item.get("status") or "completed",
         "lang": "python",
-        "code": replay_code(item, _DID_NOT_RUN if failed else printed),
+        "code": replay_code(item, code_output(item)),
     }
 
 

@@ -2,21 +2,26 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import Any
 
 from openai_responses.clock import new_ulid, unix_seconds
-from openai_responses.items import is_encrypted, tool_kind
-from openai_responses.loop.events import RunDone, Status
-from openai_responses.loop.recovery import drop_summary
+from openai_responses.items import tool_kind
+from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.run import run
+from openai_responses.requests.repairs import CHAT_ACTIONS
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import ItemAdded
 from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerEvent, CitedEvent
 from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope, leaves_calls
 from owui_manifold.artifacts import ArtifactStore
 from owui_manifold.chat import PreparedRequest, is_as_configured
-from owui_manifold.report import notices_of, report_end, report_request
+from owui_manifold.report import (
+    notices_of,
+    report_end,
+    report_request,
+    server_words,
+)
 from owui_manifold.rounds import DelegatedRound, save_round
 
 _NOT_WRITTEN = (
@@ -39,6 +44,7 @@ async def answer_events(
     for notice in await notices_of(prepared):
         yield Status(notice)
     artifacts = ArtifactStore(prepared, connections)
+    repairs: list[Status] = []  # until it is known that they helped
     events = run(
         prepared.request,
         prepared.endpoint,
@@ -52,7 +58,12 @@ async def answer_events(
             if event is None:
                 continue
             if isinstance(event, Status):
-                prepared = await _apply_fallback(prepared, event)
+                repairs += _log_status(prepared, event)
+                event = Status(event.sentence)  # the reason is for the log alone
+            elif repairs and _has_answer(event):
+                for found in repairs:
+                    await _remember(prepared, found)
+                repairs = []
             # Other clients get the model's texts.
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
@@ -108,23 +119,32 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-async def _apply_fallback(prepared: PreparedRequest, note: Status) -> PreparedRequest:
-    """Remember the cause of a refusal that everybody would meet.
+def _log_status(prepared: PreparedRequest, event: Status) -> list[Status]:
+    """Log what happens before an answer; return it if it is a repair."""
+    log, reason = prepared.call.log, server_words(prepared.call, event.reason)
+    log.line("WARNING", f"{event.sentence} {reason}".strip())
+    return [event] if event.repair else []
 
-    Returns the request as it was changed: the next round of tools begins with what is
-    sent now, and a second refusal is about it.
+
+def _has_answer(event: RunEvent) -> bool:
+    """Say whether the server has accepted the request, for an event of its answer."""
+    if isinstance(event, RunDone):
+        return event.ending.kind in ("completed", "incomplete")
+    return not isinstance(event, ItemAdded)
+
+
+async def _remember(prepared: PreparedRequest, found: Status) -> None:
+    """Remember what made a request acceptable: for the chat, or for its server.
+
+    What may be about a user's own choice is remembered for that user alone.
     """
-    call, request, update = prepared.call, prepared.request, dict[str, Any]()
-    call.log.line("WARNING", note.sentence)
-    if note.is_lasting and is_as_configured(prepared):
-        call.capabilities.note(prepared.endpoint, request.model, note.cause)
-    if note.cause == "summary":
-        update["reasoning"] = drop_summary(request.reasoning)
-    elif note.cause == "reasoning":
-        update["input"] = [item for item in request.input if not is_encrypted(item)]
-        if prepared.store:
-            await prepared.store.invalidate_reasoning()
-    return prepared._replace(request=request.model_copy(update=update))
+    call, repair, store = prepared.call, found.repair, prepared.store
+    if repair and repair.action in CHAT_ACTIONS and store:
+        await store.add_repair(repair)
+    elif repair and found.is_lasting:
+        is_about_all = repair.action == "field" or is_as_configured(prepared)
+        user = "" if is_about_all else call.caller.user_id
+        call.capabilities.learn(prepared.endpoint, prepared.request.model, user, repair)
 
 
 def _hand_over(

@@ -16,6 +16,7 @@ from openai_responses.items import (
     Item,
     content_parts,
     image_url,
+    is_code,
     is_image_call,
     item_type,
     message_text,
@@ -28,7 +29,6 @@ from openai_responses.transport.connections import (
     container_file,
 )
 from openai_responses.transport.stream import ItemDone, PartialImage
-from owui_chat.code import is_code
 from owui_chat.files import container_addresses, file_citations
 from owui_manifold.chat import PreparedRequest
 from owui_manifold.host import NewFile, store_file, user_model

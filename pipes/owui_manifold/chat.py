@@ -16,6 +16,7 @@ from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
 from openai_responses.items import Item
 from openai_responses.json_input import as_mapping, count_entries
 from openai_responses.loop.attempts import Limits
+from openai_responses.loop.events import RunDone
 from openai_responses.loop.tools import CallLimits, Toolset
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.resolve import ResolvedModel
@@ -25,7 +26,8 @@ from openai_responses.requests.tools import is_hosted_tool, next_tool_choice
 from owui_chat.input.attachments import (
     add_tool_images,
     attach_files,
-    check_input_size,
+    fit_input,
+    image_length,
     resolve_images,
 )
 from owui_chat.input.directives import take_directive
@@ -50,7 +52,7 @@ from owui_chat.storage.signature import Sign
 from owui_manifold.config import comma_list, read_config, run_limits
 from owui_manifold.context import Caller, PipeCall
 from owui_manifold.files import add_documents, load_stored_images
-from owui_manifold.host import require_floor, user_model
+from owui_manifold.host import require_floor, scale_image, user_model
 from owui_manifold.host_tools import HostTools, build_approver, has_ruled_tools
 from owui_manifold.hosted_tools import (
     OfferedTools,
@@ -134,12 +136,13 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     request = build_request(
         model, chat.instructions, items, _body(chat, tools), settings
     )
+    request = _repaired(request, call, store)
     return PreparedRequest(
         call,
         request,
         endpoint,
         origin,
-        run_limits(call.valves, tools_ran=before is not None),
+        run_limits(call.valves),
         store,
         before,
         _toolset(call, tools),
@@ -185,9 +188,8 @@ def _attach_stored(chat: _Chat) -> _Chat:
     """Give the parts what the host stores of them."""
     rows = chat.store.messages if chat.store else {}
     parts = add_tool_images(chat.parts, rows)
-    metadata = chat.call.host.metadata
-    parts = attach_stored_messages(parts, rows, metadata)
-    return chat._replace(parts=resolve_images(attach_files(parts, rows, metadata)))
+    parts = attach_stored_messages(parts, rows, chat.call.host.metadata)
+    return chat._replace(parts=parts)
 
 
 def _take_directive(chat: _Chat) -> _Chat:
@@ -235,17 +237,22 @@ _PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
 
 async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     """Return the input of a chat's history, with its files."""
-    parts, valves, user_id = chat.parts, chat.call.valves, chat.call.caller.user_id
+    call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
+    rows = chat.store.messages if chat.store else {}
+    parts = attach_files(chat.parts, rows, call.host.metadata)
+    size += sum(map(image_length, parts)) >> 10
+    parts = await run_work(size, partial(resolve_images, parts, scale_image))
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
     if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
         parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
     records = await load_stored_images(chat.records, parts, user_id)
     reader = origin if valves.remembers_reasoning() else None
     with_tools = valves.PERSIST_TOOL_RESULTS
+    repairs = chat.store.repairs if chat.store else ()
     return await run_work(
         size,
-        lambda: check_input_size(
-            build_input(parts, records, reader, with_tools=with_tools)
+        lambda: fit_input(
+            build_input(parts, records, reader, with_tools=with_tools, repairs=repairs)
         ),
     )
 
@@ -282,18 +289,17 @@ def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
 def _settings(
     call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
 ) -> Settings:
-    """Return the settings of a request, without what the server refused before."""
+    """Return the settings of a request."""
     config, valves, summary = call.config, call.valves, call.config.summary
-    refuses = partial(call.capabilities.refuses, endpoint, model.id)
     names = (model.id, model.family, call.caller.model)
     background = _is_background_model(valves, names)
     # Without a stream a background answer has no encrypted reasoning.
     streams = call.caller.streams or background
     return Settings(
         effort=config.effort,
-        summary=None if summary == "disabled" or refuses("summary") else summary,
+        summary=None if summary == "disabled" else summary,
         verbosity=config.verbosity,
-        stream=streams and valves.ENABLE_STREAM and not refuses("stream"),
+        stream=streams and valves.ENABLE_STREAM,
         background=background,
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
@@ -310,7 +316,18 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     model, tools = call.resolve(sent.model), OfferedTools(sent.tools or ())
     settings = _settings(plain, prepared.endpoint, tools, model)
     text = sent.instructions or ""
-    return sent == build_request(model, text, sent.input, body, settings)
+    built = build_request(model, text, sent.input, body, settings)
+    return sent.model_copy(update={"repairs": ()}) == built
+
+
+def _repaired(
+    request: ResponsesRequest, call: PipeCall, store: ChatStore | None = None
+) -> ResponsesRequest:
+    """Return a request with what earlier refusals showed."""
+    user_id, known = call.caller.user_id, call.capabilities.repairs
+    learned = known(call.endpoint, request.model, user_id)
+    repairs = (*learned, *(store.repairs if store else ()))
+    return request.model_copy(update={"repairs": repairs}) if repairs else request
 
 
 def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
@@ -390,8 +407,9 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     model = _task_model(call, endpoint)
     body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
     request = task_request(model, call.messages, body, call.caller.task)
+    request = _repaired(request, call)
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(call.valves, tools_ran=False)
+    limits = run_limits(call.valves)
     return PreparedRequest(call, request, endpoint, origin, limits)
 
 
@@ -403,5 +421,24 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
     if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
-        return call.resolve(wanted)
+        model = call.resolve(wanted)
+        if _task_lack(endpoint, model.id) not in call.capabilities:
+            return model
     return call.model
+
+
+def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
+    """Say whether the key may not use TASK_MODEL; later tasks get the chat's model."""
+    call, model = prepared.call, prepared.request.model
+    if ended.trace.status not in (403, 404) or model == call.model.id:
+        return False
+    if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
+        told = (
+            f"TASK_MODEL: this key may not use {model}, so the chat's model does tasks"
+        )
+        call.log.line("WARNING", told)
+    return True
+
+
+def _task_lack(endpoint: Endpoint, model: str) -> str:
+    return f"{endpoint.account()} {model} task"

@@ -13,6 +13,7 @@ from openai_responses.errors import ResponsesError
 from openai_responses.items import Item
 from openai_responses.json_input import as_text
 from openai_responses.loop.events import RunDone, RunEvent, Status
+from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.run import run
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.connections import Connections
@@ -41,7 +42,7 @@ class _Diagnostics:
         self._listed = [call.resolve(name).id for name in names if name != "auto"]
         self._connections = connections
         # Nothing is sent twice: a failure is what is looked for.
-        self._limits = run_limits(call.valves, tools_ran=True)
+        self._limits = run_limits(call.valves)._replace(retries=RetryPolicy(0))
 
     async def lines(self) -> AsyncGenerator[str, None]:
         yield f"The set-up of this pipe, tried with {self._model.name}:\n"
@@ -86,7 +87,7 @@ class _Diagnostics:
         events = run(request, self._endpoint, self._connections, self._limits)
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, Status) and event.cause:
+                if isinstance(event, Status) and event.repair:
                     remedy = event.sentence
                 ended = event if isinstance(event, RunDone) else ended
         answered = ended.ending.kind in ("completed", "incomplete")

@@ -5,10 +5,10 @@ The switches of the composer come from the companion filter, in
 (true), `thinking` (an effort).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from openai_responses.clock import RecentTexts
+from openai_responses.clock import RecentTexts, monotonic_seconds
 from openai_responses.endpoint import Endpoint, Network, connection_secrets
 from openai_responses.errors import PIPE_VALVES, InvalidRequest, valve_error
 from openai_responses.json_input import as_mapping, parse_string_map
@@ -21,6 +21,7 @@ from openai_responses.models.resolve import (
     read_overrides,
 )
 from openai_responses.requests.mcp_servers import RemoteServers, read_servers
+from openai_responses.requests.repairs import Repair
 from openai_responses.transport.connections import Timeouts
 from owui_manifold.log import LOG_LEVELS
 from owui_manifold.valves import UserValves, Valves
@@ -259,20 +260,37 @@ def build_endpoint(
     )
 
 
+_MOST_ACCOUNTS = 1000
+
+
 class AccountCapabilities(RecentTexts):
-    """What each key was refused for each model in the last day, and what was told."""
+    """What refusals of the last day showed of each key and model, and what was told."""
 
-    def refuses(self, endpoint: Endpoint, model: str, cause: str) -> bool:
-        """Say whether requests of this key for this model have to avoid a cause."""
-        return f"{endpoint.account()} {model} {cause}" in self
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty."""
+        super().__init__(now)
+        self._repairs: dict[str, tuple[Repair, ...]] = {}
 
-    def note(self, endpoint: Endpoint, model: str, cause: str) -> None:
-        """Remember the cause of a refusal that everybody would meet."""
-        self.first_time(f"{endpoint.account()} {model} {cause}")
+    def repairs(self, endpoint: Endpoint, model: str, user: str) -> tuple[Repair, ...]:
+        """Return the changes that requests of `user` to this model need."""
+        scopes = (
+            f"{endpoint.account()} {model} {one}" for one in dict.fromkeys(("", user))
+        )
+        found = ((s, repair) for s in scopes for repair in self._repairs.get(s, ()))
+        return tuple(repair for scope, repair in found if f"{scope} {repair}" in self)
+
+    def learn(self, endpoint: Endpoint, model: str, user: str, repair: Repair) -> None:
+        """Remember a change, for one user, or for all without one."""
+        scope = f"{endpoint.account()} {model} {user}"
+        if len(self._repairs) >= _MOST_ACCOUNTS:
+            self._repairs.clear()
+        if self.first_time(f"{scope} {repair}"):
+            known = (one for one in self._repairs.get(scope, ()) if one != repair)
+            self._repairs[scope] = (*known, repair)
 
 
-def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
-    """Return the limits of a run; a request after a tool is sent only once."""
+def run_limits(valves: Valves) -> Limits:
+    """Return the limits of a run."""
     return Limits(
         timeouts=Timeouts(
             connect=valves.CONNECT_TIMEOUT_SECONDS,
@@ -280,7 +298,5 @@ def run_limits(valves: Valves, *, tools_ran: bool) -> Limits:
             idle=valves.IDLE_TIMEOUT_SECONDS,
             total=valves.TOTAL_TIMEOUT_SECONDS,
         ),
-        retries=RetryPolicy(
-            0 if tools_ran else valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS
-        ),
+        retries=RetryPolicy(valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS),
     )

@@ -6,6 +6,7 @@ sentence, and the pipe still loads.
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import Mapping
 from importlib import import_module
 from io import BytesIO
@@ -151,6 +152,25 @@ def stored_bytes(path: str) -> bytes:
     """Return the bytes of a stored file; blocks, and may use a remote storage."""
     storage = _host_name("storage.provider", "Storage")
     return Path(storage.get_file(path)).read_bytes()
+
+
+_LONGEST_SIDE = 2048
+"""The API itself scales larger pictures down to about that."""
+
+
+def scale_image(encoded: str) -> bytes:
+    """Return a picture in base64 in fewer pixels; nothing if the host's library cannot
+    do it. Blocks.
+    """
+    scaled = BytesIO()
+    try:
+        file = BytesIO(b64decode(encoded))
+        with import_module("PIL.Image").open(file) as image:
+            image.thumbnail((_LONGEST_SIDE, _LONGEST_SIDE))
+            image.convert("RGB").save(scaled, "JPEG")
+    except Exception:  # no Pillow, a damaged picture, too many pixels
+        return b""
+    return scaled.getvalue()
 
 
 async def update_tool(function: Any, messages: list[Any], files: list[Any]) -> Any:

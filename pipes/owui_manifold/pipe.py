@@ -23,7 +23,11 @@ from owui_chat.render.completions import ChunkRenderer, completion, completion_t
 from owui_chat.render.native import NativeRenderer
 from owui_manifold.answer import answer_events
 from owui_manifold.callers import permitted_call
-from owui_manifold.chat import build_chat_request, build_task_request
+from owui_manifold.chat import (
+    build_chat_request,
+    build_task_request,
+    lacks_task_model,
+)
 from owui_manifold.checkup import is_check_command, run_diagnostics
 from owui_manifold.config import AccountCapabilities, read_config
 from owui_manifold.context import HostContext, PipeCall, read_caller
@@ -134,19 +138,24 @@ class Pipe:
 
     async def _do_task(self, call: PipeCall) -> Chunk:
         """Return a title, tags or the like; an empty text when it failed."""
-        view, text = NativeRenderer(monotonic_seconds), ""
+        text = ""
         if call.caller.task == "function_calling" and call.config.approval_rules:
             # The host would run the tools of its older mode without the rules.
             call.log.line("WARNING", _NO_LEGACY_TOOLS)
             return task_result(text, call.caller.host_model)
         try:
-            request = build_task_request(await permitted_call(call))
-            events = answer_events(request, self._connections)
-            ended = await self._watch(call, events, view)
-            text = "" if ended.ending.is_failure else completion_text(ended)
+            text = await self._task_text(await permitted_call(call))
         except Exception as error:  # a failed title must not make the chat fail
             report_exception(call, error)
         return task_result(text, call.caller.host_model)
+
+    async def _task_text(self, call: PipeCall) -> str:
+        while True:
+            request, view = build_task_request(call), NativeRenderer(monotonic_seconds)
+            events = answer_events(request, self._connections)
+            ended = await self._watch(call, events, view)
+            if not lacks_task_model(request, ended):
+                return "" if ended.ending.is_failure else completion_text(ended)
 
     async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         """Return the events of a chat's answer, or of a check of the set-up."""

@@ -14,8 +14,8 @@ from openai_responses.json_input import as_mapping
 from openai_responses.loop.events import RunDone
 from openai_responses.models.choice import retirement_notice
 from openai_responses.models.usage import cost_of_run, read_prices
-from openai_responses.redaction import describe_exception
-from openai_responses.requests.build import dropped_parameters
+from openai_responses.redaction import describe_exception, redact_line
+from openai_responses.requests.build import unsent_parameters
 from owui_manifold.chat import PreparedRequest
 from owui_manifold.context import PipeCall
 from owui_manifold.host import legacy_model, make_native
@@ -46,9 +46,14 @@ def report_request(prepared: PreparedRequest) -> None:
         f"{'kept' if prepared.store else 'not kept'}, "
         f"{'native events' if call.caller.host_reads else 'chunks'}",
     )
-    if missing := _missing_features(prepared):
+    missing, errors = _missing_features(prepared)
+    if missing:
         told = "left out, not known to the API or not taken by the model: "
         call.log.line("DEBUG", told + ", ".join(missing))
+    for error in errors:
+        told = f"user {call.caller.user_id}: {error}"
+        if call.capabilities.first_time(told):
+            call.log.line("WARNING", told)
     if call.valves.writes_audit_log():
         call.log.audit(_audited(prepared).request_line())
 
@@ -63,17 +68,29 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
         return _add_cost(prepared, ended)
-    error = trace.error
+    error, said = trace.error, f"{trace.subject} {trace.error.message}".strip()
     code, kind, param = map(api_word, (error.code, error.type, error.param))
     call.log.line(
         "WARNING",
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
-        f"param {param}, request id {trace.request_id}",
+        f"param {param}, request id {trace.request_id}. {server_words(call, said)}",
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
     sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
-    ending = ended.ending._replace(sentence=_with_error_id(call, sentence))
+    sentence = _with_error_id(call, sentence)
+    if call.caller.is_admin:
+        sentence = f"{sentence} {server_words(call, said)}".strip()
+    ending = ended.ending._replace(sentence=sentence)
     return _add_cost(prepared, ended._replace(ending=ending))
+
+
+_MOST_WORDS, _MOST_READ = 500, 5000
+
+
+def server_words(call: PipeCall, words: str) -> str:
+    """Return what the server said, redacted and short, for administrators."""
+    said = redact_line(words[:_MOST_READ], call.config.secrets)[:_MOST_WORDS]
+    return f"The server said: {said}" if said else ""
 
 
 def report_exception(call: PipeCall, error: Exception) -> str:
@@ -89,14 +106,14 @@ def _with_error_id(call: PipeCall, sentence: str) -> str:
     return f"{sentence} (Error id: {call.log.run_id})"
 
 
-def _missing_features(prepared: PreparedRequest) -> list[str]:
+def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     """Return what the caller or the user chose in vain; a title has nothing of it."""
     call, config = prepared.call, prepared.call.config
     if call.caller.task:
-        return []
+        return [], []
     words = {"reasoning_effort": config.effort, "verbosity": config.verbosity}
     chosen = {name: word for name, word in words.items() if word}
-    return dropped_parameters({**chosen, **call.body}, prepared.request)
+    return unsent_parameters({**chosen, **call.body}, prepared.request)
 
 
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:

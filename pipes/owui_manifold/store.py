@@ -15,8 +15,8 @@ from importlib import import_module
 from typing import Any
 
 from openai_responses.clock import new_ulid, run_work
-from openai_responses.items import is_encrypted
 from openai_responses.json_input import as_mapping, count_entries
+from openai_responses.requests.repairs import Repair
 from owui_chat.events import StoredRecord
 from owui_chat.input.prefix import SentContext, add_sent_context, read_sent_context
 from owui_chat.messages import ChatPart
@@ -29,11 +29,11 @@ from owui_chat.storage.recorder import Carrier
 from owui_chat.storage.records import (
     MAX_STORED_KB,
     Record,
-    invalid_ids,
     is_pipe_key,
     message_key,
     prune,
     read_records,
+    stored_repairs,
     stored_size,
     write_records,
 )
@@ -100,7 +100,8 @@ class ChatStore:
     The first write also cleans up the values of older messages.
 
     `messages` are those of the chat as the host stores them, by id. `sent` is what
-    earlier runs sent in addition, by the ids of the answers.
+    earlier runs sent in addition, by the ids of the answers; `repairs` is what refusals
+    of this chat showed.
     """
 
     carrier: Carrier = "markers"
@@ -114,6 +115,7 @@ class ChatStore:
         rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
         chat = {**chat, **in_answers}
         self.records = read_records(chat, keys.sign)
+        self.repairs = stored_repairs(chat[key] for key in chat if is_pipe_key(key))
         self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
         self._due = 0
@@ -122,7 +124,7 @@ class ChatStore:
         self._keys = keys
         self._key = message_key(caller.message_id)
         self._untidy = {key: chat[key] for key in rows}
-        self._dead = set(invalid_ids(chat.get(self._key)))
+        self._repairs = dict.fromkeys(stored_repairs([chat.get(self._key)]))
         self._own = {
             ulid: record
             for ulid, record in self.records.items()
@@ -160,16 +162,11 @@ class ChatStore:
             await self._write()
         return not self._is_behind
 
-    async def invalidate_reasoning(self) -> None:
-        """Note that the stored reasoning of this chat is not sent again."""
-        dying = {
-            ulid
-            for ulid, record in self.records.items()
-            if any(map(is_encrypted, record.payload))
-        }
-        if dying:
-            self._dead |= dying
-            await self._write()
+    async def add_repair(self, repair: Repair) -> None:
+        """Store what made this chat acceptable to the server, for later turns."""
+        self._repairs = {**self._repairs, repair: None}
+        self.repairs = tuple(dict.fromkeys((*self.repairs, repair)))
+        await self._write()
 
     async def _write(self) -> None:
         self._due = len(self._own) + len(self._own) // _FEW
@@ -180,7 +177,7 @@ class ChatStore:
 
     def _values(self) -> dict[str, Any]:
         sign = self._keys.sign
-        value = self._with_sent(write_records(self._own, sign, self._dead))
+        value = self._with_sent(write_records(self._own, sign, self._repairs))
         room = MAX_STORED_KB * 1024 - stored_size(value)
         others = prune(self._untidy, self.messages, self._key, room, sign)
         return {**others, self._key: value}
@@ -220,7 +217,7 @@ class _OutputStore(ChatStore):
     def _give(
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
     ) -> None:
-        value = write_records(records, self._keys.sign, self._dead)
+        value = write_records(records, self._keys.sign, self._repairs)
         if self._is_behind:
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
             self._is_behind = False

@@ -13,7 +13,7 @@ from owui_chat.host_tools import TOOL_IMAGES_PREFIX
 from owui_chat.input.attachments import (
     add_tool_images,
     attach_files,
-    check_input_size,
+    fit_input,
     resolve_images,
 )
 from owui_chat.input.history import build_input
@@ -64,10 +64,9 @@ def _body(messages: Sequence[Mapping[str, Any]], rows: Json | None = None) -> Wo
         _, parts = parse_messages(marked)
         parts = add_tool_images(parts, rows or {})
         parts = attach_stored_messages(parts, rows or {}, {})
-        parts = resolve_images(attach_files(parts, rows or {}, {}))
-        items = build_input(parts, records, ORIGIN)
-        check_input_size(items)
-        return items
+        parts = attach_files(parts, rows or {}, {})
+        parts = resolve_images(parts, lambda _: b"")
+        return fit_input(build_input(parts, records, ORIGIN))
 
     return work
 

@@ -25,11 +25,14 @@ TRAITS = (
     "vision",
     "prefix_bound",
 )
+UNUSED = ("phase", "context")
+"""Facts that the pipe does not use."""
 COLUMNS = (
     *("model", "efforts", "default_effort", "traits"),
-    *("max_output_tokens", "context", "prices", "shutdown", "successor"),
+    *("max_output_tokens", "prices", "shutdown", "successor"),
 )
 USUAL_EFFORTS = "low medium high"
+USUAL_OUTPUT = "128000"
 USUAL_TRAITS = ("reasoning", "summary", "functions", "hosted", "vision")
 PRICES = ("input", "cached", "cache_write", "output")
 OPTIONAL = (
@@ -88,9 +91,8 @@ def render_row(model: str, facts: dict[str, Any]) -> str:
         model,
         " ".join(facts.get("efforts", ())).replace(USUAL_EFFORTS, "usual"),
         facts.get("default_effort"),
-        render_traits([trait for trait in TRAITS if facts[trait]]),
-        facts.get("max_output_tokens"),
-        facts.get("context"),
+        render_traits([t for t in TRAITS if facts[t] and t not in UNUSED]),
+        str(facts.get("max_output_tokens", "")).replace(USUAL_OUTPUT, "+"),
         " ".join(
             "-" if prices[n] is None else f"{prices[n]:g}" for n in PRICES if prices
         ),
@@ -104,7 +106,8 @@ def render_traits(traits: list[str]) -> str:
     """The traits of a model, those of most reasoning models as one word."""
     if not set(USUAL_TRAITS) <= set(traits):
         return " ".join(traits)
-    return " ".join(["usual", *(one for one in traits if one not in USUAL_TRAITS)])
+    rest = [one for one in traits if one not in USUAL_TRAITS]
+    return " ".join(["usual", *rest]).replace("usual verbosity", "full")
 
 
 def render_names(entries: dict[str, dict[str, str]]) -> str:

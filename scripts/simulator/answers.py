@@ -10,16 +10,31 @@ from typing import Any
 from simulator.accounts import Account, Profile
 from simulator.checks.items import check_items
 from simulator.checks.limits import check_limits
-from simulator.checks.model import check_model, find_model, resolve_effort
+from simulator.checks.model import (
+    check_model,
+    find_model,
+    is_broken_by,
+    resolve_effort,
+)
+from simulator.checks.namespaces import check_namespaces
 from simulator.checks.parts import check_parts
 from simulator.checks.replay import Replay, ReplayReader, read_replay
 from simulator.checks.shape import check_body
+from simulator.containers import ContainerClock
+from simulator.faults import FailedStart, RefusedPart
 from simulator.options import Options, UnknownOption, find_spec, parse_spec
 from simulator.refusals import Refusal, refuse_forbidden_model
 from simulator.request import ValidRequest, parse_input
 from simulator.scenarios.catalogue import SCENARIOS, find_task_field
 from simulator.scenarios.http import build_http_error
-from simulator.scenarios.scenario import HttpReply, Reply, Scenario, add_unknown_events
+from simulator.scenarios.scenario import (
+    HttpReply,
+    Reply,
+    Scenario,
+    add_unknown_events,
+    end_with_error_event,
+    make_reply,
+)
 from simulator.sealing import serialise_prompt, serialise_value
 from simulator.tokens import PromptCache, count_prompt, draft_compaction
 from simulator.wire.events import apply_ending, build_stream, number_events
@@ -35,6 +50,14 @@ from simulator.wire.response import (
 
 Body = Mapping[str, Any]
 Event = dict[str, Any]
+PATTERN_FAILURE = end_with_error_event(
+    "server_error",
+    "An error occurred while processing your request. You can retry your request, or "
+    "contact us through our help center at help.openai.com if the error persists.",
+    nested=True,
+    type="server_error",
+)
+"""What gpt-5.4 says of a pattern that looks around (reports: vercel/ai 16021)."""
 
 
 @dataclass(frozen=True)
@@ -66,29 +89,60 @@ class Responder:
         """Start with an empty cache."""
         self._clock = clock
         self._cache = PromptCache()
+        self.containers = ContainerClock()
         self._count = 0
         self._attempts: Counter[bytes] = Counter()
+        self.faults: list[RefusedPart | FailedStart] = []
+        self._failed: Counter[tuple[FailedStart, str, int]] = Counter()
 
     def forget(self) -> None:
-        """Empty the cache and the attempts; ids go on counting."""
+        """Empty the cache, the attempts and the faults; ids go on counting."""
         self._cache.forget()
+        self.containers.forget()
         self._attempts.clear()
+        self.faults.clear()
+        self._failed.clear()
 
     def answer(self, body: Body, asker: RequestOrigin) -> PlannedAnswer:
         """Return the answer to a body or raise the refusal."""
         asked, replay = validate_request(body, asker)
+        self.containers.check(body, asked.items, self._clock())
         scenario, options = choose_scenario(asked, asker)
         if self._is_to_be_refused(body, options):
             status = options.number("status") or 500
             return PlannedAnswer(
                 scenario.name, options, build_http_error(status, options)
             )
-        reply = scenario.reply_to(asked, options)
+        reply = self._refuse_part(asked) or scenario.reply_to(asked, options)
+        if is_broken_by(body, asked.model):
+            reply = make_reply(ending=PATTERN_FAILURE)
         if isinstance(reply, HttpReply):
             return PlannedAnswer(scenario.name, options, reply)
-        return self._respond(
+        planned = self._respond(
             asked, replay, asker, _ScenarioChoice(scenario, options, reply)
         )
+        return self._fail_start(asked, planned)
+
+    def _refuse_part(self, asked: ValidRequest) -> Reply | HttpReply | None:
+        parts = [one for one in self.faults if isinstance(one, RefusedPart)]
+        refused = (part.reply_to(asked) for part in parts)
+        return next((one for one in refused if one is not None), None)
+
+    def _fail_start(self, asked: ValidRequest, planned: PlannedAnswer) -> PlannedAnswer:
+        """Cut an answer short whose start is to fail, as often as was asked for."""
+        for fault in self.faults:
+            if not isinstance(fault, FailedStart) or not fault.concerns(asked):
+                continue
+            key = (fault, asked.said, asked.rounds)
+            self._failed[key] += 1
+            if self._failed[key] > fault.times:
+                continue
+            events = fault.shorten(planned.events)
+            last = events[-1]
+            options = fault.break_off(planned.options, len(events))
+            final = last.get("response", last)
+            return replace(planned, options=options, events=tuple(events), final=final)
+        return planned
 
     def _is_to_be_refused(self, body: Body, options: Options) -> bool:
         """Count an attempt; tell whether it is one of those that fail."""
@@ -120,6 +174,7 @@ class Responder:
             asked,
             SealContext(key, account.organisation, replay.prefix),
         )
+        self.containers.note_use(items, now)
         opened = open_response(asked, key, now, replay.removed)
         prompt = self._prompt(asked, replay, account, text)
         fields = {
@@ -173,6 +228,7 @@ def validate_request(body: Body, asker: RequestOrigin) -> tuple[ValidRequest, Re
     items = parse_input(body.get("input") or [])
     stored = body.get("store") is not False
     check_items(items, stored)
+    check_namespaces(body, items)
     check_parts(items)
     context = (body.get("reasoning") or {}).get("context")
     reader = ReplayReader(

@@ -198,6 +198,16 @@ def refuse_length(path: str, limit: int, length: int) -> Refusal:
     )
 
 
+def refuse_empty(path: str) -> Refusal:
+    """Refuse a string that must not be empty."""
+    return Refusal(
+        f"Invalid '{path}': empty string. Expected a string with minimum length 1, but "
+        "got an empty string instead.",
+        code="empty_string",
+        param=path,
+    )
+
+
 def refuse_range(path: str, kind: str, bound: str, got: object) -> Refusal:
     """Refuse a number beyond its bound, such as ``>= 16``."""
     below = bound.startswith(">")

@@ -13,6 +13,7 @@ from aiohttp import web
 from simulator.accounts import KEY, PROFILES, Account, Profile, find_account
 from simulator.answers import RequestOrigin, Responder
 from simulator.delivery import AnswerDelivery, RecordedRequest, mask_headers
+from simulator.faults import FailedStart, RefusedPart
 from simulator.files import container_file
 from simulator.models import MODELS
 from simulator.refusals import Refusal, refuse_overload
@@ -46,8 +47,8 @@ class Simulator:
         self.default_scenario = default_scenario
         self.api_key = KEY
         self.requests: list[RecordedRequest] = []
-        self._clock = clock
-        self._responder = Responder(clock)
+        self._wall_clock, self._passed = clock, 0.0
+        self._responder = Responder(self._clock)
         self._shelf = ResponseStore()
         self._dice = random.Random(0)
         self._met = 0
@@ -71,13 +72,25 @@ class Simulator:
         """The ids of the responses that can be asked for."""
         return self._shelf.ids()
 
+    @property
+    def faults(self) -> list[RefusedPart | FailedStart]:
+        """What is to be refused or to fail: see :mod:`simulator.faults`."""
+        return self._responder.faults
+
     def forget(self) -> None:
-        """Empty the record, the prompt cache, the counted attempts; hold again."""
+        """Empty the record, prompt cache, counted attempts, faults; hold again."""
         self.requests.clear()
         self._released.clear()
-        self._met = 0
+        self._met, self._passed = 0, 0.0
         self._responder.forget()
         self._shelf.forget()
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass, for containers and stored responses, until `forget`."""
+        self._passed += seconds
+
+    def _clock(self) -> float:
+        return self._wall_clock() + self._passed
 
     def release(self) -> None:
         """Let the answers go on that hold, and those that would."""
@@ -160,6 +173,8 @@ class Simulator:
         named = request.match_info
         try:
             account = find_account(request.headers)
+            if self._responder.containers.is_dead(named["container"], self._clock()):
+                raise Refusal("Container is expired.", status=404)
             found = container_file(account, named["container"], named["file"])
             reply = web.Response(body=found, content_type="application/octet-stream")
         except Refusal as refusal:

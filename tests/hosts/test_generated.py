@@ -145,9 +145,17 @@ async def test_a_picture_in_front_of_a_call_stays_in_its_place(
 async def test_code_with_its_files(
     tab: Tab, server: OpenWebUI, member: User, stranger: User, simulator: Simulator
 ) -> None:
-    """The card, the link, the chart; and the next turn gets the model's own words."""
+    """The card, the link, the chart; and the next turns get the model's own words.
+
+    They name no container: it is dead after 20 minutes.
+    """
     first = await tab.send(MODEL, "sim:count the people")
-    await tab.send(MODEL, "sim:short thanks", chat_id=first.chat_id)
+    for model, text in (
+        (MODEL, "sim:short thanks"),
+        (MODEL, "sim:count again"),
+        (f"{PIPE}.gpt-6.1-sol", "sim:short thanks"),
+    ):
+        await tab.send(model, text, chat_id=first.chat_id)
 
     stored = await tab.message(first)
     _, code, message = stored["output"]
@@ -162,16 +170,19 @@ async def test_code_with_its_files(
     assert await status_and_bytes(member, link) == (200, TABLE)
     assert (await status_and_bytes(stranger, link))[0] == 404
     assert (await status_and_bytes(member, chart["url"]))[0] == 200
-    sent = chat_bodies(simulator)[-1]["input"]
-    assert kinds(sent) == [
-        *("user", "reasoning", "code_interpreter_call", "assistant", "user")
-    ]
+    _, second, third, last = (body["input"] for body in chat_bodies(simulator))
+    code_turn = ["user", "function_call", "function_call_output", "assistant"]
+    with_reasoning = ["user", "reasoning", *code_turn[1:]]
+    assert kinds(second) == [*with_reasoning, "user"]
+    assert third[: len(second)] == second
+    assert kinds(last) == [*code_turn, "user", "assistant", *code_turn, "user"]
+    sent = last
     assert "(sandbox:/mnt/data/people.csv)" in json.dumps(sent[3])
     assert "<code_interpreter>" not in json.dumps(sent)
     assert "api/v1/files" not in json.dumps(sent)
     assert SIGNATURE not in raw_rows(server, first)
     paths = [r.path for r in simulator.requests if r.path.startswith("/v1/containers")]
-    assert len(paths) == 2
+    assert len(paths) == 4
     answers = [request.response or {} for request in simulator.requests]
     assert not [a for a in answers if a.get("input_transformations")]
 

@@ -268,6 +268,17 @@ def test_code_of_a_failure(error: ApiError, code: str | None) -> None:
         (403, ApiError("model_not_found"), f"The model {MODEL} does not exist"),
         (404, ApiError("model_not_found"), f"The model {MODEL} does not exist"),
         (404, ApiError(), "no Responses API at BASE_URL"),
+        (404, ApiError(message="Not Found"), "no Responses API at BASE_URL"),
+        (
+            404,
+            ApiError(message="The model `x` does not exist."),
+            f"The model {MODEL} d",
+        ),
+        (
+            404,
+            ApiError("DeploymentNotFound", message="The API deployment is not there."),
+            f"The model {MODEL} does not exist",
+        ),
         (413, ApiError(), "too large"),
         (429, ApiError(), "rate limit"),
         (429, ApiError("insufficient_quota"), "credit"),

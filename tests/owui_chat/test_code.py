@@ -1,5 +1,6 @@
 """Code in the host's words, taken out again."""
 
+import json
 from typing import Any
 
 import pytest
@@ -117,20 +118,49 @@ def built(text: str, *payload: Item) -> list[Item]:
     return build_input(parts, records, ORIGIN)
 
 
-def test_code_goes_back_in_its_own_form(host_functions: HostFunctions) -> None:
-    """And the text without what the host made of it."""
+def past(host: HostFunctions, item: Item) -> list[Item]:
+    """The input of a chat whose only answer ran `item`."""
     said = message("1", f"{format_marker('items', A)}It is 42.")
-    text = host_text(host_functions, code_host_item(code()), said)
+    return built(host_text(host, code_host_item(item), said), reasoning("1"), item)
 
-    items = built(text, reasoning("1"), code())
+
+def test_code_goes_back_as_a_call_with_its_output(
+    host_functions: HostFunctions,
+) -> None:
+    """The container is dead by then; the text is without what the host made of it."""
+    items = past(host_functions, code())
 
     assert [item["type"] for item in items] == [
-        "reasoning",
-        "code_interpreter_call",
-        "message",
+        *("reasoning", "function_call", "function_call_output", "message")
     ]
-    assert items[1]["code"] == "print(6 * 7)"
-    assert items[2]["content"][0]["text"] == "It is 42."
+    assert items[1]["name"] == "code_interpreter"
+    assert items[1]["call_id"] == items[2]["call_id"]
+    assert json.loads(items[1]["arguments"]) == {"code": "print(6 * 7)"}
+    assert items[2]["output"].startswith("42\n")
+    assert items[3]["content"][0]["text"] == "It is 42."
+    assert "cntr_1" not in json.dumps(items)
+
+
+@pytest.mark.parametrize("item", [*CODES, code(id=None), code(code="1", id="c" * 90)])
+def test_past_code_is_always_alike_and_bounded(
+    host_functions: HostFunctions, item: Item
+) -> None:
+    """Byte for byte, with ids that the API takes."""
+    first, again = past(host_functions, item), past(host_functions, item)
+
+    assert json.dumps(first) == json.dumps(again)
+    call, output, *_ = [one for one in first if "call_id" in one]
+    assert 0 < len(call["call_id"]) <= 64
+    assert call["call_id"] == output["call_id"]
+
+
+def test_very_long_code_is_cut(host_functions: HostFunctions) -> None:
+    """It is sent with every later turn."""
+    logs = [{"type": "logs", "logs": "x" * 1_000_000}]
+
+    items = past(host_functions, code(code="#" * 1_000_000, outputs=logs))
+
+    assert len(json.dumps(items)) < 50_000
 
 
 def test_code_whose_card_was_deleted_does_not_go_back() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from host_functions import HostFunctions
 from openai_responses.items import (
     Item,
+    content_parts,
     drop_orphans,
     is_call,
     is_call_output,
@@ -23,7 +24,11 @@ from openai_responses.items import (
     open_calls,
 )
 from openai_responses.loop.events import RunEvent
-from openai_responses.requests.replay import replay_items, strip_for_replay
+from openai_responses.requests.replay import (
+    past_items,
+    replay_items,
+    strip_for_replay,
+)
 from openai_responses.transport.stream import ItemAdded, ItemDone
 from owui_chat.input.history import build_input
 from owui_chat.input.prefix import (
@@ -157,7 +162,8 @@ def expected(rounds: Sequence[Round]) -> list[Item]:
         known = [item for item in _items(events) if _survives(item)]
         if not items and known and _stands_alone(known[0]):
             known[0] = _plain(message_text(known[0]).strip())
-        items += [told for item in known for told in replay_items(item)]
+        told = [one for item in known for one in replay_items(item)]
+        items += [one for item in told for one in past_items(item)]
         given = {i["call_id"]: i for i in ended_items(events) if is_call_output(i)}
         calls = filter(is_call, known)
         items += [given.get(call["call_id"]) or _answered(call) for call in calls]
@@ -190,8 +196,13 @@ def _survives(item: Item) -> bool:
 
 
 def _stands_alone(item: Item) -> bool:
-    """Nothing but its shown text is known of a first message without a phase."""
-    return item_type(item) == "message" and not item.get("phase")
+    """Nothing but its shown text is known of a first message without a phase.
+
+    A refusal is kept whole.
+    """
+    is_bare = item_type(item) == "message" and not item.get("phase")
+    parts = content_parts(item["content"]) if is_bare else []
+    return is_bare and not any(part["type"] == "refusal" for part in parts)
 
 
 def _plain(text: str) -> Item:

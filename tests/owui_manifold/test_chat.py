@@ -8,6 +8,7 @@ import pytest
 from call_sample import IDS, MODEL, TOOL, call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, message_text
+from openai_responses.requests.repairs import Repair
 from openai_responses.requests.replay import Origin, strip_for_replay
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, message_key, write_records
@@ -180,7 +181,7 @@ async def test_next_round_of_tools_goes_on(host: StandInHost) -> None:
 
     assert prepared.request.input == [user("Sent"), *received, output("1")]
     assert prepared.round == DelegatedRound((user("Sent"),), received, received)
-    assert prepared.limits.retries.max_retries == 0
+    assert prepared.limits.retries.max_retries == VALVES.MAX_RETRIES
 
 
 @pytest.mark.parametrize(
@@ -214,7 +215,6 @@ async def test_round_that_cannot_go_on_reads_the_history(host: StandInHost) -> N
 
     assert prepared.request.input == [user("Anew")]
     assert prepared.round == DelegatedRound((user("Sent"),), received, received)
-    assert prepared.limits.retries.max_retries == 0
 
 
 async def test_task_is_one_short_request(host: StandInHost) -> None:
@@ -238,26 +238,27 @@ async def test_task_is_one_short_request(host: StandInHost) -> None:
 
 
 @pytest.mark.parametrize(
-    ("refused", "summary", "stream"),
+    ("learned", "summary", "stream"),
     [
         ([], "auto", True),
-        (["summary"], None, True),
-        (["stream"], "auto", False),
+        ([Repair("parameter", "reasoning.summary", '"auto"')], None, True),
+        ([Repair("parameter", "stream", "true")], "auto", None),
     ],
 )
 async def test_what_was_refused_before_is_not_asked_for(
-    refused: list[str], summary: str | None, stream: bool, host: StandInHost
+    learned: list[Repair], summary: str | None, stream: bool | None, host: StandInHost
 ) -> None:
-    """Of this model, by this key at this address."""
+    """Of this model, by this key at this address, in chats and tasks."""
     asked = call_of(chat("Hi"), VALVES)
     before = await build_chat_request(asked)
-    for cause in refused:
-        asked.capabilities.note(before.endpoint, before.request.model, cause)
+    for repair in learned:
+        asked.capabilities.learn(before.endpoint, before.request.model, "", repair)
 
     sent = (await build_chat_request(asked)).request.payload()
 
     assert sent.get("reasoning", {}).get("summary") == summary
-    assert sent["stream"] is stream
+    assert sent.get("stream") is stream
+    assert list(build_task_request(asked).request.repairs) == learned
 
 
 async def test_valves_say_where_to_and_how_long(host: StandInHost) -> None:

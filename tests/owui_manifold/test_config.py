@@ -10,6 +10,7 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import CallLimits, Toolset
 from openai_responses.requests.build import ResponsesRequest
+from openai_responses.requests.repairs import Repair
 from openai_responses.transport.connections import Timeouts
 from owui_manifold.chat import PreparedRequest, build_chat_request
 from owui_manifold.config import build_endpoint, read_config, run_limits
@@ -17,6 +18,8 @@ from owui_manifold.context import Caller
 from owui_manifold.valves import UserValves, Valves
 
 TOOL = {"type": "function", "function": {"name": "now", "parameters": {}}}
+NO_SUMMARY = Repair("parameter", "reasoning.summary")
+NO_STREAM = Repair("parameter", "stream", "true")
 
 
 def valves(**given: Any) -> Valves:
@@ -28,9 +31,9 @@ async def prepared(
     administrator: dict[str, Any],
     user: dict[str, Any] | None = None,
     streams: bool = True,
-    refused: str = "",
+    learned: Repair | None = None,
 ) -> PreparedRequest:
-    """A request with one tool, after the server refused something."""
+    """A request with one tool, after a refusal showed something."""
     call = call_of(
         chat("Hi", tools=[TOOL]),
         valves(**administrator),
@@ -38,7 +41,8 @@ async def prepared(
         UserValves.model_validate(user or {}),
         host=host_context({"now": {"spec": {}}}),
     )
-    call.capabilities.note(call.endpoint, call.model.id, refused)
+    if learned:
+        call.capabilities.learn(call.endpoint, call.model.id, "", learned)
     return await build_chat_request(call)
 
 
@@ -49,7 +53,8 @@ async def chosen(*given: Any, **more: Any) -> ResponsesRequest:
 
 async def summary_of(*given: Any, **more: Any) -> object:
     """Which summary of the reasoning is asked for."""
-    return ((await chosen(*given, **more)).reasoning or {}).get("summary")
+    sent = (await chosen(*given, **more)).payload()
+    return sent.get("reasoning", {}).get("summary")
 
 
 async def toolset_of(**given: Any) -> Toolset:
@@ -166,20 +171,11 @@ def test_limits_are_those_of_the_valves() -> None:
             TOTAL_TIMEOUT_SECONDS=80,
             MAX_RETRIES=3,
             MAX_RETRY_WAIT_SECONDS=9,
-        ),
-        tools_ran=False,
+        )
     )
 
     assert limits.timeouts == Timeouts(5, 60, 70, 80)
     assert limits.retries == RetryPolicy(3, 9)
-
-
-def test_nothing_is_sent_again_after_a_tool_ran() -> None:
-    """Whatever the administrator allows."""
-    limits = run_limits(valves(MAX_RETRIES=5), tools_ran=True)
-
-    assert limits.retries.max_retries == 0
-    assert limits.timeouts == run_limits(valves(), tools_ran=False).timeouts
 
 
 # ---------------------------------------------------------------- what to ask for
@@ -227,39 +223,45 @@ async def test_disabled_summary_is_not_asked_for(administrator: str, user: str) 
 
 
 @pytest.mark.parametrize(
-    ("streams", "enabled", "refused", "stream"),
+    ("streams", "enabled", "learned", "stream"),
     [
-        (True, True, "", True),
-        (True, True, "summary", True),
-        (True, True, "stream", False),
-        (True, False, "", False),
-        (False, True, "", False),
+        (True, True, None, True),
+        (True, True, NO_SUMMARY, True),
+        (True, True, NO_STREAM, None),
+        (True, False, None, False),
+        (False, True, None, False),
     ],
 )
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
 async def test_stream_needs_the_caller_the_valve_and_the_server(
-    streams: bool, enabled: bool, refused: str, stream: bool
+    streams: bool, enabled: bool, learned: Repair | None, stream: bool | None
 ) -> None:
-    """Two of them are not enough."""
-    request = await chosen({"ENABLE_STREAM": enabled}, streams=streams, refused=refused)
+    """Two of them are not enough; without the field the answer comes in one piece."""
+    request = await chosen({"ENABLE_STREAM": enabled}, streams=streams, learned=learned)
 
-    assert request.stream is stream
+    assert request.payload().get("stream") is stream
 
 
 @pytest.mark.parametrize(
-    ("refused", "summary"),
-    [("", "detailed"), ("summary", None), ("stream", "detailed")],
+    ("learned", "summary"),
+    [
+        (None, "detailed"),
+        (NO_SUMMARY, None),
+        (NO_SUMMARY._replace(value='"detailed"'), None),
+        (NO_SUMMARY._replace(value='"auto"'), "detailed"),
+        (NO_STREAM, "detailed"),
+    ],
 )
 @pytest.mark.asyncio
 @pytest.mark.usefixtures("host")
 async def test_refused_summary_is_not_asked_for_again(
-    refused: str, summary: str | None
+    learned: Repair | None, summary: str | None
 ) -> None:
-    """Even where a user wants it."""
+    """Even where a user wants it, unless only another value was refused."""
     user = {"REASONING_SUMMARY": "detailed"}
 
-    assert await summary_of({}, user, refused=refused) == summary
+    assert await summary_of({}, user, learned=learned) == summary
 
 
 @pytest.mark.parametrize(

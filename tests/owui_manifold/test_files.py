@@ -1,20 +1,24 @@
 """Files are read with the rights of the user, away from the event loop."""
 
+import sys
 import threading
-from types import SimpleNamespace
-from typing import Any
+from io import BytesIO
+from types import ModuleType, SimpleNamespace
+from typing import Any, Self
 
 import pytest
 
 from call_sample import call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
+from owui_chat.input.attachments import resolve_images
 from owui_chat.messages import AssistantText, Attachment, ChatPart, UserMessage
 from owui_manifold.chat import build_chat_request
 from owui_manifold.context import Caller
 from owui_manifold.files import add_documents, split_result_files
+from owui_manifold.host import scale_image
 from owui_manifold.valves import Valves
-from picture_sample import BMP, PDF, PIXEL, PNG, data_url
+from picture_sample import BMP, JPEG, PDF, PIXEL, PNG, WEBP, data_url
 from stand_in_host import Row, StandInHost
 
 pytestmark = pytest.mark.asyncio
@@ -302,14 +306,77 @@ async def test_detail_of_pictures_is_a_setting(host: StandInHost) -> None:
 
 
 async def test_more_pictures_than_one_request_takes(host: StandInHost) -> None:
-    """Nothing is sent."""
+    """The oldest are left out, and the model is told."""
     body = chat("?")
     picture = {"type": "image_url", "image_url": {"url": PIXEL}}
     body["messages"][0]["content"] = [picture] * 1501
     given = {"BASE_URL": "http://127.0.0.1:1", "API_KEY": "sk-1"}
 
-    with pytest.raises(InvalidRequest, match="1501 pictures"):
-        await build_chat_request(call_of(body, Valves.model_validate(given)))
+    built = await build_chat_request(call_of(body, Valves.model_validate(given)))
+
+    first, *others = built.request.input[0]["content"]
+    assert first["text"].startswith("[A picture or file is left out")
+    assert [part["type"] for part in others] == ["input_image"] * 1500
+
+
+class StandInImage:
+    """A picture of Pillow, as far as it is used."""
+
+    def __init__(self, file: BytesIO) -> None:
+        if not file.read().startswith(b"\x89PNG"):
+            raise OSError("cannot identify image file")
+        self.size = (9000, 9000)
+
+    def __enter__(self) -> Self:
+        """Open it."""
+        return self
+
+    def __exit__(self, *ended: object) -> None:
+        """Close it."""
+
+    def thumbnail(self, size: tuple[int, int]) -> None:
+        """Make it smaller."""
+        self.size = size
+
+    def convert(self, mode: str) -> Self:
+        """Without transparency."""
+        assert mode == "RGB"
+        return self
+
+    def save(self, file: BytesIO, kind: str) -> None:
+        """Only once it is smaller."""
+        assert (self.size, kind) == ((2048, 2048), "JPEG")
+        file.write(JPEG)
+
+
+@pytest.mark.parametrize(
+    ("content", "library", "shown"),
+    [
+        (PNG, True, data_url(JPEG, "image/jpeg")),
+        (PNG, False, None),
+        (WEBP, True, None),
+    ],
+)
+async def test_picture_that_is_too_large(
+    content: bytes, library: bool, shown: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The host's library makes it smaller; else there is a sentence."""
+    pillow = SimpleNamespace(open=StandInImage) if library else None
+    monkeypatch.setitem(sys.modules, "PIL", ModuleType("PIL"))
+    monkeypatch.setitem(sys.modules, "PIL.Image", pillow)
+    url = data_url(content + bytes(50_000_000), "image/png")
+    part = {"type": "input_image", "image_url": url, "detail": "low"}
+    small = {**part, "image_url": PIXEL}
+    message = UserMessage({"role": "user", "content": [part, small]})
+
+    if shown is None:
+        with pytest.raises(InvalidRequest, match="is larger than the 50 MB"):
+            resolve_images([message], scale_image)
+        return
+    (shrunk,) = resolve_images([message], scale_image)
+
+    assert isinstance(shrunk, UserMessage)
+    assert shrunk.content == [{**part, "image_url": shown}, small]
 
 
 async def test_pictures_of_a_tool_stay_in_its_output(host: StandInHost) -> None:

@@ -181,12 +181,12 @@ async def test_keys_that_are_not_sent_are_named_once(
 async def test_a_server_that_is_down_stops_no_chat(
     pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The answer comes without the tools of remote servers, and everybody is told."""
+    """The answer comes without the tools of this server, and everybody is told."""
     with_servers(pipe, valve(CLOCKS))
     chunks = await chunks_of(pipe, chat("sim:mcp-unreachable"), **NATIVE)
 
     assert lines(chunks) == [
-        "A remote MCP server cannot be reached: answering without such tools."
+        "The model's server refused the tool clocks: answering without it."
     ]
     assert grown(chunks).endswith("I have no clock here.")
     assert [request.status for request in sim.requests] == [424, 200]

@@ -280,7 +280,6 @@ BAD_PART = [{"type": "input_audio", "input_audio": {"data": "QQ=="}}]
             "something other than text, a picture or a file",
         ),
         ({}, {"messages": [{"role": "narrator", "content": "Hi"}]}, "has a role that"),
-        ({}, {"temperature": "hot", "model": "f.gpt-4.1"}, "The setting temperature"),
     ],
     ids=[
         "no key",
@@ -291,7 +290,6 @@ BAD_PART = [{"type": "input_audio", "input_audio": {"data": "QQ=="}}]
         "no message",
         "bad part",
         "unknown role",
-        "bad setting",
     ],
 )
 async def test_bad_input_gives_one_sentence(
@@ -454,6 +452,31 @@ async def test_failed_task_is_logged(
         r"[0-9A-Z]{10} nothing was sent: This pipe has no API key yet\.",
         only_line(logging.WARNING, caplog),
     )
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"TASK_MODEL": "gpt-9-nobody"},
+        {"TASK_MODEL": "gpt-6-luna", "API_KEY": "sk-simulator-limited"},
+    ],
+)
+async def test_a_task_model_that_the_key_may_not_use(
+    changed: Json, pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The chat's own model does the task; one refused request, one line in the log."""
+    pipe.valves = valves_for(sim, **changed)
+    words = '### Task:\nMake a title.\n### Output:\n{ "title": "..." }'
+    prompt = chat(words, model="f.gpt-5.2")
+
+    for _ in range(2):
+        result = await result_of(pipe, prompt, __task__="title_generation")
+        assert "Stand-in" in result["choices"][0]["message"]["content"]
+
+    refused, *done = [request.status for request in sim.requests]
+    assert refused in (403, 404)
+    assert done == [200, 200]
+    assert len([m for m in caplog.messages if "TASK_MODEL: this key" in m]) == 1
 
 
 async def test_debug_lines_tell_the_shape_of_a_request(

@@ -231,13 +231,13 @@ async def test_request_is_sent_as_often_as_it_may_help(
     assert len(errors(chunks)) == (0 if "times" in spec else 1)
 
 
-async def test_nothing_is_sent_again_after_a_tool_ran(
+async def test_round_after_a_tool_is_sent_again_and_repeats_no_tool(
     pipe: Pipe, sim: Simulator
 ) -> None:
-    """The tools of the first round are not asked for twice."""
+    """The output of the tool is in the request each time, which asks for no other."""
     request = SimpleNamespace(state=SimpleNamespace())
     body = chat("sim:tool", tools=[TOOL])
-    pipe.valves = valves_for(sim, MAX_RETRIES=5)
+    pipe.valves = valves_for(sim, MAX_RETRIES=2)
     first = await chunks_of(pipe, body, **NATIVE, __request__=request)
     [call_id] = [
         chunk["item"]["call_id"]
@@ -247,12 +247,18 @@ async def test_nothing_is_sent_again_after_a_tool_ran(
     ]
     body["messages"] += [{"role": "tool", "tool_call_id": call_id, "content": "18"}]
     broken = '{"X-Simulator-Scenario": "503,retry-after-ms=1"}'
-    pipe.valves = valves_for(sim, MAX_RETRIES=5, EXTRA_HEADERS=broken)
+    pipe.valves = valves_for(sim, MAX_RETRIES=2, EXTRA_HEADERS=broken)
 
     second = await chunks_of(pipe, body, **NATIVE, __request__=request)
 
-    assert [request.status for request in sim.requests] == [200, 503]
-    assert statuses(second) == []
+    assert [request.status for request in sim.requests] == [200, 503, 503, 503]
+    sent = [request.body["input"] for request in sim.requests[1:]]
+    assert sent == [sent[0]] * 3
+    assert [i["output"] for i in sent[0] if i["type"] == "function_call_output"] == [
+        "18"
+    ]
+    assert len(statuses(second)) == 2
+    assert not [c for c in second if c.get("item", {}).get("type") == "function_call"]
     [found] = errors(second)
     assert found.startswith("OpenAI is overloaded at the moment.")
     assert has_marker(stored(second))

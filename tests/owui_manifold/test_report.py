@@ -1,4 +1,4 @@
-"""The logs tell how a run went, under one id, and not a word of what was said."""
+"""The logs tell how a run went, under one id, and only the server is quoted."""
 
 import json
 import logging
@@ -154,36 +154,79 @@ async def test_failure_gets_its_id_in_the_sentence_and_in_the_log(
     [line] = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
     assert line == (
         f"{RUN_ID} failed: HTTP 200, code rate_limit_exceeded, type requests, "
-        "param input, request id req_1"
+        "param input, request id req_1. "
+        f"The server said: {DIARY}, key [redacted]"
     )
 
 
-async def test_words_of_the_server_are_in_no_line(
+async def test_words_of_the_server_are_in_the_log_without_secrets(
     host: StandInHost, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """They may quote a prompt or a key; a code may be none."""
+    """On one line, with what they are about; a code may be none."""
     prepared = await job_of()
-    odd = ApiError(DIARY, f"Bearer {KEY}", KEY, f"{DIARY}, key {KEY}")
+    said = f"No.\nkey {KEY}, Bearer sk-proj-abcdefghijklmnopqrstuv1234567890"
+    odd = ApiError(DIARY, f"Bearer {KEY}", KEY, said)
+    trace = Trace("req_1", "", 400, odd, subject="tools[3] is get_weather.")
 
-    report_end(prepared, FAILED)
-    report_end(prepared, FAILED._replace(trace=Trace("req_1", "", 400, odd)))
+    report_end(prepared, FAILED._replace(trace=trace))
 
     for told in (caplog.text, prepared.call.log.text()):
+        [line] = told.strip().splitlines()
+        assert "HTTP 400, code None, type None, param None" in line
+        assert "The server said: tools[3] is get_weather. No." in line
         assert DIARY not in told
         assert KEY not in told
-        assert "HTTP 400, code None, type None, param None" in told
+        assert "sk-proj" not in told
 
 
-@pytest.mark.parametrize("ended", [FAILED, RunDone(CUT)])
-async def test_sentence_tells_nothing_but_what_it_told(
-    ended: RunDone, host: StandInHost
+@pytest.mark.parametrize("length", [500, 1_000_000])
+@pytest.mark.parametrize("role", ["user", "admin"])
+async def test_words_of_the_server_are_cut(
+    length: int, role: str, host: StandInHost, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The id is made of chance."""
-    sentence = report_end(await job_of(), ended).ending.sentence
+    """A secret that lies across the cut is in no line, either."""
+    prepared = await build_chat_request(asked(caller=by(role)))
+    said = ("x " * length)[: 500 - len(KEY) // 2] + KEY + "y" * length
+    trace = Trace("req_1", "", 400, ApiError(message=said))
 
-    assert sentence.startswith(ended.ending.sentence)
-    assert DIARY not in sentence
-    assert KEY not in sentence
+    ended = report_end(prepared, FAILED._replace(trace=trace))
+
+    for told in (caplog.text, ended.ending.sentence):
+        assert len(told) < 1000
+        assert KEY[:8] not in told
+
+
+def by(role: str) -> Caller:
+    """A person of this role."""
+    return Caller(
+        MODEL, "user-1", "chat-1", "m-1", streams=True, is_admin=role == "admin"
+    )
+
+
+@pytest.mark.parametrize("role", ["user", "admin"])
+async def test_words_of_the_server_are_shown_to_administrators(
+    role: str, host: StandInHost
+) -> None:
+    """Others get the sentence: the words may quote what is set for everybody."""
+    prepared = await build_chat_request(asked(caller=by(role)))
+
+    sentence = report_end(prepared, FAILED).ending.sentence
+
+    words = f" The server said: {DIARY}, key [redacted]" if role == "admin" else ""
+    assert sentence == f"{FAILED.ending.sentence} (Error id: {RUN_ID}){words}"
+
+
+@pytest.mark.parametrize("role", ["user", "admin"])
+async def test_a_server_that_said_nothing_is_not_quoted(
+    role: str, host: StandInHost, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The sentence is all there is."""
+    prepared = await build_chat_request(asked(caller=by(role)))
+
+    sentence = report_end(prepared, RunDone(CUT)).ending.sentence
+
+    assert sentence == f"{CUT.sentence} (Error id: {RUN_ID})"
+    assert "The server said" not in caplog.text
 
 
 async def test_refusal_of_ours_is_told_with_the_same_id(

@@ -6,7 +6,8 @@ import pytest
 
 from call_sample import IDS, USER, chat
 from owui_manifold.pipe import Pipe
-from pipe_calls import chunks_of, statuses
+from pipe_calls import chunks_of, errors, statuses
+from simulator import Simulator
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -57,3 +58,24 @@ async def test_rule_that_cannot_be_read(
 async def test_an_answer_without_news(pipe: Pipe) -> None:
     """Nothing stands above it."""
     assert await lines(pipe) == []
+
+
+async def test_values_that_no_api_takes(
+    pipe: Pipe, sim: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """They never leave; the log says it once for each user and value."""
+    wrong: dict[str, Any] = {
+        **{"temperature": "hot", "top_p": 7, "max_tokens": 5, "verbosity": "huge"},
+        **{"parallel_tool_calls": "yes", "reasoning_effort": "ultra", "tool_choice": 7},
+        **{"reasoning_summary": "long", "response_format": {"type": "yaml"}},
+    }
+    body = chat("Hi", model="f.gpt-5.2", **wrong)
+
+    for _ in range(2):
+        assert not errors(await chunks_of(pipe, body, __user__=USER))
+
+    told = [line for line in caplog.messages if "cannot be sent" in line]
+    assert len(told) == len(wrong)
+    assert all(f"user {USER['id']}: The setting " in line for line in told)
+    assert "hot" not in caplog.text
+    assert [request.status for request in sim.requests] == [200, 200]

@@ -4,11 +4,11 @@ import asyncio
 import sys
 import threading
 from math import inf
-from typing import Any
 
 import pytest
 
 from openai_responses.clock import run_work
+from openai_responses.requests.repairs import Repair
 from owui_chat.input.prefix import SentContext
 from owui_chat.render.items import OutputItems
 from owui_chat.storage.records import (
@@ -277,7 +277,7 @@ async def test_shortened_records_are_signed_again(host: StandInHost) -> None:
     assert found["2" * 26].payload == ({"type": "function_call", "call_id": "call_1"},)
 
 
-# ---------------------------------------------------------------- dead reasoning
+# ---------------------------------------------------------------- refusals
 
 
 def mixed(name: str, message_id: str = "m-1") -> Record:
@@ -286,81 +286,59 @@ def mixed(name: str, message_id: str = "m-1") -> Record:
     return Record(name * 26, "f.gpt-5.2", 0, payload, message_id, ORIGIN)
 
 
-async def test_buried_reasoning_is_dead_in_every_message(host: StandInHost) -> None:
-    """The list stands in the key of the message that met the refusal."""
-    await (await opened()).write(mixed("1"))
-    refused = await opened(LATER)
-
-    await refused.invalidate_reasoning()
-
-    assert host.kept[SECOND]["dead"] == ["1" * 26]
-    assert host.kept[FIRST] == write_records({"1" * 26: mixed("1")}, SIGN)
-    for caller in (CALLER, LATER):
-        [found] = (await opened(caller)).records.values()
-        assert found.payload == (call("1"),)
+REPAIR, OTHER = Repair("plain", "b" * 32), Repair("item", "a" * 32)
 
 
-async def test_later_writes_keep_the_dead(host: StandInHost) -> None:
-    """In the same run and in the next round; what comes then is alive."""
-    await (await opened()).write(mixed("1"))
-    refused = await opened(LATER)
-    await refused.invalidate_reasoning()
-
-    await refused.write(mixed("2", "m-2"))
-    await (await opened(LATER)).write(mixed("3", "m-2"))
-
-    records = (await opened(LATER)).records
-    assert {ulid[0]: len(found.payload) for ulid, found in records.items()} == {
-        "1": 1,
-        "2": 2,
-        "3": 2,
-    }
-
-
-async def test_own_reasoning_of_an_earlier_round_is_buried_too(
+async def test_repair_is_stored_with_the_message_that_needed_it(
     host: StandInHost,
 ) -> None:
-    """Its calls stay."""
-    await (await opened()).write(mixed("1"))
+    """And holds for every message of the chat; the others are not written again."""
+    await (await opened()).write(record("1"))
+    refused = await opened(LATER)
 
-    await (await opened()).invalidate_reasoning()
+    await refused.add_repair(REPAIR)
 
-    [found] = (await opened()).records.values()
-    assert found.payload == (call("1"),)
-
-
-async def test_second_burial_adds_to_the_first(host: StandInHost) -> None:
-    """A key may change more than once."""
-    await (await opened()).write(mixed("1"))
-    await (await opened(LATER)).invalidate_reasoning()
-    await (await opened()).write(mixed("2"))
-
-    await (await opened(LATER)).invalidate_reasoning()
-
-    assert host.kept[SECOND]["dead"] == ["1" * 26, "2" * 26]
-    records = (await opened()).records.values()
-    assert [found.payload for found in records] == [(call("1"),), (call("2"),)]
+    assert refused.repairs == (REPAIR,)
+    assert host.kept[SECOND]["repairs"] == [["plain", "b" * 32]]
+    assert host.kept[FIRST] == write_records({"1" * 26: record("1")}, SIGN)
+    for caller in (CALLER, LATER):
+        found = await opened(caller)
+        assert found.repairs == (REPAIR,)
+        assert found.records == {"1" * 26: record("1")}
 
 
-async def test_nothing_to_bury_writes_nothing(host: StandInHost) -> None:
-    """Calls are no reasoning."""
-    await (await opened()).write(
-        Record("1" * 26, "f.gpt-5.2", 0, (call("1"),), "m-1", ORIGIN)
-    )
-    written = len(host.chats.writes)
+async def test_later_writes_keep_the_repairs(host: StandInHost) -> None:
+    """In the same run and in the next round."""
+    refused = await opened(LATER)
+    await refused.add_repair(REPAIR)
 
-    await (await opened(LATER)).invalidate_reasoning()
+    await refused.write(record("2", "m-2"))
+    await (await opened(LATER)).write(record("3", "m-2"))
 
-    assert len(host.chats.writes) == written
+    found = await opened(LATER)
+    assert found.repairs == (REPAIR,)
+    assert sorted(ulid[0] for ulid in found.records) == ["2", "3"]
 
 
-@pytest.mark.parametrize("dead", [None, "1" * 26, {"1" * 26: True}, 7, [None, 7]])
-async def test_list_that_is_none_buries_nothing(dead: Any, host: StandInHost) -> None:
-    """Whoever wrote it."""
-    value = {**write_records({"1" * 26: mixed("1")}, SIGN), "dead": dead}
-    host.chats.rows["chat-1"] = Row("user-1", {FIRST: value})
+async def test_repairs_add_up(host: StandInHost) -> None:
+    """Of several runs and messages, each once."""
+    first = await opened()
+    await first.add_repair(REPAIR)
+    await first.add_repair(OTHER)
+    await first.add_repair(REPAIR)
+    await (await opened(LATER)).add_repair(OTHER)
 
-    assert (await opened()).records == {"1" * 26: mixed("1")}
+    assert host.kept[FIRST]["repairs"] == [["plain", "b" * 32], ["item", "a" * 32]]
+    assert host.kept[SECOND]["repairs"] == [["item", "a" * 32]]
+    assert {*(await opened()).repairs} == {REPAIR, OTHER}
+    assert len((await opened()).repairs) == 2
+
+
+async def test_without_a_refusal_there_is_no_list(host: StandInHost) -> None:
+    """It would be read at each later answer."""
+    await (await opened()).write(record("1"))
+
+    assert "repairs" not in host.kept[FIRST]
 
 
 # ------------------------------------------------------- the carrier `output`
@@ -389,28 +367,29 @@ async def test_answer_itself_holds_what_is_kept(host: StandInHost) -> None:
         assert found == {"1" * 26: record("1")}
 
 
-async def test_buried_reasoning_is_noted_in_the_answer(host: StandInHost) -> None:
+async def test_repair_is_noted_in_the_answer(host: StandInHost) -> None:
     """At once, for an answer that may keep nothing more."""
     first = await opened(valves=IN_OUTPUT)
-    await first.write(mixed("1"))
+    await first.write(record("1"))
     answered(host, first)
     refused = await opened(LATER, IN_OUTPUT)
 
-    await refused.invalidate_reasoning()
+    await refused.add_repair(REPAIR)
     [noted] = refused.take_unsent()
 
-    assert noted.value["dead"] == ["1" * 26]
+    assert noted.value["repairs"] == [["plain", "b" * 32]]
     assert noted.value["items"] == {}
     assert host.chats.writes == []
 
 
-async def test_nothing_to_bury_gives_nothing_to_the_answer(host: StandInHost) -> None:
-    """A refusal may have another cause."""
-    store = await opened(valves=IN_OUTPUT)
+async def test_repair_that_the_answer_holds_is_read(host: StandInHost) -> None:
+    """Whatever the valve says later."""
+    refused = await opened(valves=IN_OUTPUT)
+    await refused.add_repair(REPAIR)
+    answered(host, refused)
 
-    await store.invalidate_reasoning()
-
-    assert store.take_unsent() == []
+    for later in (IN_OUTPUT, PLAIN):
+        assert (await opened(LATER, later)).repairs == (REPAIR,)
 
 
 @pytest.mark.parametrize("with_record", [True, False])

@@ -35,8 +35,8 @@ def test_defaults_are_safe() -> None:
     valves = Valves()
 
     assert valves.VERIFY_SSL is True
-    assert valves.COMPATIBILITY == "openai"
-    assert (valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS) == (1, 60)
+    assert valves.COMPATIBILITY == "auto"
+    assert (valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS) == (2, 60)
     assert valves.FIRST_EVENT_TIMEOUT_SECONDS == valves.IDLE_TIMEOUT_SECONDS == 300
     assert valves.TOTAL_TIMEOUT_SECONDS == 0
     assert valves.AUDIT_LOG is False
@@ -193,12 +193,12 @@ def test_audit_log_is_on_by_valve_or_environment(
         ("99", 5),
         (10**30, 5),
         (float("inf"), 5),
-        (float("nan"), 1),
-        ("many", 1),
-        ("", 1),
-        (None, 1),
-        (True, 1),
-        ([], 1),
+        (float("nan"), 2),
+        ("many", 2),
+        ("", 2),
+        (None, 2),
+        (True, 2),
+        ([], 2),
     ],
 )
 def test_number_of_retries_is_brought_into_its_limits(

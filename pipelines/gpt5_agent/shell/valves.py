@@ -72,9 +72,10 @@ class Valves(BaseModel):
         f'{SECRET_FORMS} Example: `{{"X-Team": "env:TEAM_KEY"}}`.',
         json_schema_extra=_PASSWORD,
     )
-    COMPATIBILITY: Literal["openai", "strict"] = Field(
-        default="openai",
-        description="`strict` sends only what every server of the Responses API "
+    COMPATIBILITY: Literal["auto", "openai", "strict"] = Field(
+        default="auto",
+        description="`auto` and `openai` send what OpenAI knows, and leave out what a "
+        "server refuses. `strict` sends only what every server of the Responses API "
         "accepts. Example: `strict`.",
     )
 

@@ -1,7 +1,7 @@
 """One response: a request that is sent, then sent again, resumed or polled if that helps.
 
-A request is sent again only before the first event of its answer: changed, if the cause
-of the refusal can be left out, or unchanged, if waiting may help.
+A request is sent again only before something of its answer was shown: repaired, if the
+cause of the refusal is found, or unchanged, if waiting may help.
 
 A background response continues at the server when a connection breaks, so its stream is
 resumed behind the last event (OpenAI's guide "Background mode"). The response itself is
@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 from typing import Any, NamedTuple
 
 from openai_responses.clock import random_fraction
@@ -36,10 +37,23 @@ from openai_responses.errors import (
     TimedOut,
     TimeoutKind,
 )
+from openai_responses.items import (
+    Item,
+    is_reasoning,
+    item_texts,
+    item_type,
+    message_text,
+)
 from openai_responses.json_input import as_mapping, json_weight
-from openai_responses.loop.events import RunEvent, Status, Trace
-from openai_responses.loop.recovery import RetryPolicy, find_fallback, retry_wait
+from openai_responses.loop.events import ResponseDone, RunEvent, Status, Trace
+from openai_responses.loop.recovery import (
+    RetryPolicy,
+    find_repair,
+    named_place,
+    retry_wait,
+)
 from openai_responses.loop.response import ResponseState
+from openai_responses.models.usage import Usage, add_usage
 from openai_responses.requests.build import ResponsesRequest, strict_payload
 from openai_responses.transport.connections import (
     MAX_ANSWER_BYTES,
@@ -50,12 +64,16 @@ from openai_responses.transport.connections import (
 from openai_responses.transport.stream import (
     EventStreamDecoder,
     FinalResponse,
+    ItemAdded,
+    ItemDone,
     ServerSentEvent,
     StreamEvent,
     TextDelta,
     join_deltas,
     parse_event,
 )
+
+_NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
 
 _THOUGHT_SHARE = 0.1
 """Reasoning is joined for a tenth of that time: the answer must not wait for it."""
@@ -91,32 +109,61 @@ class Attempts:
         self.deadlines = Deadlines(limits.timeouts)
 
     async def events(
-        self, request: ResponsesRequest, retries: RetryPolicy, first_index: int = 0
+        self, request: ResponsesRequest, first_index: int = 0
     ) -> AsyncGenerator[RunEvent, None]:
         """Send `request` and yield its events, until there is nothing more to try.
 
         The items of the response are numbered from `first_index`.
         """
         self.request = request
-        self._policy, self._retries = retries, 0
-        self._causes: set[str] = set()
+        self._retries = self._repaired = 0
+        self.usage: Usage | None = None
+        self._thought: ItemAdded | None = None
         while True:
             self.response = ResponseState(first_index)
             self.error: ResponsesError | None = None
+            self.has_shown = self._thinks = False
+            held: list[RunEvent] = []
             answer = self._send(self.request)
             try:
                 async with aclosing(answer) as events:
                     async for event in events:
-                        yield event
+                        for shown in self._visible(event, held):
+                            yield shown
             except ResponsesError as caught:
                 self.error = caught
+            self.usage = add_usage(self.usage, self.response.usage)
             note, wait = self._next()
             if note is None or not self.deadlines.allow(wait):
                 break
             yield note
             await asyncio.sleep(wait)
-        for event in self.response.close():
+        for event in (*held, *self.response.close()):
             yield event
+
+    def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
+        """Return what is shown now; `held` is shown with the first thing to see.
+
+        What is held leaves no trace if the request is sent again. Only the beginning of
+        a thought is shown at once, and once: people see that the model is at work.
+        """
+        if self.has_shown or isinstance(event, Status):
+            return [event]
+        if isinstance(event, ItemAdded) and is_reasoning(event.item) and not held:
+            is_first = self._thought is None
+            self._thought = thought = self._thought or event
+            if thought.output_index == event.output_index:
+                self._thinks = True
+                return [event] if is_first else []
+        held.append(event)
+        if not _is_visible(event):
+            return []
+        self.has_shown = True
+        shown, held[:] = [*held], []
+        if self._thought and not self._thinks:  # of an attempt that failed
+            end = ItemDone(self._thought.output_index, _NO_THOUGHT)
+            return [end, *shown]
+        return shown
 
     def count_bytes(self, chunk: bytes) -> None:
         """Count what arrived of this response; raises AnswerTooLarge."""
@@ -136,12 +183,10 @@ class Attempts:
     @property
     def trace(self) -> Trace:
         """What the log needs to know about the last answer."""
-        error = self.error
+        error, trace = self.error, self.response.trace
         if isinstance(error, ApiRefused):
-            return Trace(
-                error.request_id, status=error.failure.status, error=error.error
-            )
-        return self.response.trace
+            trace = Trace(error.request_id, "", error.failure.status, error.error)
+        return trace._replace(subject=named_place(self.request, trace.error))
 
     def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
         payload = request.payload()
@@ -153,15 +198,23 @@ class Attempts:
 
     def _next(self) -> tuple[Status | None, float]:
         """Return the status before the next attempt, if there is one, and the wait."""
-        failure = _early_failure(self.error, self.response)
-        if failure is None or (self.request.background and _may_run(self.error)):
+        failure = (
+            None if self.has_shown else _retriable_failure(self.error, self.response)
+        )
+        is_open = self.request.background and not self.response.refusal
+        if failure is None or (is_open and _may_run(self.error)):
             return None, 0.0
-        fallback = find_fallback(self.request, failure.error)
-        if fallback and fallback.status.cause not in self._causes:
-            self._causes.add(fallback.status.cause)
-            self.request = fallback.request
-            return fallback.status, 0.0
-        wait = retry_wait(self._policy, self._retries, failure, random_fraction())
+        found = find_repair(self.request, failure, self._repaired)
+        if found and found.repair:
+            place = named_place(self.request, failure.error)
+            self._repaired += 1
+            repairs = (*self.request.repairs, found.repair)
+            self.request = self.request.model_copy(update={"repairs": repairs})
+            reason = " ".join(filter(None, (place, failure.error.message)))
+            return found._replace(reason=reason), 0.0
+        wait = retry_wait(
+            self.limits.retries, self._retries, failure, random_fraction()
+        )
         if wait is None:
             return None, 0.0
         self._retries += 1
@@ -403,17 +456,32 @@ _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 """Statuses of a gateway in front of the API that got no answer in time."""
 
 
-def _early_failure(
+def _retriable_failure(
     error: ResponsesError | None, state: ResponseState
 ) -> Failure | None:
+    """Return why a response that showed nothing may be requested again."""
     if state.refusal:
         return Failure(200, state.refusal)
-    if state.event_count:
-        return None
     if isinstance(error, ApiRefused):
         return error.failure
-    silent = _is_timeout(error, "first_event_timeout")
-    return Failure() if silent or isinstance(error, ConnectionFailed) else None
+    is_cut = error is None and state.ending is None
+    silent = any(map(partial(_is_timeout, error), _SILENCES))
+    return (
+        Failure() if is_cut or silent or isinstance(error, ConnectionFailed) else None
+    )
+
+
+_SILENCES: tuple[TimeoutKind, ...] = ("first_event_timeout", "idle_timeout")
+
+
+def _is_visible(event: RunEvent) -> bool:
+    """Say whether the page draws something for an event."""
+    match event:
+        case ItemAdded() | ItemDone() if item_type(event.item) == "message":
+            return bool(message_text(event.item))
+        case ItemAdded() | ItemDone() if is_reasoning(event.item):
+            return any(text for _, text in item_texts(event.item))
+    return not isinstance(event, ResponseDone | Status)
 
 
 def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
@@ -429,8 +497,6 @@ def _may_run(error: ResponsesError | None) -> bool:
     """
     if isinstance(error, ApiRefused):
         return not error.failure.should_retry and error.status in _GATEWAY_STATUS
-    return (
-        error.was_sent
-        if isinstance(error, ConnectionFailed)
-        else isinstance(error, TimedOut)
-    )
+    if isinstance(error, ConnectionFailed):
+        return error.was_sent
+    return error is None or isinstance(error, TimedOut)

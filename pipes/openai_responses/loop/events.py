@@ -11,6 +11,7 @@ from openai_responses.endings import Ending
 from openai_responses.errors import ApiError
 from openai_responses.items import Item
 from openai_responses.models.usage import Usage
+from openai_responses.requests.repairs import Repair
 from openai_responses.transport.stream import NO_CARD, ItemEvent
 
 
@@ -37,12 +38,14 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `cause` is that of a fallback, or empty; `is_lasting` if it will be refused again.
+    `repair` is what was changed after a refusal, `is_lasting` says whether later
+    requests would be refused as well. `reason` is for the log.
     """
 
     sentence: str
-    cause: str = ""
+    repair: Repair | None = None
     is_lasting: bool = False
+    reason: str = ""
 
 
 class Trace(NamedTuple):
@@ -50,6 +53,7 @@ class Trace(NamedTuple):
 
     `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
     and `removed` counts the items that the API took out of the input, by reason.
+    `subject` is the item or tool that the error names, with its place.
     """
 
     request_id: str = ""
@@ -57,6 +61,7 @@ class Trace(NamedTuple):
     status: int | None = None
     error: ApiError = ApiError()
     removed: Mapping[str, int] = MappingProxyType({})
+    subject: str = ""
 
 
 class RunDone(NamedTuple):

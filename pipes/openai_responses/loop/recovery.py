@@ -1,36 +1,37 @@
-"""What to do after a refusal: wait and send again, or change the request.
+"""What to do after a refusal: wait and send again, or repair the request.
 
 Requests are sent again as OpenAI's Python client does it
 (docs/reference/responses-api.md, "Retries"), except after an exhausted quota, which
 retrying cannot restore.
 
-Five refusals have a cause that can be left out of the request, with some loss
-(docs/reference/responses-api.md, "Refusals of input items", "Sampling and effort" and
-"Errors"). They are recognised by the code, else by the server's words. A request is
-changed once for each cause, and only before anything was shown.
+Nobody knows all that a server may refuse, so what to change is found from what the
+refusal names: an item or a tool by its place, in `param` or in the words (gateways
+repeat the API's error inside of their own), a parameter, an id, a tool by its name. Only
+few refusals name nothing and are known by their words
+(docs/reference/responses-api.md, "Refusals of input items" and "Errors"). If that does
+not suffice, the plain words of the chat are sent, once.
 """
 
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from openai_responses.endings import NO_CREDIT_CODES, PICTURE_CODES, SENTENCES
 from openai_responses.errors import ApiError, Failure
-from openai_responses.items import is_encrypted, is_hosted
+from openai_responses.items import Item, is_call_output, is_encrypted, item_type
 from openai_responses.loop.events import Status
 from openai_responses.models.resolve import REASONING_EFFORTS
 from openai_responses.requests.build import ResponsesRequest
-
-_QUOTA_CODES = frozenset(
-    {
-        "insufficient_quota",
-        "credit_balance_exhausted",
-        "organization_spend_limit_exceeded",
-        "project_spend_limit_exceeded",
-        "organization_usage_limit_exceeded",
-        "project_usage_limit_exceeded",
-    }
+from openai_responses.requests.repairs import (
+    Repair,
+    has_media,
+    json_digest,
+    parameter_at,
+    plain_item,
+    repair_items,
+    tool_name,
 )
-"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
@@ -42,7 +43,7 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 class RetryPolicy(NamedTuple):
     """How often to retry, and the longest wait in seconds."""
 
-    max_retries: int = 1
+    max_retries: int = 2
     max_wait: float = 60.0
 
 
@@ -63,7 +64,7 @@ def retry_wait(
 def _is_retried(failure: Failure) -> bool:
     words = {failure.error.code, failure.error.type}
     suffixes = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-    if words & _QUOTA_CODES or (failure.error.code or "").endswith(suffixes):
+    if words & NO_CREDIT_CODES or (failure.error.code or "").endswith(suffixes):
         return False
     if failure.should_retry is not None:
         return failure.should_retry
@@ -72,125 +73,262 @@ def _is_retried(failure: Failure) -> bool:
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
-_ITEM_ERRORS = re.compile(
+# Repairs
+
+_MOST_REPAIRS = 3
+_OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
+"""Statuses that are not about what the request says."""
+_OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
+    *PICTURE_CODES,
+    "invalid_encrypted_content",
+    "404",
+    "",
+}
+"""Codes whose cause no change of the request removes."""
+_UNREADABLE = re.compile(
     r"provided without its required"
     r"|Items are not persisted when"
-    r"|Duplicate item found with id"
-    r"|Expected an ID that begins with"
-    r"|encrypted content .{0,400} could not be verified",
+    r"|encrypted content .{0,400} could not be verified"
+    r"|reasoning input items can only be provided",
     re.IGNORECASE | re.DOTALL,
 )
-_NAMED_VALUES = re.compile(r"'([a-z]{1,10})'")
+_UNKNOWN = re.compile(
+    r"unknown[ _](parameter|field|argument|key)|unrecogni[sz]ed|unexpected (field|key)"
+    r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
+    r"|additional properties",
+    re.IGNORECASE,
+)
+_NAMED_PLACE = re.compile(
+    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
+)
+_NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
+_NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
+_QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
+_NOT_REPAIRED = ("model", "input", "background", "instructions", "tools", "text.format")
+"""Paths whose loss would change what the person asked for."""
+
+_REPAIRED = {
+    "reasoning": "The server could not read earlier reasoning of this chat: answering "
+    "without it.",
+    "kind": "Earlier runs of code are no longer there: answering without them.",
+    "plain": "The server refused this chat as it was: only its texts and tool results "
+    "were sent.",
+}
+_NO_PICTURE = "A picture or file could not be sent to the model and was left out."
 
 
-class _Fallback(NamedTuple):
-    """A changed request, and what was given up for it."""
+class _Refusal(NamedTuple):
+    """What was sent, and what the server said about it."""
 
-    request: ResponsesRequest
-    status: Status
+    payload: Mapping[str, Any]
+    rows: list[tuple[Item, Item]]
+    """Each item as it was, and as it was sent."""
+    error: ApiError
 
-
-def find_fallback(request: ResponsesRequest, error: ApiError) -> _Fallback | None:
-    """Return a request without the cause of `error`, if it can be left out."""
-    for cause, (change, sentence) in _FALLBACKS.items():
-        changed = change(request, error)
-        if changed is not None:
-            # The server names the parameter itself; its words may quote the user.
-            lasting = error.param in ("reasoning.summary", "stream")
-            status = Status(sentence, cause, lasting)
-            return _Fallback(request.model_copy(update=changed), status)
-    return None
+    @property
+    def is_unknown(self) -> bool:
+        """Whether the server does not know what it names."""
+        code, words = self.error.code or "", self.error.message
+        return code == "unknown_parameter" or bool(_UNKNOWN.search(words))
 
 
-_Fields = dict[str, Any]
+def find_repair(
+    request: ResponsesRequest, failure: Failure, done: int = 0
+) -> Status | None:
+    """Return the repair of `request` after a refusal, with the sentence that tells it.
 
-
-def _without_reasoning(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    """Remove all reasoning, because the error does not say which item is unreadable."""
-    by_code = error.code == "invalid_encrypted_content"
-    if not by_code and not _ITEM_ERRORS.search(error.message):
+    `done` is how many the request has got since it was built.
+    """
+    error = failure.error
+    words = {error.code, error.type}
+    if failure.status in _OTHER_CAUSES or words & (_OWN_SENTENCES | _RETRIED_CODES):
         return None
-    # The ids of hosted items are our own, and the API requires them.
-    items = [
-        item if is_hosted(item) else {k: v for k, v in item.items() if k != "id"}
-        for item in request.input
-        if not is_encrypted(item)
+    rows = repair_items(request.input, request.repairs)
+    refusal = _Refusal(request.payload(), rows, error)
+    if done < _MOST_REPAIRS:
+        for found in _repairs(refusal):
+            if found.repair and _is_new(found.repair, request.repairs):
+                return found
+    has_plain = any(one.action == "plain" for one in request.repairs)
+    if has_plain or failure.status == 404 or _is_retried(failure):
+        return None
+    plain = Repair("plain", json_digest(request.input[-1]))
+    changed = repair_items(request.input, [*request.repairs, plain])
+    sent = [item for _, item in changed]
+    return _told(plain) if sent and sent != [item for _, item in rows] else None
+
+
+def _is_new(repair: Repair, done: Sequence[Repair]) -> bool:
+    """Say whether `repair` differs from those done, and from what one took away."""
+    given_up = {(one.target, one.value) for one in done if one.value}
+    return repair not in done and (repair.target, repair.new) not in given_up
+
+
+def _told(repair: Repair, *, lasts: bool = True) -> Status:
+    return Status(_REPAIRED[repair.action], repair, lasts)
+
+
+def _repairs(refusal: _Refusal) -> Iterator[Status]:
+    """Yield what may help, the best first."""
+    yield from _by_words(refusal)
+    yield from _by_place(refusal)
+    if refusal.error.code in PICTURE_CODES:
+        yield from _newest_media(refusal)
+    yield from _by_id(refusal)
+    if _UNREADABLE.search(refusal.error.message):
+        yield from _unread_reasoning(refusal)
+    paths = _parameter_paths(refusal)
+    if refusal.error.param in paths:
+        yield _parameter(refusal, str(refusal.error.param), lasts=True)
+    yield from _by_tool_name(refusal)
+    yield from _by_parameter_name(refusal, paths)
+
+
+def _by_words(refusal: _Refusal) -> Iterator[Status]:
+    """Yield the repair for refusals whose place is not what has to be changed."""
+    words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
+    if refusal.error.code == "invalid_encrypted_content":
+        yield from _unread_reasoning(refusal)
+    if "code_interpreter_call" in kinds and "container" in words.lower():
+        yield _told(Repair("kind", "code_interpreter_call"))
+    if call := _NO_NAMESPACE.search(words):
+        sentence = f"Earlier calls of {call[1]} could not be sent and were left out."
+        yield Status(sentence, Repair("kind", f"function_call:{call[1]}"), True)
+    if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
+        yield _parameter(refusal, "stream", lasts=refusal.error.param == "stream")
+
+
+def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
+    if any(is_encrypted(sent) for _, sent in refusal.rows):
+        yield _told(Repair("reasoning", json_digest(refusal.rows[-1][0])))
+
+
+def _newest_media(refusal: _Refusal) -> Iterator[Status]:
+    for number in reversed(range(len(refusal.rows))):
+        if has_media(refusal.rows[number][1]):
+            yield from _item(refusal, number)
+            break
+
+
+def _find_place(
+    payload: Mapping[str, Any], error: ApiError
+) -> tuple[str, int, str, Item] | None:
+    """Return the list, the number, the path and the item that a refusal names."""
+    found = _NAMED_PLACE.match(error.param or "") or _NAMED_PLACE.search(error.message)
+    rows = payload.get(found[1]) or () if found else ()
+    if found is None or int(found[2]) >= len(rows):
+        return None
+    return found[1], int(found[2]), found[3], rows[int(found[2])]
+
+
+def named_place(request: ResponsesRequest, error: ApiError) -> str:
+    """Return the name or type of the item or tool whose place a refusal names."""
+    found = _find_place(request.payload(), error)
+    if found is None:
+        return ""
+    where, number, _, named = found
+    return f"{where}[{number}] is {tool_name({'type': item_type(named), **named})}."
+
+
+def _by_place(refusal: _Refusal) -> Iterator[Status]:
+    found = _find_place(refusal.payload, refusal.error)
+    if found is None:
+        return
+    where, number, path, named = found
+    keys = re.findall(r"[a-z_]+", path)
+    if refusal.is_unknown and keys:
+        target = f"{where}:{'.'.join([item_type(named), *keys])}"
+        sentence = f"The model's server does not know {keys[-1]}: answering without it."
+        yield Status(sentence, Repair("field", target), bool(refusal.error.param))
+    elif where == "tools":
+        yield _tool(named)
+    else:
+        yield from _item(refusal, number)
+
+
+def _by_id(refusal: _Refusal) -> Iterator[Status]:
+    """Yield the repair of the items that have an id which the server names."""
+    named = set(_NAMED_ID.findall(refusal.error.message))
+    for number, (_, item) in enumerate(refusal.rows):
+        if named and named & {item.get("id"), item.get("call_id")}:
+            yield from _item(refusal, number)
+
+
+def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
+    """Yield the repairs of one item; what people wrote always stays."""
+    original, sent = refusal.rows[number]
+    target, noun = json_digest(original), item_type(sent).removesuffix("_call")
+    noun = noun.replace("_", " ")
+    if has_media(sent):
+        yield Status(_NO_PICTURE, Repair("text", target), is_lasting=True)
+    elif item_type(sent) == "message" and plain_item(sent) != sent:
+        sentence = f"One earlier {noun} was sent as plain text."
+        yield Status(sentence, Repair("text", target), is_lasting=True)
+    if is_call_output(sent) or sent.get("role", "assistant") == "assistant":
+        sentence = f"One earlier {noun} could not be sent again and was left out."
+        yield Status(sentence, Repair("item", target), is_lasting=True)
+
+
+def _parameter_paths(refusal: _Refusal) -> list[str]:
+    """Return the parameters that can be left out, inner ones first."""
+    payload = refusal.payload
+    inner = [
+        f"{key}.{k}" for key in ("reasoning", "text") for k in payload.get(key, ())
     ]
-    return None if items == request.input else {"input": items}
+    kept = {*_NOT_REPAIRED}
+    if "format" in payload.get("text", ()):
+        kept.add("text")
+    if not refusal.is_unknown:  # their default would store, or lose, something
+        kept |= {"store", "include"}
+    return [path for path in (*inner, *payload) if path not in kept]
 
 
-def drop_summary(reasoning: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """Return the `reasoning` of a request that asks for no summary."""
-    kept = {key: one for key, one in (reasoning or {}).items() if key != "summary"}
-    return kept or None
+def _by_parameter_name(refusal: _Refusal, paths: Iterable[str]) -> Iterator[Status]:
+    """Yield the repair of a parameter whose name the words hold, quoted or with a `_`."""
+    words = refusal.error.message
+    quoted = {*_QUOTED.findall(words)}
+    found = quoted | {*re.findall(r"\b[a-z]+(?:[._][a-z]+)+\b", words)}
+    for path in paths:
+        if path in found or path.rpartition(".")[2] in quoted:
+            yield _parameter(refusal, path, lasts=False)
 
 
-def _without_summary(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    asks = "summary" in (request.reasoning or {})
-    refused = "reasoning.summary" in _subject(error)
-    return {"reasoning": drop_summary(request.reasoning)} if asks and refused else None
+def _parameter(refusal: _Refusal, path: str, *, lasts: bool) -> Status:
+    """Return the repair of a parameter: an effort gets the nearest that is named."""
+    now = parameter_at(refusal.payload, path.split("."))
+    value = "" if refusal.is_unknown else json.dumps(now)
+    new, sentence = (
+        "",
+        f"The model's server does not take {path}: answering without it.",
+    )
+    if path == "reasoning.effort" and (nearest := _nearest_effort(now, refusal.error)):
+        new = json.dumps(nearest)
+        sentence = f"The model does not have this effort: answering with {nearest}."
+    elif path == "stream":
+        sentence = "The model may not stream here: the answer comes in one piece."
+    return Status(sentence, Repair("parameter", path, value, new), lasts)
 
 
-def _without_stream(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    refused = error.param == "stream" or _says(error, "must be verified to stream")
-    return {"stream": False} if request.stream and refused else None
-
-
-def _with_nearest_effort(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    reasoning = request.reasoning or {}
-    asked = reasoning.get("effort")
-    if asked not in REASONING_EFFORTS or "reasoning.effort" not in _subject(error):
+def _nearest_effort(asked: object, error: ApiError) -> str | None:
+    quoted = {*_QUOTED.findall(error.message)} - {asked}
+    named = [effort for effort in REASONING_EFFORTS if effort in quoted]
+    if asked not in REASONING_EFFORTS or not named:
         return None
     order = REASONING_EFFORTS.index
-    named = set(_NAMED_VALUES.findall(error.message)) & {*REASONING_EFFORTS} - {asked}
-    if not named:
-        return None
-    nearest = min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
-    return {"reasoning": {**reasoning, "effort": nearest}}
+    return min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
 
 
-def _without_servers(request: ResponsesRequest, error: ApiError) -> _Fields | None:
-    """Remove all remote servers: the error names one, but others may fail as well."""
-    tools = request.tools or []
-    kept = [tool for tool in tools if tool.get("type") != "mcp"]
-    if len(kept) == len(tools) or not _says(
-        error, "retrieving tool list from MCP server"
-    ):
-        return None
-    choice = request.tool_choice if kept and request.tool_choice == "none" else None
-    return {"tools": kept or None, "tool_choice": choice}
+def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
+    """Yield the repair of a tool that the server names by its name, type or label."""
+    words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
+    for tool in refusal.payload.get("tools") or ():
+        if words & {tool_name(tool), tool.get("type")}:
+            # A server that cannot be reached may be there again soon.
+            is_down = "retrieving tool list" in refusal.error.message
+            yield _tool(tool, lasts=not is_down)
 
 
-def _says(error: ApiError, words: str) -> bool:
-    return words.lower() in error.message.lower()
-
-
-def _subject(error: ApiError) -> str:
-    return error.param or error.message
-
-
-_Change = Callable[[ResponsesRequest, ApiError], _Fields | None]
-
-_FALLBACKS: Mapping[str, tuple[_Change, str]] = {
-    "reasoning": (
-        _without_reasoning,
-        "The server could not read earlier reasoning of this chat: "
-        "answering without it.",
-    ),
-    "summary": (
-        _without_summary,
-        "This organisation gets no reasoning summaries: answering without.",
-    ),
-    "stream": (
-        _without_stream,
-        "This organisation may not stream: the answer comes in one piece.",
-    ),
-    "effort": (
-        _with_nearest_effort,
-        "The model does not have this effort: answering with the nearest one.",
-    ),
-    "servers": (
-        _without_servers,
-        "A remote MCP server cannot be reached: answering without such tools.",
-    ),
-}
+def _tool(tool: Item, *, lasts: bool = True) -> Status:
+    name = tool_name(tool)
+    sentence = f"The model's server refused the tool {name}: answering without it."
+    return Status(sentence, Repair("tool", json_digest(tool)), lasts)

@@ -93,8 +93,7 @@ class ResponseState:
             case StreamError():
                 self.trace = self.trace._replace(error=event.error)
                 self.ending = ending_of_failure("error", event.error)
-                # As the only event, an error event stands for a bad HTTP status.
-                self.refusal = event.error if self.event_count == 1 else None
+                self.refusal = event.error
         return []
 
     def _renumber(self, event: ItemEvent) -> ItemEvent:
@@ -149,9 +148,11 @@ class ResponseState:
         response = event.response
         self.usage = read_usage(response.get("usage"))
         self.ending = _ending_of(event.status, response)
+        error = read_api_error(response.get("error"))
+        self.refusal = error if event.status == "failed" else None
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
-            error=read_api_error(response.get("error")),
+            error=error,
             removed=_removals(response.get("input_transformations")),
         )
         events: list[RunEvent] = []

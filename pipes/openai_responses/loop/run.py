@@ -12,8 +12,6 @@ from openai_responses.items import Item, is_call, since_compaction
 from openai_responses.json_input import parse_json_object
 from openai_responses.loop.attempts import Attempts, Limits
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
-from openai_responses.loop.recovery import RetryPolicy
-from openai_responses.loop.response import ResponseState
 from openai_responses.loop.tools import (
     ToolResult,
     Toolset,
@@ -54,14 +52,14 @@ async def run(
     cancels the tools.
     """
     attempts = Attempts(endpoint, connections, limits)
-    retries = limits.retries
     answers = _Answers()
     while True:
-        sent = attempts.events(request, retries, len(answers.output))
+        had_output = bool(answers.output)
+        sent = attempts.events(request, len(answers.output))
         async with aclosing(sent) as events:
             async for event in events:
                 yield event
-        answers.add_response(attempts.response)
+        answers.add_response(attempts)
         if attempts.ending.is_failure:
             for event in answers.refuse(answers.calls, _BROKEN_OFF):
                 yield event
@@ -76,9 +74,9 @@ async def run(
         if was_last or (answers.calls and not toolset.runs_calls):
             break
         request = _next_request(attempts, toolset, answers)
-        retries = RetryPolicy(0)  # the effects of a tool cannot be undone
+    has_text = had_output or attempts.has_shown
     yield RunDone(
-        attempts.ending,
+        attempts.ending if has_text else attempts.ending.without_text(),
         answers.usage,
         attempts.response.usage,
         tuple(answers.output),
@@ -100,9 +98,10 @@ class _Answers:
         self._rounds = 0
         self._calls_run = 0
 
-    def add_response(self, response: ResponseState) -> None:
+    def add_response(self, attempts: Attempts) -> None:
+        response = attempts.response
         self.output += response.output
-        self.usage = add_usage(self.usage, response.usage)
+        self.usage = add_usage(self.usage, attempts.usage)
         self.calls = list(filter(is_call, response.output))
         self.requests = list(filter(is_approval_request, response.output))
         self.items: list[Item] = []

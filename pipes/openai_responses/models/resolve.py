@@ -8,7 +8,7 @@ The first that fits, so that a real id always has priority:
 4. any other name, with the facts of its family, or with cautious facts.
 
 An administrator's override takes the facts of the model in `like`, or of the family,
-and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "context": 100000}}`.
+and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
 """
 
 import re
@@ -59,13 +59,11 @@ class _ModelFacts(NamedTuple):
     sampling: str = "always"  # or "with_none", "never": temperature, top_p, logprobs
     summary: bool = False
     verbosity: bool = False
-    phase: bool = False
     functions: bool = True
     hosted: bool = False  # takes the tools that OpenAI itself runs
     vision: bool = True
     prefix_bound: bool = False  # reasoning is dropped when what preceded it changed
     max_output_tokens: int | None = None
-    context: int | None = None
     shutdown: str | None = None  # ISO date
     successor: str | None = None
     prices: ModelPrices | None = None
@@ -176,9 +174,7 @@ def _model_facts(model_id: str) -> _ModelFacts:
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    return _REASONING_FACTS._replace(
-        phase=version >= (5, 3), prefix_bound=version >= (6, 2)
-    )
+    return _REASONING_FACTS._replace(prefix_bound=version >= (6, 2))
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
@@ -206,8 +202,9 @@ _USUAL_TRAITS = "reasoning summary functions hosted vision"
 
 
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
-    name, efforts, effort, traits, output, context, *rest = line.split("|")
+    name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
+    traits = traits.replace("full", "usual verbosity")
     words = traits.replace("usual", _USUAL_TRAITS).split()
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
@@ -216,8 +213,7 @@ def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
-        max_output_tokens=int(output) if output else None,
-        context=int(context) if context else None,
+        max_output_tokens=int(output.replace("+", "128000")) if output else None,
         shutdown=shutdown or None,
         successor=successor or None,
         prices=ModelPrices(*map(_price, prices.split())) if prices else None,
@@ -231,7 +227,8 @@ def _price(text: str) -> float | None:
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 """The facts of each model of the catalog, by id."""
 
-_NUMBER_FACTS = ("max_output_tokens", "context")
+_UNUSED_FACTS = ("phase", "context")
+"""An entry may still have them."""
 _OVERRIDE_TEXTS = ("default_effort", "shutdown", "successor", "like", "name")
 
 
@@ -250,7 +247,7 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     for key, value in row.items():
         if not _can_be(key, value):
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = dict(row)
+    facts = {key: value for key, value in row.items() if key not in _UNUSED_FACTS}
     like, name = facts.pop("like", ""), facts.pop("name", "")
     if "efforts" in facts:
         facts["efforts"] = tuple(facts["efforts"])
@@ -263,7 +260,9 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
 def _can_be(key: str, value: object) -> bool:
     if key in _YES_OR_NO_FACTS:
         return isinstance(value, bool)
-    if key in _NUMBER_FACTS:
+    if key in _UNUSED_FACTS:
+        return True
+    if key == "max_output_tokens":
         return isinstance(value, int) and value > 0
     if key == "sampling":
         return value in ("always", "with_none", "never")

@@ -12,12 +12,13 @@ item or a call needs an id, and a message of the assistant must be plain text
 import hashlib
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, SkipValidation, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, item_type, message_text, tool_kind
+from openai_responses.json_input import clamp_number
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.parameters import (
     ADMINISTRATORS_KEYS,
@@ -25,15 +26,23 @@ from openai_responses.requests.parameters import (
     parameter_error,
     read_parameters,
 )
+from openai_responses.requests.repairs import Repair, repair_payload
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
-"""A model of the catalog may have a higher limit."""
+"""For models of which it is not known."""
+
+_Positive = Annotated[int, Field(gt=0)]
+_ShortText = Annotated[str, Field(max_length=64)]
+_LongerText = Annotated[str, Field(max_length=512)]
+_ServiceTier = Literal[
+    "auto", "default", "flex", "scale", "priority", "fast", "ultrafast"
+]
 
 
 class ResponsesRequest(BaseModel):
-    """The body of `POST /responses`, with the API's field names."""
+    """The body of `POST /responses`, with the API's field names and values."""
 
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -48,28 +57,33 @@ class ResponsesRequest(BaseModel):
     reasoning: dict[str, Any] | None = None
     text: dict[str, Any] | None = None
     tools: list[Item] | None = None
-    tool_choice: str | dict[str, Any] | None = None
+    tool_choice: Literal["none", "auto", "required"] | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
-    max_output_tokens: int | None = None
-    max_tool_calls: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_logprobs: int | None = None
-    truncation: str | None = None
-    service_tier: str | None = None
-    prompt_cache_key: str | None = None
+    max_output_tokens: _Positive | None = None
+    max_tool_calls: _Positive | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] | None = None
+    truncation: Literal["auto", "disabled"] | None = None
+    service_tier: _ServiceTier | None = None
+    prompt_cache_key: _ShortText | None = None
     prompt_cache_options: dict[str, Any] | None = None
-    prompt_cache_retention: str | None = None
-    safety_identifier: str | None = None
+    prompt_cache_retention: Literal["in_memory", "24h"] | None = None
+    safety_identifier: Annotated[str, Field(max_length=128)] | None = None
     context_management: list[dict[str, Any]] | None = None
-    metadata: dict[str, str] | None = None
+    metadata: Annotated[dict[_ShortText, _LongerText], Field(max_length=16)] | None = (
+        None
+    )
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
+    repairs: SkipValidation[tuple[Repair, ...]] = ()
+    """What earlier refusals showed; no field of the API."""
 
     def payload(self) -> dict[str, Any]:
-        """Return the JSON object to send, without fields that are not set."""
-        return {name: value for name, value in self if value is not None}
+        """Return the JSON object to send, repaired, without fields that are not set."""
+        fields = {k: v for k, v in self if v is not None and k != "repairs"}
+        return repair_payload(fields, self.repairs) if self.repairs else fields
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
@@ -101,21 +115,20 @@ def build_request(
     body: Mapping[str, Any],
     settings: Settings,
 ) -> ResponsesRequest:
-    """Return the request for a chat; raises InvalidRequest for what cannot be sent.
+    """Return the request for a chat; raises InvalidRequest for one without a message.
 
-    `body` holds the caller's keys, with the names of Chat Completions or of the API.
-    The effort is the caller's, else the user's, else the one in the model's name.
+    `body` holds the caller's keys, with the names of Chat Completions or of the API;
+    values that no API takes are left out. The effort is the caller's, else the user's,
+    else the one in the model's name.
     """
     if not items:
         raise InvalidRequest("There is no message to answer. Write one and send it.")
-    given, facts = read_parameters(body), model.facts
-    asked = given["reasoning"].get("effort") or settings.effort or model.effort
-    effort = asked if asked and model.takes_effort(asked) else None
+    given, facts = read_parameters(body)[0], model.facts
+    effort = _effort(model, given, settings)
     resolved = effort or facts.default_effort
     # An unknown model reasons if an effort is set.
     reasons = facts.reasoning or effort is not None
     tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
-    refused = set() if _takes_sampling(facts.sampling, resolved) else _SAMPLING
     fields = {
         "model": model.id,
         "input": list(items),
@@ -129,23 +142,33 @@ def build_request(
         "tools": tools or None,
         "parallel_tool_calls": settings.parallel_tool_calls,
         **settings.defaults,
-        **{key: given[key] for key in (given.keys() & _PASSED_ON) - refused},
+        **_passed_on(given)[0],
     }
-    return _validate(fields, max(_MOST_OUTPUT_TOKENS, facts.max_output_tokens or 0))
+    for name in () if _takes_sampling(facts.sampling, resolved) else _SAMPLING:
+        fields.pop(name, None)
+    if (length := fields.get("max_output_tokens")) is not None:
+        most = facts.max_output_tokens or _MOST_OUTPUT_TOKENS
+        fields["max_output_tokens"] = clamp_number(length, 16, most, most)
+    return ResponsesRequest(**fields)
 
 
-def _validate(fields: Mapping[str, Any], most_tokens: int) -> ResponsesRequest:
+def _effort(
+    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+) -> str | None:
+    asked = given["reasoning"].get("effort") or settings.effort or model.effort
+    return asked if asked and model.takes_effort(asked) else None
+
+
+def _passed_on(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return the caller's keys that the API takes, and what is wrong with others."""
+    kept = {key: given[key] for key in given.keys() & _PASSED_ON}
     try:
-        request = ResponsesRequest(**fields)
+        ResponsesRequest(model="", input=[], **kept)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise parameter_error(place, first["msg"]) from None
-    asked = request.max_output_tokens
-    if asked is not None and not 1 <= asked <= most_tokens:
-        why = f"it must be a whole number from 1 to {most_tokens}"
-        raise parameter_error("max_output_tokens", why)
-    return request
+        wrong = {str(one["loc"][0]): one["msg"] for one in error.errors()}
+        kept = {key: value for key, value in kept.items() if key not in wrong}
+        return kept, [str(parameter_error(*one)) for one in wrong.items()]
+    return kept, []
 
 
 def _takes_tool(effort: str | None, tool: Item) -> bool:
@@ -197,11 +220,17 @@ _READ_OTHERWISE = (
 _LONGEST_NAME = 40
 
 
-def dropped_parameters(
+def unsent_parameters(
     asked: Mapping[str, Any], request: ResponsesRequest
-) -> list[str]:
-    """Return the caller's parameters that are not sent, like `reasoning.effort`."""
-    given, sent = read_parameters(asked), request.payload()
+) -> tuple[list[str], list[str]]:
+    """Return the caller's parameters that are not sent, like `reasoning.effort`, and a
+    sentence for each value that no API takes.
+    """
+    (given, errors), sent = read_parameters(asked), request.payload()
+    kept, wrong = _passed_on(given)
+    length, most = kept.get("max_output_tokens"), request.max_output_tokens
+    if length and str(length) != str(most):
+        wrong.append(str(parameter_error("max_output_tokens", f"{most} is sent")))
     names = [
         f"{key}.{inner}"
         for key in ("reasoning", "text")
@@ -209,7 +238,7 @@ def dropped_parameters(
         if inner not in sent.get(key, {})
     ]
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
-    return sorted(name[:_LONGEST_NAME] for name in names)
+    return sorted(name[:_LONGEST_NAME] for name in names), errors + wrong
 
 
 _OPENAI_ONLY = (

@@ -14,20 +14,26 @@ The API accepts an `mcp_call` but does not show it to the model (seen live in 20
 later requests contain a function call with its output instead; it is also what a host
 makes of the card. An approval belongs to one response: without it the API would make
 the call again. An approval that the model has acted on becomes a pair, too.
+
+Code that the API ran is itself within its run only: its container is dead after 20 idle
+minutes, and the chat with it (docs/reference/responses-api.md, "Hosted items again").
 """
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import (
     Item,
+    code_output,
     content_parts,
     has_encrypted_reasoning,
     has_image,
     image_message,
     is_call_output,
+    is_code,
     is_host_returned,
     is_hosted,
     is_reasoning,
@@ -35,6 +41,7 @@ from openai_responses.items import (
     kind_of,
     part_text,
 )
+from openai_responses.json_input import as_text
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.tools import ToolNames
 
@@ -223,6 +230,28 @@ def replay_items(item: Item) -> list[Item]:
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
 
 
+_MOST_OF_CODE = 20_000
+_CODE_IS_GONE = "[The container of this code is gone, with its files.]"
+
+
+def past_items(item: Item) -> list[Item]:
+    """Return the items that represent `item` when its run is over.
+
+    A request that names a dead container is refused. So code becomes a call with its
+    output, always the same for the same item.
+    """
+    if not is_code(item):
+        return [image_message(item) if has_image(item) else item]
+    code = as_text(item.get("code"))
+    call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
+    call = {"type": "function_call", "call_id": call_id, "name": "code_interpreter"}
+    text = f"{code_output(item)[:_MOST_OF_CODE]}\n{_CODE_IS_GONE}"
+    return [
+        {**call, "arguments": json.dumps({"code": code[:_MOST_OF_CODE]})},
+        {"type": "function_call_output", "call_id": call_id, "output": text},
+    ]
+
+
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     """Return the output of a response for the next request of its run."""
     returned = (item for item in output if _goes_back(item, with_reasoning))
@@ -257,4 +286,4 @@ def _new_id(own: str) -> str:
     if rest.startswith(_MADE_HERE):
         return own
     digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
-    return f"{prefix}_{_MADE_HERE}{digest[:40]}"
+    return f"{prefix[:8]}_{_MADE_HERE}{digest[:40]}"

@@ -16,7 +16,7 @@ stored, the last one gets them all.
 """
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from openai_responses.errors import InvalidRequest
@@ -63,6 +63,8 @@ def _readable_url(url: str) -> str:
     """
     if url.startswith(("https://", "http://")):
         return url
+    if _is_too_large(url):
+        return ""
     label, _, payload = url.partition(";base64,")
     kind = _encoded_type(payload) if label[:5].lower() == "data:" else ""
     return f"data:{kind};base64,{payload}" if kind else ""
@@ -133,8 +135,26 @@ _UNKNOWN_PICTURE = (
     "{} is in a form that the model cannot read. It reads PNG, JPEG, WEBP, and GIF that "
     "does not move: convert it and send it again."
 )
+_LARGE_PICTURE = (
+    "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
+    "smaller. Attach a smaller one."
+)
+_Scale = Callable[[str], bytes]
+"""Returns a picture in base64 in fewer bytes, or nothing."""
+
+_LONGEST_URL = 66_000_000
+"""A picture of 50 MB in base64: the limit is an assumption."""
 _MOST_PICTURES = 1500
 _LARGEST_INPUT = 512_000_000
+_TOO_MUCH = (
+    f"[A picture or file is left out: one request takes {_MOST_PICTURES} pictures and "
+    f"{_LARGEST_INPUT // 1_000_000} MB.]"
+)
+
+
+def _is_too_large(url: str) -> bool:
+    """Say whether the API refuses a data URL for its length."""
+    return len(url) > _LONGEST_URL and url[:5].lower() == "data:"
 
 
 def attach_files(
@@ -171,16 +191,23 @@ def _read_attachments(files: object) -> list[Attachment]:
     ]
 
 
-def resolve_images(parts: Sequence[ChatPart]) -> list[ChatPart]:
+def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
     """Return a chat in which the API can read every picture of a message.
 
-    Raises InvalidRequest for an unreadable one in the message that is asked.
+    `scale` makes one smaller that is too large. Raises InvalidRequest for an unreadable
+    one in the message that is asked.
     """
     question, result = question_index(parts), list(parts)
     for place, part in enumerate(parts):
         if isinstance(part, UserMessage):
-            result[place] = _with_readable(part, is_asked=place == question)
+            result[place] = _with_readable(part, scale, is_asked=place == question)
     return result
+
+
+def image_length(part: ChatPart) -> int:
+    """Return the length of the data URLs of a message."""
+    parts = part.content if isinstance(part, UserMessage) else ()
+    return sum(len(str(one.get("image_url"))) for one in parts)
 
 
 def question_index(parts: Sequence[ChatPart]) -> int:
@@ -197,21 +224,29 @@ def part_or_note(found: Item | str, *, is_asked: bool) -> Item:
     return {"type": "input_text", "text": f"[{found}]"}
 
 
-def check_input_size(items: list[Item]) -> list[Item]:
-    """Return `items`; raises InvalidRequest for too many pictures or bytes."""
-    contents = [item.get("content") or item.get("output") for item in items]
-    parts = [part for content in contents for part in content_parts(content)]
-    pictures = _count_images(parts)
-    held = sum(
-        len(part.get("image_url") or part.get("file_data") or "") for part in parts
-    )
-    if pictures > _MOST_PICTURES or held > _LARGEST_INPUT:
-        raise InvalidRequest(
-            f"This chat holds {pictures} pictures and {held // 1_000_000} MB of pictures "
-            f"and files. One request takes {_MOST_PICTURES} and "
-            f"{_LARGEST_INPUT // 1_000_000} MB: start a new chat."
-        )
-    return items
+def fit_input(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with a note for each of the oldest pictures and files that are too
+    many for a request.
+    """
+    left = [_MOST_PICTURES, _LARGEST_INPUT]
+    return [_fit_item(item, left) for item in reversed(items)][::-1]
+
+
+def _fit_item(item: Item, left: list[int]) -> Item:
+    key = "output" if "output" in item else "content"
+    rows = item.get(key)
+    if not isinstance(rows, list):
+        return item
+    fitted = [_fit_part(part, left) for part in reversed(rows)][::-1]
+    return item if fitted == rows else {**item, key: fitted}
+
+
+def _fit_part(part: Item, left: list[int]) -> Item:
+    held = len(part.get("image_url") or part.get("file_data") or "")
+    left[0] -= item_type(part) == "input_image"
+    left[1] -= held
+    fits = not held or min(left) >= 0
+    return part if fits else {"type": "input_text", "text": _TOO_MUCH}
 
 
 def _files_without_row(
@@ -243,7 +278,9 @@ def _attachment(row: Mapping[str, Any]) -> Attachment:
     )
 
 
-def _with_readable(message: UserMessage, *, is_asked: bool) -> UserMessage:
+def _with_readable(
+    message: UserMessage, scale: _Scale, *, is_asked: bool
+) -> UserMessage:
     parts = message.content
     shown = [place for place, part in enumerate(parts) if part.get("image_url")]
     names = [found.name for found in message.attachments if found.is_image]
@@ -252,15 +289,19 @@ def _with_readable(message: UserMessage, *, is_asked: bool) -> UserMessage:
     if len(names) != len(shown):
         names = [""] * len(shown)
     for place, name in zip(shown, names, strict=True):
-        found = _readable_part(parts[place], name)
+        found = _readable_part(parts[place], name, scale)
         parts[place] = part_or_note(found, is_asked=is_asked)
     return message.with_content(parts)
 
 
-def _readable_part(part: Item, name: str) -> Item | str:
+def _readable_part(part: Item, name: str, scale: _Scale) -> Item | str:
     url, shown = str(part["image_url"]), name or "A picture"
     if readable := _readable_url(url):
         return _input_image(readable, part["detail"])
+    if _is_too_large(url):
+        smaller = image_data_url(scale(url.partition(",")[2]))
+        part = _input_image(smaller, part["detail"])
+        return part if smaller else _LARGE_PICTURE.format(shown)
     held = url[:5].lower() == "data:"
     return (_UNKNOWN_PICTURE if held else GONE_FILE).format(shown)
 

@@ -17,10 +17,10 @@ from openai_responses.items import (
     Item,
     drop_hosted_tool_items,
     drop_orphans,
-    has_image,
-    image_message,
     is_call,
+    is_code,
     is_commentary,
+    is_compaction,
     is_encrypted,
     is_replayed,
     item_type,
@@ -28,12 +28,14 @@ from openai_responses.items import (
     since_compaction,
 )
 from openai_responses.json_input import as_list, as_mapping
+from openai_responses.requests.repairs import Repair, repair_items
 from openai_responses.requests.replay import (
     Origin,
+    past_items,
     reorder_remote_outputs,
     strip_for_replay,
 )
-from owui_chat.code import CodeTexts, is_code
+from owui_chat.code import CodeTexts
 from owui_chat.messages import (
     AssistantText,
     ChatPart,
@@ -66,9 +68,12 @@ def build_input(
     reader: Origin | None,
     *,
     with_tools: bool = True,
+    repairs: Sequence[Repair] = (),
 ) -> list[Item]:
     """Return the input of a request; without a `reader` no reasoning is sent.
 
+    A compaction that the `repairs` leave out replaces nothing: what it stood for is
+    sent again.
     Without `with_tools` runs that are over do not include what tools did. The result is
     always valid: calls and outputs come in pairs, and reasoning only with its encrypted
     content and directly before its product.
@@ -85,11 +90,12 @@ def build_input(
         else:
             run.append(part)
     items += _RunHistory(run, left, reader).items()
+    if repairs and any(map(is_compaction, items)):
+        sent = {id(item) for _, item in repair_items(items, repairs)}
+        items = [one for one in items if id(one) in sent or not is_compaction(one)]
     # A picture is an input message: inserted last, to keep reasoning next to its text.
-    return [
-        image_message(item) if has_image(item) else item
-        for item in drop_orphans(reorder_remote_outputs(since_compaction(items)))
-    ]
+    kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    return [one for item in kept for one in past_items(item)]
 
 
 def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:

@@ -119,7 +119,7 @@ class Recorder:
                 self._messages[event.output_index] = event.item
             case TextDelta() if event.output_index in self._messages:
                 item = self._messages.pop(event.output_index)
-                yield from self._begin(event.output_index, item)
+                yield from self._begin(event.output_index, item, event.kind)
             case ItemDone() if event.output_index in self._commentary:
                 yield from self._add_commentary(event)
             case ItemDone() if item_type(event.item) == "message":
@@ -176,9 +176,9 @@ class Recorder:
         whole_call = is_call(item) and item.get("status") != "incomplete"
         return whole_call or is_kept_hosted(item) or is_stored_image(item)
 
-    def _begin(self, index: int, item: Item) -> Iterator[_RecorderEvent]:
+    def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
         is_marked = self._scope.cites or item.get("phase") or self._after_message
-        if not (self._pending or is_marked):
+        if not (self._pending or is_marked or kind == "refusal"):
             return
         # Without a phase the text itself is all there is to know of the message.
         plain = self._pending and not item.get("phase")

@@ -4,14 +4,14 @@ Each assistant message has its own top-level key of the chat's JSON, because the
 replaces a top-level key whole and several answers can be written at the same time:
 
     "openai_responses_pipe:{message_id}":
-        {"__v": 5, "items": {ulid: record}, "dead": [ulid, ...]}
+        {"__v": 5, "items": {ulid: record}, "repairs": [[action, target], ...]}
 
 Earlier pipes had one key, `"openai_responses_pipe": {"__v": 3, "items": {id: record}}`,
 which is read and never written (docs/reference/markers.md, "Stored items of earlier
 pipes"). A record has the same form in both, with these differences: only ours have
 `origin`, `shown` and `signature`, and in ours `payload` may be a list, the items that
-one marker names. Reasoning of records that any key lists as dead is not sent again,
-because the server refused it.
+one marker names. `repairs` are those of the chat's items, which the server refused.
+Earlier pipes listed records in `dead` whose reasoning is not sent again.
 
 The owner of a chat can write anything into its row, and whoever clones a shared chat
 takes it along. So a record is signed. One without a valid signature, of an earlier
@@ -19,14 +19,14 @@ writer or of a person, is read for what cannot harm: reasoning, which only the A
 have encrypted, in front of texts and calls that the chat itself shows.
 
 Records of deleted messages are removed, and the oldest ones if a chat stores too much.
-A key cannot be removed from a chat, so its value is emptied; its list of dead ids
-stays.
+A key cannot be removed from a chat, so its value is emptied; its repairs stay.
 """
 
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 from openai_responses.items import (
@@ -40,6 +40,7 @@ from openai_responses.items import (
     item_type,
 )
 from openai_responses.json_input import as_list, as_mapping
+from openai_responses.requests.repairs import CHAT_ACTIONS, Repair
 from openai_responses.requests.replay import Origin, read_origin
 from owui_chat.storage.signature import Sign, is_signed, sign_object
 
@@ -88,7 +89,7 @@ def message_key(message_id: str) -> str:
 
 
 def write_records(
-    records: Mapping[str, Record], sign: Sign | None, dead: Iterable[str] = ()
+    records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[Repair] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
     items = {
@@ -96,7 +97,8 @@ def write_records(
         for ulid, record in records.items()
     }
     value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    return {**value, "dead": sorted(dead)} if dead else value
+    rows = [[repair.action, repair.target] for repair in repairs]
+    return {**value, "repairs": rows} if rows else value
 
 
 def is_pipe_key(key: str) -> bool:
@@ -107,14 +109,25 @@ def is_pipe_key(key: str) -> bool:
 def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
     """Return every record of a chat's JSON that can be read, by id."""
     values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {ulid for value in values for ulid in invalid_ids(value)}
+    dead = {str(one) for v in values for one in as_list(as_mapping(v).get("dead"))}
     found = (record for value in values for record in _records_in(value, sign))
     return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
 
 
-def invalid_ids(value: object) -> list[str]:
-    """Return the ids that the value of one key lists as dead."""
-    return list(map(str, as_list(as_mapping(value).get("dead"))))
+_MOST_REPAIRS_READ = 1000
+
+
+def stored_repairs(values: Iterable[object]) -> tuple[Repair, ...]:
+    """Return the repairs in the values of a chat's keys, each once."""
+    rows = (row for v in values for row in as_list(as_mapping(v).get("repairs")))
+    found = (
+        Repair(*row)
+        for row in islice(rows, _MOST_REPAIRS_READ)
+        if isinstance(row, list)
+        and len(row) == 2
+        and all(isinstance(x, str) for x in row)
+    )
+    return tuple(dict.fromkeys(one for one in found if one.action in CHAT_ACTIONS))
 
 
 def _invalidated(record: Record) -> Record:
@@ -206,7 +219,7 @@ MAX_STORED_KB = 4096  # in one chat: the host reads and writes it at every answe
 
 _KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
 _SHORT = 500
-_STAYS = ("__v", "dead")
+_STAYS = ("__v", "dead", "repairs")
 
 _Values = Mapping[str, Any]
 

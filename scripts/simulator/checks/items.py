@@ -10,7 +10,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simulator.checks.mcp import check_approvals
-from simulator.refusals import Refusal, refuse_length
+from simulator.checks.tools import check_name
+from simulator.refusals import Refusal, refuse_empty, refuse_length
 from simulator.sealing import (
     MAX_ID_CHARACTERS,
     NO_PARTNER,
@@ -63,8 +64,12 @@ def _check_id(item: Item, path: str) -> None:
     """Check prefix, length, alphabet of ids: rule 6."""
     for name in ("id", "call_id"):
         value = item.get(name) or ""
+        if name in item and item[name] == "":
+            raise refuse_empty(f"{path}.{name}")
         if len(value) > MAX_ID_CHARACTERS:
             raise refuse_length(f"{path}.{name}", MAX_ID_CHARACTERS, len(value))
+    if read_item_type(item) in CALL_TYPES:
+        check_name(item["name"], f"{path}.name")
     id = item.get("id")
     prefix = PREFIXES.get(read_item_type(item))
     if id is None or prefix is None:

@@ -1,190 +1,22 @@
-"""Checks values against the API's limits: JSON Schemas of functions, hosted tools,
-ranges and lengths.
-"""
+"""Checks values against the API's limits: ranges, lengths, the format of the text."""
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
-from simulator.checks.mcp import check_servers
-from simulator.files import CONTAINER
+from simulator.checks.schemas import check_format, check_schemas
+from simulator.checks.tools import check_choice, check_name, check_tools, list_tools
 from simulator.models import ModelFacts
-from simulator.refusals import Refusal, refuse_length, refuse_pattern, refuse_range
+from simulator.refusals import Refusal, refuse_length, refuse_range
 from simulator.tokens import check_compaction
-
-Context = tuple[str, ...]
-SchemaProblem = str | None
-
-
-def check_schemas(tools: list[Mapping[str, Any]]) -> None:
-    """Raise the refusal for the first function whose schema does not do."""
-    for index, tool in enumerate(tools):
-        if tool["type"] != "function" or tool["parameters"] is None:
-            continue
-        complaint = _check_root(tool["parameters"])
-        complaint = complaint or find_schema_problem(
-            tool["parameters"], (), bool(tool["strict"])
-        )
-        if complaint is None and tool["strict"]:
-            complaint = _check_size(tool["parameters"])
-        if complaint:
-            raise Refusal(
-                f"Invalid schema for function '{tool['name']}': {complaint}",
-                code="invalid_function_parameters",
-                param=f"tools[{index}].parameters",
-            )
-
-
-def find_schema_problem(schema: Any, context: Context, strict: bool) -> SchemaProblem:
-    """Return what is wrong with a schema, None if nothing is."""
-    if not isinstance(schema, dict):
-        fits = isinstance(schema, bool)
-        return None if fits else f"{schema} is not of type 'object', 'boolean'."
-    complaint = _check_schema_type(schema.get("type", "object"))
-    complaint = complaint or _check_required(schema.get("required", []))
-    if complaint is None and schema.get("type") == "object" and strict:
-        complaint = _check_strictness(schema, context)
-    if complaint is not None:
-        return complaint
-    for name, inner in _inner_schemas(schema):
-        complaint = find_schema_problem(inner, (*context, *name), strict)
-        if complaint is not None:
-            return complaint
-    return None
-
-
-def _check_size(schema: Mapping[str, Any]) -> SchemaProblem:
-    """Hold a strict schema against the two limits whose messages are known."""
-    inner = [schema]
-    for one in inner:
-        inner += [part for _, part in _inner_schemas(one) if isinstance(part, dict)]
-    counts = {
-        "object properties": (
-            5000,
-            sum(len(one.get("properties", {})) for one in inner),
-        ),
-        "enum values": (1000, sum(len(one.get("enum", [])) for one in inner)),
-    }
-    for what, (most, count) in counts.items():
-        if count > most:
-            return (
-                f"Expected at most {most} {what} in total within a single schema when "
-                f"using structured outputs, but received {count}. Consider reducing the "
-                f"number of {what.split()[0]}s, or use 'strict: false' to opt out of "
-                "structured outputs."
-            )
-    return None
-
-
-def _inner_schemas(schema: Mapping[str, Any]) -> list[tuple[Context, Any]]:
-    properties = schema.get("properties", {})
-    if not isinstance(properties, dict):
-        return [(("properties",), "'properties'")]
-    inner: list[tuple[Context, Any]] = []
-    inner += [(("properties", name), one) for name, one in properties.items()]
-    options = schema.get("anyOf")
-    for index, one in enumerate(options if isinstance(options, list) else []):
-        inner.append((("anyOf", str(index)), one))
-    if "items" in schema:
-        inner.append((("items",), schema["items"]))
-    return inner
-
-
-def _check_root(schema: Mapping[str, Any]) -> SchemaProblem:
-    kind = schema.get("type")
-    if kind != "object":
-        return f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{kind}\"'."
-    if "properties" not in schema:
-        return "In context=(), object schema missing properties."
-    return None
-
-
-def _check_schema_type(kind: Any) -> SchemaProblem:
-    if isinstance(kind, str):
-        return None
-    several = isinstance(kind, list) and bool(kind)
-    if several and all(isinstance(one, str) for one in kind):
-        return None
-    return f"{kind} is not valid under any of the given schemas."
-
-
-def _check_required(required: Any) -> SchemaProblem:
-    if isinstance(required, list) and all(isinstance(one, str) for one in required):
-        return None
-    return f"{required} is not of type 'array'."
-
-
-def _check_strictness(schema: Mapping[str, Any], context: Context) -> SchemaProblem:
-    if schema.get("additionalProperties") is not False:
-        return (
-            f"In context={context}, 'additionalProperties' is required to be supplied "
-            "and to be false."
-        )
-    properties = schema.get("properties")
-    properties = properties if isinstance(properties, dict) else {}
-    required = schema.get("required")
-    named = required if isinstance(required, list) else []
-    missing = [name for name in properties if name not in named]
-    if missing:
-        return (
-            f"In context={context}, 'required' is required to be supplied and to be an "
-            f"array including every key in properties. Missing '{missing[0]}'."
-        )
-    return None
-
-
-Tool = Mapping[str, Any]
-HOSTED_TOOL_RANGES = {"partial_images": (0, 3), "output_compression": (0, 100)}
-RETIRED_IMAGE_MODELS = ("gpt-image-1",)
-TRANSPARENT_FORMATS = ("png", "webp", "gif", "svg")
-
-
-def check_hosted(tools: list[Tool]) -> None:
-    """Raise the refusal for the first value that a hosted tool does not take."""
-    for index, tool in enumerate(tools):
-        if tool["type"] == "image_generation":
-            _check_image(tool, f"tools[{index}]")
-        if tool["type"] == "code_interpreter":
-            _check_container(tool["container"], f"tools[{index}]")
-
-
-def _check_image(tool: Tool, path: str) -> None:
-    for name, (low, high) in HOSTED_TOOL_RANGES.items():
-        value = tool.get(name)
-        if value is not None and value < low:
-            raise refuse_range(f"{path}.{name}", "integer", f">= {low}", value)
-        if value is not None and value > high:
-            raise refuse_range(f"{path}.{name}", "integer", f"<= {high}", value)
-    if tool.get("model") in RETIRED_IMAGE_MODELS:
-        raise Refusal(
-            f"The model `{tool['model']}` has been deprecated, learn more here: "
-            "https://platform.openai.com/docs/deprecations",
-            status=404,
-            code="model_not_found",
-        )
-    form = tool.get("output_format", "png")
-    if tool.get("background") == "transparent" and form not in TRANSPARENT_FORMATS:
-        raise Refusal(
-            f"Transparent background is not supported for '{form}' output.",
-            code="invalid_value",
-            param=f"{path}.background",
-        )
-
-
-def _check_container(container: str | Tool, path: str) -> None:
-    if isinstance(container, str) and container != CONTAINER:
-        raise Refusal(
-            f"Container with id '{container}' not found.",
-            status=404,
-            param=f"{path}.container",
-        )
-
 
 Body = Mapping[str, Any]
 MAX_LENGTHS = {"prompt_cache_key": 64, "safety_identifier": 128, "user": 128}
 Ranges = Mapping[str, tuple[int, int | None]]
 REQUEST_RANGES: Ranges = {"temperature": (0, 2), "top_p": (0, 1)}
-TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]+")
+MAX_TEXT_CHARACTERS = 10_485_760
+JSON_WORD = re.compile("json", re.IGNORECASE)
 
 
 def check_limits(body: Body, model: ModelFacts) -> None:
@@ -196,9 +28,14 @@ def check_limits(body: Body, model: ModelFacts) -> None:
     _check_ranges(body, "decimal", REQUEST_RANGES)
     _check_ranges(body, "integer", _integer_ranges(model))
     _check_metadata(body.get("metadata") or {})
-    _check_tools(body.get("tools") or [])
+    _check_texts(body)
+    check_format_name(body)
+    check_format(body)
+    check_tools(body)
+    for path, listed in list_tools(body).items():
+        check_schemas(listed, path)
     check_compaction(body)
-    _check_choice(body)
+    check_choice(body)
     if body.get("background") and body.get("store") is False:
         # The guide says that it is refused, not in which words.
         raise Refusal("Background mode requires 'store' to be true.", param="store")
@@ -239,36 +76,36 @@ def _check_metadata(metadata: Mapping[str, str]) -> None:
             raise refuse_length(f"metadata.{name}", 512, len(value))
 
 
-def _check_tools(tools: list[Body]) -> None:
-    for index, tool in enumerate(tools):
-        _check_tool(tool, f"tools[{index}]")
-    check_schemas(tools)
-    check_hosted(tools)
-    check_servers(tools)
-
-
-def _check_tool(tool: Body, path: str) -> None:
-    name = tool.get("name")
-    if name is None:
+def _check_texts(body: Body) -> None:
+    """Refuse the first text of an item that is too long."""
+    given = body.get("input")
+    if isinstance(given, str):
+        _check_text("input", given)
         return
-    if len(name) > 64:
-        raise refuse_length(f"{path}.name", 64, len(name))
-    if not TOOL_NAME.fullmatch(name):
-        raise refuse_pattern(f"{path}.name", TOOL_NAME.pattern)
+    for index, item in enumerate(given or ()):
+        for name in ("content", "output", "arguments"):
+            _check_text(f"input[{index}].{name}", item.get(name))
 
 
-def _check_choice(body: Body) -> None:
-    choice = body.get("tool_choice")
-    tools = body.get("tools") or []
-    if choice == "required" and not tools:
+def _check_text(path: str, value: Any) -> None:
+    if isinstance(value, str) and len(value) > MAX_TEXT_CHARACTERS:
+        raise refuse_length(path, MAX_TEXT_CHARACTERS, len(value))
+
+
+def check_format_name(body: Body) -> None:
+    """Refuse a format without a proper name, or `json_object` without the word."""
+    format = (body.get("text") or {}).get("format") or {}
+    if format.get("type") == "json_schema":
+        check_name(format["name"], "text.format.name")
+    if format.get("type") != "json_object":
+        return
+    given = body.get("input")
+    messages = (
+        [one for one in given if "role" in one] if isinstance(given, list) else given
+    )
+    if not JSON_WORD.search(json.dumps(messages)):
         raise Refusal(
-            "Tool choice 'required' must be specified with 'tools' parameter.",
-            param="tool_choice",
+            "Response input messages must contain the word 'json' in some form to use "
+            "'text.format' of type 'json_object'.",
+            param="input",
         )
-    if isinstance(choice, dict) and choice["type"] in ("function", "custom"):
-        names = [tool.get("name") for tool in tools if tool["type"] == choice["type"]]
-        if choice["name"] not in names:
-            raise Refusal(
-                f"Tool choice '{choice['type']}' not found in 'tools' parameter.",
-                param="tool_choice",
-            )

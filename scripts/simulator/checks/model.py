@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from simulator.accounts import Profile
+from simulator.checks.schemas import find_lookaround
 from simulator.models import MODELS, ModelFacts, is_retired
 from simulator.refusals import (
     Refusal,
@@ -40,6 +41,7 @@ def check_model(body: Body, model: ModelFacts, profile: Profile) -> None:
         _refuse_sampling(body)
     _check_text(body, model)
     _check_tools(body, model, effort)
+    _refuse_lookaround(body, model)
     _check_caching(body, model)
     _check_organisation(body, profile)
     if body.get("stream_options") is not None and not body.get("stream"):
@@ -109,6 +111,24 @@ def _check_tools(body: Body, model: ModelFacts, effort: str | None) -> None:
         raise Refusal(
             f"Tool 'tool_search' is not supported with {model.id}.", param="tools"
         )
+
+
+def _refuse_lookaround(body: Body, model: ModelFacts) -> None:
+    """Refuse patterns that look around; gpt-5.4 fails on them: `is_broken_by`."""
+    if model.series < (5, 5) or model.series >= (6, 0):
+        return
+    place = find_lookaround(body.get("tools") or [])
+    if place:
+        raise Refusal(
+            "Invalid JSON schema: regex lookaround is not supported. Found at "
+            f"{place}."
+        )
+
+
+def is_broken_by(body: Body, model: ModelFacts) -> bool:
+    """Tell whether a pattern makes the model fail with a bare `server_error`."""
+    tools = body.get("tools") or []
+    return model.series == (5, 4) and bool(find_lookaround(tools))
 
 
 def _check_caching(body: Body, model: ModelFacts) -> None:

@@ -35,6 +35,7 @@ DOCUMENTS = (
     f"{OFFICE_TYPES}.spreadsheetml.sheet",
 )
 MOST_IMAGES, MOST_FILE_BYTES = 1500, 50_000_000
+MOST_IMAGE_BYTES = 20_000_000
 INVALID_IMAGE_TEXT = (
     "The image data you provided does not represent a valid image. Please check your "
     "input and try again with one of the following image formats: ['image/jpeg', "
@@ -87,6 +88,13 @@ def _check_image(part: Part, path: str) -> None:
         wanted += "'data:image/png;base64,aW1nIGJ5dGVzIGhlcmU=')"
         raise _refuse_image(place, wanted, f"unsupported MIME type '{found[1]}'")
     content = _decode_data(found[3], place)
+    if len(content) > MOST_IMAGE_BYTES:
+        raise Refusal(
+            f"The image is too large: {len(content)} bytes. The maximum is "
+            f"{MOST_IMAGE_BYTES} bytes.",
+            code="image_file_too_large",
+            param="input",
+        )
     kinds = [kind for kind, begin in SIGNATURES.items() if begin.match(content)]
     if not kinds or content.count(GIF_FRAME) > 1:
         raise Refusal(INVALID_IMAGE_TEXT, code="invalid_image_format", param="input")

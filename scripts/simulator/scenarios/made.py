@@ -94,6 +94,15 @@ def _draw_and_stop(asked: ValidRequest, options: Options) -> Reply:
     return make_reply(*drawn.items[:2], disorder=drawn.disorder)
 
 
+def _draw_and_stay(asked: ValidRequest, options: Options) -> Reply:
+    """Send the finished picture with the status that it had before."""
+    del options
+    drawn = _build_drawing(asked)
+    thought, made, *rest = drawn.items
+    unfinished = {**made, "status": "generating"}
+    return make_reply(thought, unfinished, *rest, disorder=drawn.disorder)
+
+
 def _draw_and_call(asked: ValidRequest, options: Options) -> Reply:
     del options
     return _build_drawing(asked, build_function_call("$tool", "$arguments"))
@@ -164,6 +173,11 @@ MADE_SCENARIOS: tuple[Scenario, ...] = (
     ),
     make_scenario(
         "draw-only", "a picture, no text", _require_tool(_IMAGE_TOOL, _draw_and_stop)
+    ),
+    make_scenario(
+        "draw-generating",
+        "a picture whose item ends with the status `generating`",
+        _require_tool(_IMAGE_TOOL, _draw_and_stay),
     ),
     make_scenario(
         "draw-failed",

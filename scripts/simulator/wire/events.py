@@ -174,7 +174,7 @@ def _image_generation(item: Item) -> EventSteps:
     prefix = "image_generation_call"
     yield f"{prefix}.in_progress", {}
     yield f"{prefix}.generating", {}
-    if item["status"] != "completed":
+    if item["status"] == "failed":
         return
     shown = {key: item[key] for key in ("background", "output_format", "size")}
     yield (

@@ -198,8 +198,10 @@ async def test_tool_that_had_to_be_called_has_been_after_a_round(
     assert choices[-1] == later
 
 
-async def test_nothing_is_sent_twice_after_a_tool_ran(desk: Desk) -> None:
-    """What it did cannot be undone; before that a busy server is asked again."""
+async def test_request_after_a_tool_is_sent_again_and_repeats_no_tool(
+    desk: Desk,
+) -> None:
+    """A busy server is asked again; what the tool gave is in the request."""
     busy = "sim:503,retry-after-ms=1"
     call = {"name": "get_weather", "arguments": '{"city": "Bern"}'}
     messages = [
@@ -216,7 +218,12 @@ async def test_nothing_is_sent_twice_after_a_tool_ran(desk: Desk) -> None:
     count = len(desk.bodies)
     second = await desk.ask("", limits=limits(retries=1), messages=messages)
 
-    assert (count, len(desk.bodies)) == (2, 3)
+    assert (count, len(desk.bodies)) == (2, 4)
+    sent = [body["input"] for body in desk.bodies[count:]]
+    assert sent == [sent[0]] * 2
+    outputs = [i["output"] for i in sent[0] if i["type"] == "function_call_output"]
+    assert outputs == ["rain"]
+    assert desk.tool.called == []
     assert ending_of(first).kind == ending_of(second).kind == "refused"
 
 
@@ -235,7 +242,8 @@ async def test_reasoning_that_was_refused_is_not_sent_again(desk: Desk) -> None:
 
     sent = ["gAAAA-not-ours" in str(body["input"]) for body in desk.bodies]
     assert sent == [True, False, False]
-    assert [e.cause for e in events if isinstance(e, Status)] == ["reasoning"]
+    found = [e.repair for e in events if isinstance(e, Status)]
+    assert [one.action for one in found if one] == ["reasoning"]
     assert ending_of(events).kind == "completed"
 
 

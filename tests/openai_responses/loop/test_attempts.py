@@ -13,7 +13,6 @@ import wire_events as wire
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Attempts, Limits
 from openai_responses.loop.events import RunEvent
-from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.requests.build import ResponsesRequest, strict_payload
 from openai_responses.transport.connections import Connections, Timeouts
 from openai_responses.transport.stream import ServerSentEvent
@@ -37,17 +36,14 @@ HELLO_LOG = ["0 started message", "0 text 0: Hello", "0 ended message"]
 NAMED = {"x-request-id": "req_1"}
 
 
-ONCE = RetryPolicy(0)
-
-
 def attempt(
     connections: Connections,
     endpoint: Endpoint,
     within: Limits = AT_ONCE,
     request: ResponsesRequest | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
-    """Return the events of an attempt without a second one."""
-    return Attempts(endpoint, connections, within).events(request or asking(), ONCE)
+    """Return the events of a request; `within` allows no second attempt by default."""
+    return Attempts(endpoint, connections, within).events(request or asking())
 
 
 async def told(
@@ -56,7 +52,7 @@ async def told(
     """Return what an attempt tells, with the error that ended it, and the attempt."""
     async with Upstream(answer) as upstream:
         tried = Attempts(upstream.endpoint, connections, within)
-        log = log_of([event async for event in tried.events(asking(), ONCE)])
+        log = log_of([event async for event in tried.events(asking())])
     if tried.error is not None:
         log.append(type(tried.error).__name__)
     return log, tried
@@ -152,7 +148,7 @@ async def test_each_attempt_has_the_time_for_a_first_event(
     async with Upstream(streaming(HELLO)) as upstream:
         tried = Attempts(upstream.endpoint, connections, within)
         tried.deadlines.event_arrived()
-        events = [event async for event in tried.events(asking(), ONCE)]
+        events = [event async for event in tried.events(asking())]
     assert log_of(events)[-1] == "turn completed"
 
 
@@ -245,8 +241,10 @@ async def test_deltas_are_not_joined_without_a_window(
     async with Upstream(teller.answer) as upstream, asyncio.timeout(5):
         events = attempt(connections, upstream.endpoint)
         async with aclosing(events):
-            teller.say(wire.added(wire.message_item()))
-            await anext(events)
+            teller.say(wire.added(wire.message_item()), wire.text_delta("first"))
+            # Nothing is shown before there is something to see.
+            shown = [await anext(events), await anext(events)]
+            assert log_of(shown) == ["0 started message", "0 text 0: first"]
             for number in range(20):
                 teller.say(wire.text_delta(f"{number} "))
                 assert log_of([await anext(events)]) == [f"0 text 0: {number} "]

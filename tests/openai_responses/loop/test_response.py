@@ -486,16 +486,24 @@ def test_events_after_the_end(last: wire.Event) -> None:
 
 
 @pytest.mark.parametrize("error", [wire.error_flat("odd"), wire.error_nested("odd")])
-def test_error_as_the_only_event(error: wire.Event) -> None:
-    """It is a refusal of the request; after another event it is an ending alone."""
+def test_error_event_is_a_refusal(error: wire.Event) -> None:
+    """As the only event as well as after others; it is an ending, too."""
     turn, later = ResponseState(), ResponseState()
     told(turn, error)
     told(later, wire.created(), error)
     assert turn.refusal
     assert turn.refusal.code == "odd"
-    assert later.refusal is None
+    assert later.refusal == turn.refusal
     assert turn.ending
     assert turn.ending == later.ending
+
+
+@pytest.mark.parametrize("status", ["completed", "incomplete", "failed", "cancelled"])
+def test_failed_response_is_a_refusal(status: str) -> None:
+    """No other ending is one."""
+    turn = ResponseState()
+    told(turn, wire.ended(status, error={"code": "server_error", "message": "x"}))
+    assert (turn.refusal is not None) == (status == "failed")
 
 
 STREAM = wire.whole_stream(

@@ -1,4 +1,4 @@
-"""A request is sent again before the first event of its answer, and never after."""
+"""A request is sent again until something of its answer was shown, and never after."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from openai_responses.loop.run import run
 from openai_responses.transport.connections import Connections
 from quota_codes import QUOTA_CODES
 from run_log import log_of
-from runs import asking, end_of, limits, notes_of, report, simulated
+from runs import asking, end_of, limits, notes_of, report, report_of, simulated
 from simulator import Simulator
 from simulator.accounts import KEY
 from upstream import (
@@ -43,6 +43,7 @@ HELLO = wire.on_the_wire(*wire.whole_stream(wire.message("Hello")))
 OK = streaming(HELLO)
 AT_NO_TIME = {"Retry-After-Ms": "1"}
 SILENT = "The model's server did not answer."
+REPORTED = "The model's server reported an error."
 SOON = "Trying again in a moment."
 
 
@@ -83,11 +84,11 @@ async def test_trouble_that_lasts(
     assert "overloaded" in end_of(events).ending.sentence
 
 
-async def test_one_retry_by_default(connections: Connections, sim: Simulator) -> None:
-    """It needs no setting."""
+async def test_two_retries_by_default(connections: Connections, sim: Simulator) -> None:
+    """As many as OpenAI's client makes; it needs no setting."""
     request = asking("sim:503,retry-after-ms=1")
     await report(connections, simulated(sim), request, Limits())
-    assert len(sim.requests) == 2
+    assert len(sim.requests) == 3
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
@@ -253,39 +254,107 @@ async def test_connection_that_breaks_before_an_event(
     assert log_of(events)[-1] == "run completed"
 
 
+NOTHING_TO_SEE = {
+    "created": [wire.created()],
+    "keepalive": [{"type": "keepalive"}],
+    "an empty message": [wire.created(), *wire.message("Hello")[:1]],
+    "a thought": [wire.created(), wire.added(wire.reasoning_item())],
+    "a thought that ended": [wire.created(), *wire.reasoning()],
+}
+FAILURES: dict[str, wire.Events] = {
+    "error": [wire.error_flat("server_is_overloaded")],
+    "failed": [wire.ended("failed", error={"code": "server_error"})],
+}
+
+
+async def after(
+    connections: Connections, said: wire.Events, end: str, within: Limits = TWICE
+) -> tuple[list[RunEvent], int]:
+    """Return what is reported if the first answer ends so, and how often it is asked."""
+    beginning = wire.on_the_wire(*said, *FAILURES.get(end, []))
+    fail = {"break": breaking, "stall": stalling}.get(end, streaming)
+    async with Upstream(in_turn(fail(beginning), OK)) as upstream:
+        events = await report(connections, upstream.endpoint, within=within)
+        return events, len(upstream.requests)
+
+
 @pytest.mark.parametrize(
-    "said",
+    ("said", "end"),
     [
-        [wire.created()],
-        [{"type": "keepalive"}],
-        [wire.created(), *wire.message("Hello")[:3]],
+        *((said, "failed") for said in NOTHING_TO_SEE),
+        *(("created", end) for end in ("break", "end", "stall", "error")),
     ],
-    ids=["created", "keepalive", "words"],
 )
-@pytest.mark.parametrize("end", ["break", "end"])
-async def test_connection_that_breaks_after_an_event(
-    connections: Connections, said: wire.Events, end: str
+async def test_answer_that_fails_before_anything_was_shown(
+    connections: Connections, said: str, end: str
 ) -> None:
-    """The model has begun, and may have been paid for: it is not asked again."""
-    beginning = wire.on_the_wire(*said)
-    first = breaking(beginning) if end == "break" else streaming(beginning)
-    async with Upstream(in_turn(first, OK)) as upstream:
-        events = await report(connections, upstream.endpoint, within=TWICE)
-        assert len(upstream.requests) == 1
+    """It is asked again; of the attempt that failed nothing is left but a thought."""
+    within = limits(retries=1, first_event=0.25, idle=0.25)
+    events, asked = await after(connections, NOTHING_TO_SEE[said], end, within)
+    assert asked == 2
+    assert notes_of(events) == [f"{REPORTED if end in FAILURES else SILENT} {SOON}"]
+    kept = [event for event in events if not notes_of([event])]
+    thought = ["0 started reasoning", "0 ended reasoning"]
+    begun = thought if said.startswith("a thought") else []
+    plain = await report_of(connections, OK, TWICE)
+    assert log_of(kept) == begun + log_of(plain)
+    assert end_of(events).output == end_of(plain).output
+    assert end_of(events).ending.kind == "completed"
+
+
+@pytest.mark.parametrize("end", ["break", "end", "stall", *FAILURES])
+async def test_answer_that_fails_after_words_were_shown(
+    connections: Connections, end: str
+) -> None:
+    """People have read them: it is not asked again, and what arrived is kept."""
+    said = [wire.created(), *wire.message("Hello")[:3]]
+    events, asked = await after(
+        connections, said, end, limits(retries=1, first_event=0.25, idle=0.25)
+    )
+    assert asked == 1
     assert notes_of(events) == []
-    assert end_of(events).ending.kind == "cut"
+    assert end_of(events).ending.is_failure
+    assert "0 text 0: Hello" in log_of(events)
+
+
+@pytest.mark.parametrize("end", ["break", "end", "stall"])
+async def test_what_arrived_is_kept_is_said_only_if_something_arrived(
+    connections: Connections, end: str
+) -> None:
+    """Otherwise the sentence says what to do."""
+    once = limits(retries=0, first_event=0.25, idle=0.25)
+    words = [wire.created(), *wire.message("Hello")[:3]]
+    shown, _ = await after(connections, words, end, once)
+    assert "What arrived is kept" in end_of(shown).ending.sentence
+    nothing, _ = await after(connections, [wire.created()], end, once)
+    sentence = end_of(nothing).ending.sentence
+    assert "What arrived is kept" not in sentence
+    assert sentence.endswith("Try again.")
+    assert end_of(nothing).output == ()
 
 
 @pytest.mark.parametrize("spec", ["chat,drop=1", "chat,cut=1", "failed-limit"])
 async def test_simulator_that_fails_after_an_event(
     connections: Connections, sim: Simulator, spec: str
 ) -> None:
-    """The same, also if the failure is one that passes."""
+    """The same in the API's own events."""
     request = asking(f"sim:{spec}")
     events = await report(connections, simulated(sim), request, TWICE)
-    assert len(sim.requests) == 1
-    assert notes_of(events) == []
+    assert len(sim.requests) == 2
+    assert len(notes_of(events)) == 1
     assert end_of(events).ending.is_failure
+
+
+async def test_usage_of_a_failed_attempt_counts(connections: Connections) -> None:
+    """It was billed, though nothing of it is shown."""
+    said = [wire.created(), wire.ended("failed", error={"code": "server_error"})]
+    events, _ = await after(connections, said, "end")
+    plain = end_of(await report_of(connections, OK, TWICE)).usage
+    usage = end_of(events).usage
+    assert usage
+    assert plain
+    assert usage.total == 2 * plain.total
+    assert end_of(events).last_usage == plain
 
 
 @pytest.mark.parametrize(
@@ -310,7 +379,7 @@ async def test_error_as_the_only_event(
         assert len(upstream.requests) == attempts
     kind = "completed" if attempts == 2 else "error"
     assert end_of(events).ending.kind == kind
-    assert notes_of(events) == [f"{SILENT} {SOON}"] * (attempts - 1)
+    assert notes_of(events) == [f"{REPORTED} {SOON}"] * (attempts - 1)
 
 
 async def test_error_as_the_only_event_of_all_attempts(
@@ -320,16 +389,19 @@ async def test_error_as_the_only_event_of_all_attempts(
     request = asking("sim:error-first")
     events = await report(connections, simulated(sim), request, TWICE)
     assert len(sim.requests) == 2
-    assert log_of(events) == [f"noted: {SILENT} {SOON}", "run error"]
+    assert log_of(events) == [f"noted: {REPORTED} {SOON}", "run error"]
     assert "overloaded" in end_of(events).ending.sentence
 
 
-async def test_error_after_another_event(connections: Connections) -> None:
-    """The model had begun."""
-    text = wire.on_the_wire(wire.created(), wire.error_flat("server_is_overloaded"))
-    async with Upstream(in_turn(streaming(text), OK)) as upstream:
-        events = await report(connections, upstream.endpoint, within=TWICE)
-        assert len(upstream.requests) == 1
+@pytest.mark.parametrize("code", ["invalid_prompt", "insufficient_quota", "odd_code"])
+async def test_error_that_stays_after_another_event(
+    connections: Connections, code: str
+) -> None:
+    """The code decides there, too: it would come again."""
+    events, asked = await after(
+        connections, [wire.created(), wire.error_flat(code)], "end"
+    )
+    assert asked == 1
     assert log_of(events) == ["run error"]
 
 
@@ -338,7 +410,7 @@ async def test_error_with_status_200(connections: Connections, sim: Simulator) -
     request = asking("sim:json-error-200")
     events = await report(connections, simulated(sim), request, TWICE)
     assert len(sim.requests) == 2
-    assert log_of(events) == [f"noted: {SILENT} {SOON}", "run refused"]
+    assert log_of(events) == [f"noted: {REPORTED} {SOON}", "run refused"]
 
 
 @pytest.mark.parametrize(

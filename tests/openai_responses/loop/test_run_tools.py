@@ -439,14 +439,20 @@ async def test_calls_of_an_answer_that_was_cut_are_not_run(
     assert end_of(events).ending.kind == "cut"
 
 
-async def test_nothing_is_sent_again_after_a_tool_ran(connections: Connections) -> None:
-    """What it did cannot be undone; before that, one more attempt is made."""
-    stream = wire.on_the_wire(*wire.whole_stream(CALL))
+@pytest.mark.parametrize("recovers", [True, False])
+async def test_request_after_a_tool_is_sent_again_and_repeats_no_tool(
+    connections: Connections, recovers: bool
+) -> None:
+    """What a tool did cannot be undone; its output is in the request."""
+    call = streaming(wire.on_the_wire(*wire.whole_stream(CALL)))
+    text = streaming(wire.on_the_wire(*wire.whole_stream(wire.message("Done"))))
     soon = {"Retry-After-Ms": "1"}
     busy = replying('{"error": {"message": "x"}}', 503, headers=soon)
     tools = MemoryTools()
 
-    async with Upstream(in_turn(busy, streaming(stream), busy)) as server:
+    async with Upstream(
+        in_turn(busy, call, busy, text if recovers else busy)
+    ) as server:
         events = [
             event
             async for event in run(
@@ -458,9 +464,13 @@ async def test_nothing_is_sent_again_after_a_tool_ran(connections: Connections) 
             )
         ]
 
-    assert len(server.requests) == 3
+    # Each response of the run has attempts of its own.
+    again = server.bodies[2:]
+    assert len(again) == (2 if recovers else 4)
+    assert again == [again[0]] * len(again)
     assert len(tools.called) == 1
-    assert end_of(events).ending.kind == "refused"
+    kind = "completed" if recovers else "refused"
+    assert end_of(events).ending.kind == kind
     assert_all_answered(end_of(events))
 
 

@@ -139,7 +139,7 @@ def test_the_short_id_has_the_facts_of_what_serves_it() -> None:
 def traits(model: ResolvedModel) -> str:
     """The traits of a model as words."""
     facts = model.facts
-    names = ("reasoning", "summary", "verbosity", "phase", "functions", "vision")
+    names = ("reasoning", "summary", "verbosity", "functions", "vision")
     words = [name for name in (*names, "prefix_bound") if getattr(facts, name)]
     return " ".join((facts.sampling, *words))
 
@@ -148,15 +148,15 @@ def traits(model: ResolvedModel) -> str:
     ("name", "expected"),
     [
         ("gpt-5-next", "never reasoning summary verbosity functions vision"),
-        ("gpt-5.3-sol", "never reasoning summary verbosity phase functions vision"),
-        ("gpt-6.1-x", "never reasoning summary verbosity phase functions vision"),
+        ("gpt-5.3-sol", "never reasoning summary verbosity functions vision"),
+        ("gpt-6.1-x", "never reasoning summary verbosity functions vision"),
         (
             "gpt-6.2-x",
-            "never reasoning summary verbosity phase functions vision prefix_bound",
+            "never reasoning summary verbosity functions vision prefix_bound",
         ),
         (
             "gpt-7",
-            "never reasoning summary verbosity phase functions vision prefix_bound",
+            "never reasoning summary verbosity functions vision prefix_bound",
         ),
         ("o5", "never reasoning summary functions vision"),
         ("o5-mini", "never reasoning summary functions vision"),

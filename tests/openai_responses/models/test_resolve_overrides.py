@@ -31,7 +31,7 @@ def test_facts_are_replaced_one_by_one() -> None:
     assert model.facts.efforts == ("low",)
     assert not model.facts.summary
     assert (model.id, model.family) == (before.id, before.family)
-    assert model.facts.context == before.facts.context
+    assert model.facts.max_output_tokens == before.facts.max_output_tokens
     assert model.name == "Ours"
 
 
@@ -57,7 +57,6 @@ def test_other_models_stay_as_they_are() -> None:
         "reasoning",
         "summary",
         "verbosity",
-        "phase",
         "functions",
         "vision",
         "prefix_bound",
@@ -80,7 +79,7 @@ def test_every_yes_or_no_can_be_said(fact: str) -> None:
         {"reasoning": "yes"},
         {"efforts": "high"},
         {"efforts": ["huge"]},
-        {"context": 0},
+        {"max_output_tokens": 0},
         {"sampling": "often"},
         {"prices": [1, 2]},
     ],
@@ -91,6 +90,12 @@ def test_an_entry_that_cannot_be_meant(row: object) -> None:
         InvalidRequest, match=r"MODEL_OVERRIDES_JSON: the entry my-gpt "
     ):
         overrides(my_gpt=row)
+
+
+def test_facts_that_are_no_longer_used() -> None:
+    """An entry that was written earlier stays valid."""
+    model = resolve_model("x", overrides(x={"phase": True, "context": 100000}))
+    assert model.facts == resolve_model("x").facts
 
 
 @pytest.mark.parametrize("text", ["no JSON", "[]", "7", "[" * 100_000])

@@ -15,7 +15,12 @@ from openai.types.responses.response_create_params import (
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models.resolve import resolve_model
-from openai_responses.requests.build import ResponsesRequest, Settings, build_request
+from openai_responses.requests.build import (
+    ResponsesRequest,
+    Settings,
+    build_request,
+    unsent_parameters,
+)
 
 ITEMS: list[Item] = [{"role": "user", "content": "Hi"}]
 CANARY = "sk-proj-CANARY123"
@@ -68,7 +73,7 @@ def test_all_settings() -> None:
 
 def test_fields_are_parameters_of_the_api() -> None:
     """The request knows no parameter that the API does not know."""
-    assert set(ResponsesRequest.model_fields) <= api_parameters()
+    assert set(ResponsesRequest.model_fields) - {"repairs"} <= api_parameters()
 
 
 def api_parameters() -> set[str]:
@@ -329,33 +334,76 @@ def test_empty_input() -> None:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "place"),
+    ("key", "value", "name"),
     [
         ("max_tokens", CANARY, "max_output_tokens"),
         ("max_output_tokens", [CANARY], "max_output_tokens"),
-        ("max_tool_calls", {"a": CANARY}, "max_tool_calls"),
-        ("metadata", {"a": [CANARY]}, "metadata.a"),
-        ("metadata", CANARY, "metadata"),
-        ("tool_choice", 7, "tool_choice"),
-        ("truncation", [CANARY], "truncation"),
-        ("temperature", float("nan"), "temperature"),
-        ("top_p", float("inf"), "top_p"),
-        ("context_management", [CANARY], "context_management"),
         ("max_tokens", 0, "max_output_tokens"),
-        ("max_tokens", 128_001, "max_output_tokens"),
+        ("max_tokens", -1, "max_output_tokens"),
+        ("max_tool_calls", {"a": CANARY}, "max_tool_calls"),
+        ("max_tool_calls", 0, "max_tool_calls"),
+        ("metadata", {"a": [CANARY]}, "metadata"),
+        ("metadata", CANARY, "metadata"),
+        ("metadata", {str(n): "x" for n in range(17)}, "metadata"),
+        ("metadata", {"a": "x" * 513}, "metadata"),
+        ("tool_choice", 7, "tool_choice"),
+        ("tool_choice", CANARY, "tool_choice"),
+        ("truncation", [CANARY], "truncation"),
+        ("truncation", "start", "truncation"),
+        ("service_tier", "gold", "service_tier"),
+        ("prompt_cache_key", "x" * 65, "prompt_cache_key"),
+        ("prompt_cache_retention", "forever", "prompt_cache_retention"),
+        ("safety_identifier", "x" * 129, "safety_identifier"),
+        ("temperature", float("nan"), "temperature"),
+        ("temperature", 99, "temperature"),
+        ("temperature", "hot", "temperature"),
+        ("temperature", -0.1, "temperature"),
+        ("top_p", float("inf"), "top_p"),
+        ("top_p", 7, "top_p"),
+        ("top_logprobs", 21, "top_logprobs"),
+        ("context_management", [CANARY], "context_management"),
+        ("parallel_tool_calls", "yes", "parallel_tool_calls"),
     ],
 )
-def test_mistyped_value(key: str, value: object, place: str) -> None:
-    """The sentence names the setting, and does not quote what was in it."""
+def test_value_that_no_api_takes(key: str, value: object, name: str) -> None:
+    """It is left out; the sentence names the setting and does not quote the value."""
     body: dict[str, Any] = {"reasoning_effort": "none", key: value}
-    with pytest.raises(InvalidRequest) as refused:
-        payload(DEEP, None, **body)
-    sentence = str(refused.value)
-    assert sentence.startswith(f"The setting {place}")
-    assert "cannot be sent" in sentence
+    model = resolve_model(DEEP)
+    built = build_request(model, "", ITEMS, body, Settings())
+    assert built.payload() == payload(DEEP, None, reasoning_effort="none")
+    _, (sentence,) = unsent_parameters(body, built)
+    assert sentence.startswith(f"The setting {name} cannot be sent: ")
     assert sentence.endswith(".")
     assert "CANARY" not in sentence
     assert "pydantic" not in sentence
+
+
+def test_invalid_value_leaves_room_for_the_settings() -> None:
+    """The default is sent in its place."""
+    settings = Settings(defaults={"service_tier": "flex"})
+    assert payload(DEEP, settings, service_tier="gold")["service_tier"] == "flex"
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "sent"),
+    [
+        (DEEP, 1, 16),
+        (DEEP, "5", 16),
+        (DEEP, 16, 16),
+        (DEEP, 128_000, 128_000),
+        (DEEP, 10**12, 128_000),
+        (PLAIN, 128_000, 16_384),
+        (UNKNOWN, 10**6, 128_000),
+    ],
+)
+def test_length_that_the_model_has(model: str, asked: object, sent: int) -> None:
+    """It is held within what the API takes, wherever it comes from."""
+    assert payload(model, max_tokens=asked)["max_output_tokens"] == sent
+    settings = Settings(defaults={"max_output_tokens": asked})
+    built = build_request(resolve_model(model), "", ITEMS, {}, settings)
+    assert built.max_output_tokens == sent
+    _, told = unsent_parameters({"max_tokens": asked}, built)
+    assert len(told) == (str(asked) != str(sent))
 
 
 def test_unknown_field_is_refused() -> None:
@@ -393,10 +441,7 @@ def test_any_body_makes_a_payload_of_the_api(
 ) -> None:
     """Whatever a caller sends, what goes out has the API's keys and no nulls."""
     settings = Settings(effort, "auto", "low")
-    try:
-        built = build_request(resolve_model(model), "", ITEMS, body, settings)
-    except InvalidRequest:
-        return
+    built = build_request(resolve_model(model), "", ITEMS, body, settings)
     sent = built.payload()
     assert set(sent) <= api_parameters()
     assert None not in sent.values()

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses.models.resolve import resolve_model
-from openai_responses.requests.build import Settings, build_request, dropped_parameters
+from openai_responses.requests.build import Settings, build_request, unsent_parameters
 
 QUESTION = {
     "type": "message",
@@ -18,7 +18,7 @@ def missing(model: str, **asked: Any) -> list[str]:
     """Return what the request for a model does not hold."""
     body = {"model": f"pipe.{model}", "messages": [], "stream": True, **asked}
     request = build_request(resolve_model(model), "", [QUESTION], body, Settings())
-    return dropped_parameters(body, request)
+    return unsent_parameters(body, request)[0]
 
 
 def test_a_plain_chat_misses_nothing() -> None:

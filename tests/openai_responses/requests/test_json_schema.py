@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from openai_responses.loop.arguments import argument_error, drop_optional_nulls
 from openai_responses.requests.json_schema import strict_schema
 from schema_strategies import VALUES, Schema, garbage, schemas, values
-from simulator.checks.limits import check_schemas
+from simulator.checks.schemas import check_schemas
 from simulator.refusals import Refusal
 from strict_rules import broken_rules
 

@@ -36,8 +36,8 @@ def test_no_other_word_is_bool_like(value: object) -> None:
 @pytest.mark.parametrize(
     ("body", "form"),
     [
-        ({"response_format": {"type": "text"}}, None),
-        ({"response_format": "text", "json_schema": "not looked at"}, None),
+        ({"response_format": {"type": "text"}}, {"type": "text"}),
+        ({"response_format": "text", "json_schema": "not looked at"}, {"type": "text"}),
         ({"response_format": {"type": "json_object"}}, {"type": "json_object"}),
         (
             {
@@ -70,7 +70,7 @@ def test_no_other_word_is_bool_like(value: object) -> None:
 )
 def test_format(body: dict[str, Any], form: dict[str, Any] | None) -> None:
     """Chat Completions' form, and the two keys beside it, become the API's form."""
-    assert read_parameters(body)["text"].get("format") == form
+    assert read_parameters(body)[0]["text"].get("format") == form
 
 
 @pytest.mark.parametrize(
@@ -89,39 +89,73 @@ def test_format(body: dict[str, Any], form: dict[str, Any] | None) -> None:
     ],
 )
 def test_format_without_a_schema(schema: object) -> None:
-    """It is refused with a sentence; the API would say less."""
+    """It is left out with a sentence; the API would refuse the whole request."""
     body = {"response_format": "json_schema", "json_schema": schema}
-    with pytest.raises(InvalidRequest, match="json_schema has to be a JSON object"):
-        read_parameters(body)
+    given, errors = read_parameters(body)
+    assert given["text"] == {}
+    assert ["json_schema has to be a JSON object" in one for one in errors] == [True]
+
+
+@pytest.mark.parametrize(
+    ("name", "sent"),
+    [
+        ("my answer!", "my_answer_"),
+        ("größe", "gr__e"),
+        ("n" * 99, "n" * 64),
+        (7, "7"),
+        ("", "response"),
+    ],
+)
+@pytest.mark.parametrize("native", [True, False])
+def test_name_of_a_format(name: object, sent: str, *, native: bool) -> None:
+    """The API takes 64 letters, digits, underscores and dashes."""
+    inner = {"name": name, "schema": SCHEMA}
+    form = {"type": "json_schema", **inner}
+    chat_form = {"type": "json_schema", "json_schema": inner}
+    body = {"text": {"format": form}} if native else {"response_format": chat_form}
+    given, errors = read_parameters(body)
+    assert given["text"]["format"]["name"] == sent
+    assert not errors
 
 
 def test_the_apis_own_format_wins() -> None:
     """`text.format` is the API's own word for it."""
     own = {"type": "json_object"}
     body = {"text": {"format": own}, "response_format": "text"}
-    assert read_parameters(body)["text"] == {"format": own}
+    assert read_parameters(body)[0]["text"] == {"format": own}
 
 
 @pytest.mark.parametrize(
     ("body", "named"),
     [
-        ({"reasoning_effort": "hgih"}, "reasoning_effort"),
-        ({"reasoning_effort": 7}, "reasoning_effort"),
-        ({"reasoning": {"effort": {"a": 1}}}, "reasoning_effort"),
+        ({"reasoning_effort": "ultra"}, "reasoning.effort"),
+        ({"reasoning_effort": 7}, "reasoning.effort"),
+        ({"reasoning": {"effort": {"a": 1}}}, "reasoning.effort"),
         ({"reasoning": "high"}, "reasoning"),
-        ({"reasoning": {"summary": "long"}}, "reasoning_summary"),
+        ({"reasoning": {"summary": "long"}}, "reasoning.summary"),
         ({"text": []}, "text"),
-        ({"verbosity": "loud"}, "verbosity"),
-        ({"response_format": "yaml"}, "response_format"),
-        ({"parallel_tool_calls": "maybe"}, "parallel_tool_calls"),
+        ({"verbosity": "huge"}, "text.verbosity"),
+        ({"response_format": "yaml"}, "text.format"),
+        ({"response_format": 7}, "text.format"),
+        ({"text": {"format": {"type": "xml"}}}, "text.format"),
+        ({"text": {"format": {"type": "json_schema", "name": "n"}}}, "text.format"),
+        ({"parallel_tool_calls": "yes"}, "parallel_tool_calls"),
         ({"enable_stream": "off"}, "enable_stream"),
     ],
 )
 def test_what_cannot_be_meant(body: dict[str, Any], named: str) -> None:
-    """One sentence names the setting and, where there is a list, its words."""
-    with pytest.raises(InvalidRequest) as refused:
-        read_parameters(body)
-    assert str(refused.value).startswith(f"The setting {named} cannot be sent: it ")
+    """It is left out; one sentence names the setting and, where there are, its words."""
+    given, errors = read_parameters(body)
+    assert given == {"reasoning": {}, "text": {}}
+    (error,) = errors
+    assert error.startswith(f"The setting {named} cannot be sent: ")
+
+
+def test_other_values_stay() -> None:
+    """One wrong value takes no other along."""
+    body = {"reasoning": {"effort": "ultra", "context": "auto"}, "verbosity": "low"}
+    given, _ = read_parameters(body)
+    assert given == {"reasoning": {"context": "auto"}, "text": {"verbosity": "low"}}
 
 
 @pytest.mark.parametrize(

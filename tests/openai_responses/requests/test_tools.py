@@ -18,7 +18,7 @@ from openai_responses.requests.tools import (
     responses_tool_choice,
     responses_tools,
 )
-from simulator.checks.limits import check_schemas
+from simulator.checks.schemas import check_schemas
 
 HERE = Path(__file__).resolve().parents[2] / "schemas"
 SAMPLES = json.loads((HERE / "samples.json").read_text("utf-8"))

@@ -1,5 +1,6 @@
 """Attachments stand at the messages they came with."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from owui_chat.input.attachments import (
     attach_files,
-    check_input_size,
+    fit_input,
     part_or_note,
     question_index,
     resolve_images,
@@ -24,6 +25,11 @@ from picture_sample import BMP, JPEG, PIXEL, data_url
 
 Json = dict[str, Any]
 BAD = data_url(BMP, "image/bmp")
+
+
+def resolved(parts: Sequence[ChatPart]) -> list[ChatPart]:
+    """A chat with readable pictures, on a host that cannot make one smaller."""
+    return resolve_images(parts, lambda encoded: b"")
 
 
 def text(words: str) -> Item:
@@ -183,7 +189,7 @@ def test_readable_pictures_stay() -> None:
         AssistantText("!"),
     ]
 
-    found = resolve_images(parts)
+    found = resolved(parts)
 
     right = image(data_url(JPEG, "image/jpeg"))
     assert found == [said(text("?"), image(PIXEL, "low"), right), AssistantText("!")]
@@ -196,7 +202,7 @@ def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
     asked = said(text("?"), image(PIXEL), image(BAD))
 
     with pytest.raises(InvalidRequest, match=r"^b\.bmp is in a form") as caught:
-        resolve_images([asked._replace(attachments=(document, *files))])
+        resolved([asked._replace(attachments=(document, *files))])
 
     assert "PNG, JPEG, WEBP" in str(caught.value)
 
@@ -204,13 +210,13 @@ def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
 def test_picture_without_a_name_is_refused_too() -> None:
     """Callers over plain HTTP give none."""
     with pytest.raises(InvalidRequest, match=r"^A picture is in a form"):
-        resolve_images([said(image(BAD))])
+        resolved([said(image(BAD))])
 
 
 def test_picture_that_is_gone_is_no_unknown_kind() -> None:
     """The host left its address as it was."""
     with pytest.raises(InvalidRequest, match=r"^A picture cannot be read: it is gone"):
-        resolve_images([said(image("some-file-id"))])
+        resolved([said(image("some-file-id"))])
 
 
 def test_earlier_message_does_not_stop_the_chat() -> None:
@@ -221,7 +227,7 @@ def test_earlier_message_does_not_stop_the_chat() -> None:
         said(text("And now?")),
     ]
 
-    found = resolve_images(parts)
+    found = resolved(parts)
 
     first = found[0]
     assert isinstance(first, UserMessage)
@@ -236,7 +242,7 @@ def test_picture_of_the_host_is_not_asked() -> None:
     """An instruction behind the question is no reason to stop."""
     parts: list[ChatPart] = [said(text("?")), said(image(BAD), role="developer")]
 
-    found = resolve_images(parts)
+    found = resolved(parts)
 
     assert question_index(parts) == 0
     assert "form" in str(found[1])
@@ -253,14 +259,24 @@ def test_note_or_refusal() -> None:
 # ------------------------------------------------------------------------- limits
 
 
+def notes_in(items: list[Item]) -> list[tuple[int, int]]:
+    """The places of what was left out."""
+    return [
+        (number, place)
+        for number, item in enumerate(items)
+        for place, part in enumerate(item.get("content") or item["output"])
+        if "is left out: one request takes 1500 pic" in str(part.get("text"))
+    ]
+
+
 def test_as_much_as_the_api_takes() -> None:
-    """Pictures of messages and of tools count."""
+    """Pictures of messages and of tools count; the oldest are left out."""
     message = said(*[image(PIXEL)] * 1499).item
     output = {"type": "function_call_output", "call_id": "1", "output": [image(PIXEL)]}
 
-    check_input_size([message, output])
-    with pytest.raises(InvalidRequest, match="1501 pictures"):
-        check_input_size([message, output, output])
+    assert fit_input([message, output]) == [message, output]
+    assert notes_in(fit_input([message, output, output])) == [(0, 0)]
+    assert notes_in(fit_input([output, message, output])) == [(0, 0)]
 
 
 def test_as_many_bytes_as_the_api_takes() -> None:
@@ -268,8 +284,20 @@ def test_as_many_bytes_as_the_api_takes() -> None:
     held = "x" * 8_000_000
     file = {"type": "input_file", "filename": "a", "file_data": held}
 
-    check_input_size([said(*[image(held)] * 63, file).item])
-    with pytest.raises(InvalidRequest, match="520 MB") as caught:
-        check_input_size([said(*[image(held)] * 64, file).item])
+    whole = [said(*[image(held)] * 63, file).item]
+    assert fit_input(whole) == whole
+    fitted = fit_input([said(file, text("Hi"), *[image(held)] * 64).item])
+    assert notes_in(fitted) == [(0, 0)]
+    assert fitted[0]["content"][1] == text("Hi")
 
-    assert "start a new chat" in str(caught.value)
+
+def test_a_picture_that_is_too_large() -> None:
+    """An earlier one is a note; the one that is asked about is an error."""
+    large = image(f"data:image/png;base64,{PIXEL[22:]}{'A' * 67_000_000}")
+    parts: list[ChatPart] = [said(large), said(text("Hi"))]
+
+    shown = resolved(parts)[0]
+    assert isinstance(shown, UserMessage)
+    assert "is larger than the 50 MB" in shown.content[0]["text"]
+    with pytest.raises(InvalidRequest, match="Attach a smaller one"):
+        resolved(parts[:1])

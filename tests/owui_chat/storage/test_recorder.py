@@ -188,6 +188,15 @@ def test_message_that_the_chat_cannot_give_back_is_kept_whole(item: Item) -> Non
     )
 
 
+def test_refusal_without_reasoning_is_kept_whole() -> None:
+    """As a text it would say that the model answered."""
+    item = refusal("1", "I can't.")
+
+    *_, (_, amended) = written_at(run_of(item))
+
+    assert amended.payload == (strip_for_replay(item),)
+
+
 def test_annotations_are_kept_without_the_text() -> None:
     """They are not in the chat's text."""
     note = {"type": "file_path", "file_id": "file-1", "index": 0}

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
+from openai_responses.requests.repairs import Repair
 from openai_responses.requests.replay import Origin
 from owui_chat.storage.records import (
     UNSHOWN_TEXT,
     Record,
-    invalid_ids,
     message_key,
     read_records,
+    stored_repairs,
     write_records,
 )
 from run_sample import ORIGIN, call, message, output, reasoning, search
@@ -221,25 +222,61 @@ def test_signature_can_be_anything(signature: object) -> None:
     assert read[ULID].payload == (BARE,)
 
 
-# ---------------------------------------------------------------- dead reasoning
+# ---------------------------------------------------------------- refusals
 
 
-def test_dead_records_are_written_in_order() -> None:
-    """The same list always has the same text."""
-    value = write_records({ULID: record(SEALED)}, SIGN, {"B" * 26, "A" * 26})
-
-    assert value["dead"] == ["A" * 26, "B" * 26]
-    assert invalid_ids(value) == ["A" * 26, "B" * 26]
-    assert "dead" not in write_records({ULID: record(SEALED)}, SIGN, set())
+REPAIRS = (Repair("plain", "b" * 32), Repair("item", "a" * 32))
 
 
-def test_dead_record_has_no_reasoning_whichever_key_says_so() -> None:
-    """The rest of it is sent as before; others are left alone."""
-    buried, alive = record(SEALED, call("1")), record(SEALED, ulid="B" * 26)
+def test_repairs_are_written_in_their_order() -> None:
+    """As action and target: more is not needed for the items of a chat."""
+    value = write_records({ULID: record(SEALED)}, SIGN, REPAIRS)
+
+    assert value["repairs"] == [["plain", "b" * 32], ["item", "a" * 32]]
+    assert stored_repairs([json.loads(json.dumps(value))]) == REPAIRS
+    assert "repairs" not in write_records({ULID: record(SEALED)}, SIGN, ())
+
+
+def test_repairs_of_all_keys_count_once() -> None:
+    """Whichever message met the refusal."""
+    values = [write_records({}, SIGN, REPAIRS), write_records({}, SIGN, REPAIRS[1:])]
+
+    assert stored_repairs(values) == REPAIRS
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        None,
+        "plain",
+        {"plain": "b"},
+        7,
+        [None, 7, "ab", [], ["plain"], ["plain", 7], [["plain"], "b"]],
+        [["plain", "b", '"auto"'], {"0": "plain", "1": "b"}],
+        # Those of the account are not for a chat's owner to write.
+        [["parameter", "store"], ["field", "input:message.content"], ["tool", "b"]],
+        [["", ""], ["odd", "b"]],
+    ],
+)
+def test_rows_that_are_no_repairs_change_nothing(rows: object) -> None:
+    """The owner of a chat can write anything into it."""
+    assert stored_repairs([{"__v": 5, "repairs": rows}, rows, None]) == ()
+
+
+def test_very_many_repairs_are_not_read() -> None:
+    """Each costs time at every request."""
+    rows = [["item", str(number)] for number in range(100_000)]
+
+    assert len(stored_repairs([{"repairs": rows}])) <= 1000
+
+
+def test_record_that_earlier_pipes_called_dead_has_no_reasoning() -> None:
+    """Whichever key says so; the rest is sent as before, others are left alone."""
+    refused, alive = record(SEALED, call("1")), record(SEALED, ulid="B" * 26)
     chat = {
         **earlier_chat(**{ID16: earlier_record()}),
-        message_key("m-1"): write_records({ULID: buried, "B" * 26: alive}, SIGN),
-        message_key("m-2"): write_records({}, SIGN, [ULID, ID16]),
+        message_key("m-1"): write_records({ULID: refused, "B" * 26: alive}, SIGN),
+        message_key("m-2"): {"__v": 5, "items": {}, "dead": [ULID, ID16]},
     }
 
     read = read_records(chat, SIGN)
@@ -249,7 +286,9 @@ def test_dead_record_has_no_reasoning_whichever_key_says_so() -> None:
     assert read[ID16].payload == ()
 
 
-@pytest.mark.parametrize("value", [None, [], {}, {"dead": "A"}, {"dead": None}])
-def test_value_without_a_list_has_no_dead(value: object) -> None:
+@pytest.mark.parametrize("dead", [None, ULID, {ULID: True}, 7, [None, 7]])
+def test_list_that_is_none_calls_nothing_dead(dead: object) -> None:
     """Whoever wrote it."""
-    assert invalid_ids(value) == []
+    value = {**write_records({ULID: record(SEALED)}, SIGN), "dead": dead}
+
+    assert read_records({message_key("m-1"): value}, SIGN)[ULID].payload == (SEALED,)

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from openai_responses.items import Item
+from openai_responses.requests.repairs import Repair
 from owui_chat.storage.records import (
     Record,
     message_key,
@@ -27,10 +28,13 @@ def code(name: str, logs: str = LOGS) -> Item:
     return {"type": "code_interpreter_call", "container_id": name, "outputs": rows}
 
 
-def kept(name: str, age: int, *items: Item, dead: tuple[str, ...] = ()) -> Json:
+REPAIRS = (Repair("plain", "X" * 32),)
+
+
+def kept(name: str, age: int, *items: Item, repairs: tuple[Repair, ...] = ()) -> Json:
     """The value of a message's key; a larger `age` is younger."""
     record = Record(name * 26, "f.gpt-5.2", age, items, f"m-{name}", ORIGIN)
-    return write_records({record.ulid: record}, SIGN, dead)
+    return write_records({record.ulid: record}, SIGN, repairs)
 
 
 def chat_of(*names: str, **more: Json) -> Json:
@@ -38,18 +42,22 @@ def chat_of(*names: str, **more: Json) -> Json:
     return {f"m-{name}": {"done": True} for name in names} | more
 
 
-A, B, C = map(message_key, ("m-A", "m-B", "m-C"))
+A, B, C, D = map(message_key, ("m-A", "m-B", "m-C", "m-D"))
 
 
 def test_what_deleted_messages_left_is_emptied() -> None:
-    """What it calls dead stays dead; what is empty is left alone."""
+    """What refusals showed stays, also of earlier pipes; what is empty is left alone."""
     values = {
-        A: kept("A", 1, reasoning("1"), dead=("X" * 26,)),
+        A: kept("A", 1, reasoning("1"), repairs=REPAIRS),
         B: kept("B", 2, reasoning("2")),
         C: {"__v": 5},
+        D: {**kept("D", 3, reasoning("4")), "dead": ["X" * 26]},
     }
 
-    assert prune(values, chat_of("B"), B, ROOMY) == {A: {"__v": 5, "dead": ["X" * 26]}}
+    assert prune(values, chat_of("B"), B, ROOMY) == {
+        A: {"__v": 5, "repairs": [["plain", "X" * 32]]},
+        D: {"__v": 5, "dead": ["X" * 26]},
+    }
 
 
 @pytest.mark.parametrize(
@@ -94,14 +102,14 @@ def test_oldest_items_go_when_outputs_are_not_enough() -> None:
     """Whole, so that no reasoning is left of what it led to."""
     long = reasoning("1", encrypted_content="x" * 3000)
     values = {
-        A: kept("A", 1, long, dead=("X" * 26,)),
+        A: kept("A", 1, long, repairs=REPAIRS),
         B: kept("B", 2, code("2")),
         C: kept("C", 3, {**long, "id": "rs_3"}),
     }
 
     changed = prune(values, chat_of("A", "B", "C"), "", 6500)
 
-    assert changed[A] == {"__v": 5, "dead": ["X" * 26]}
+    assert changed[A] == {"__v": 5, "repairs": [["plain", "X" * 32]]}
     assert changed[B]["items"]
     assert C not in changed
 

@@ -350,7 +350,10 @@ ACCEPTED = [
     },
     {"tools": [FUNCTION], "tool_choice": {"type": "function", "name": "f"}},
     {"tools": [{"type": "web_search", "user_location": {"type": "approximate"}}]},
-    {"text": {"verbosity": "low", "format": {"type": "json_object"}}},
+    {
+        "text": {"verbosity": "low", "format": {"type": "json_object"}},
+        "input": "Answer in JSON",
+    },
     {"metadata": {"chat": "1"}, "service_tier": "fast", "truncation": "auto"},
     {"prompt_cache_options": {"ttl": "12h"}, "prompt_cache_key": "k" * 64},
     {"reasoning": {"effort": "high", "summary": "auto", "context": "all_turns"}},

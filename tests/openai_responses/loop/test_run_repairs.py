@@ -1,4 +1,4 @@
-"""A refusal whose cause can be left out costs one more request, and no answer."""
+"""A refusal that can be repaired costs one more request, and no answer."""
 
 import asyncio
 import json
@@ -10,11 +10,16 @@ import pytest_asyncio
 
 import wire_events as wire
 from openai_responses.endpoint import Endpoint
+from openai_responses.items import Item
+from openai_responses.loop.run import run
+from openai_responses.loop.tools import Toolset
 from openai_responses.requests.build import ResponsesRequest
+from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
 from run_log import log_of
-from runs import causes_of, end_of, limits, report, simulated
+from runs import end_of, limits, repairs_of, report, simulated
 from simulator import Simulator
+from tool_sample import CITY, MemoryTools
 from upstream import Answerer, Upstream, in_turn, replying, streaming
 
 pytestmark = pytest.mark.asyncio
@@ -22,16 +27,27 @@ pytestmark = pytest.mark.asyncio
 TWICE = limits(retries=1)
 OK = streaming(wire.on_the_wire(*wire.whole_stream(wire.message("Hello"))))
 
-USER = {"role": "user", "content": "Hi"}
+
+def user(said: str) -> Item:
+    """Return a message of a person."""
+    part = {"type": "input_text", "text": said}
+    return {"type": "message", "role": "user", "content": [part]}
+
+
+USER = user("Hi")
 THOUGHT = wire.reasoning_item("Hm", sealed="gAAA")
-ANSWER = {"role": "assistant", "content": "Hello."}
+ANSWER: Item = {
+    "type": "message",
+    "role": "assistant",
+    "content": [{"type": "output_text", "text": "Hello.", "annotations": []}],
+}
 
 
 def asking(said: str = "Hi", **fields: Any) -> ResponsesRequest:
     """Return a request with everything that can be refused."""
     asked: dict[str, Any] = {
         "model": "gpt-5.6-sol",
-        "input": [{"role": "user", "content": said}],
+        "input": [user(said)],
         "reasoning": {"effort": "medium", "summary": "auto"},
         "include": ["reasoning.encrypted_content"],
     }
@@ -56,10 +72,10 @@ async def test_summary(connections: Connections, unverified: Simulator) -> None:
     """Without verification there is none; the answer comes all the same."""
     events = await report(connections, simulated(unverified), asking(), TWICE)
     assert log_of(events)[0] == (
-        "noted summary: This organisation gets no reasoning summaries: answering "
-        "without."
+        "noted parameter: The model's server does not take reasoning.summary: "
+        "answering without it."
     )
-    assert causes_of(events) == ["summary"]
+    assert repairs_of(events) == ["reasoning.summary"]
     assert log_of(events)[-1] == "run completed"
     first, second = (one.body for one in unverified.requests)
     assert second == {**first, "reasoning": {"effort": "medium"}}
@@ -68,26 +84,25 @@ async def test_summary(connections: Connections, unverified: Simulator) -> None:
 async def test_stream(connections: Connections, unstreamed: Simulator) -> None:
     """The answer comes in one piece; each cause is taken away in its turn."""
     events = await report(connections, simulated(unstreamed), asking(), TWICE)
-    assert causes_of(events) == ["summary", "stream"]
+    assert repairs_of(events) == ["reasoning.summary", "stream"]
     assert log_of(events)[-1] == "run completed"
     assert [one.status for one in unstreamed.requests] == [400, 400, 200]
-    assert [one.body["stream"] for one in unstreamed.requests] == [True, True, False]
+    assert [one.body.get("stream") for one in unstreamed.requests] == [True, True, None]
 
 
 async def test_reasoning_of_another_organisation(
     connections: Connections, sim: Simulator
 ) -> None:
-    """It is left out, and so are the ids; the words stay."""
+    """It is left out; the words stay."""
     theirs = Endpoint(sim.base_url, "sk-simulator-2")
     made = end_of(await report(connections, theirs, asking("sim:short")))
-    thought = next(item for item in made.output if item["type"] == "reasoning")
-    thought = {key: text for key, text in thought.items() if key != "status"}
-    request = asking(input=[USER, thought, ANSWER, USER])
+    thought, answer = replay_output(made.output, with_reasoning=True)
+    request = asking(input=[USER, thought, answer, USER])
     events = await report(connections, simulated(sim), request, TWICE)
-    assert causes_of(events) == ["reasoning"]
+    assert repairs_of(events) == ["reasoning"]
     assert log_of(events)[-1] == "run completed"
     assert [one.status for one in sim.requests] == [200, 400, 200]
-    assert sim.requests[-1].body["input"] == [USER, ANSWER, USER]
+    assert sim.requests[-1].body["input"] == [USER, answer, USER]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +119,7 @@ async def test_effort(
     """The one that is nearest among those that the model has."""
     request = asking(model=model, reasoning={"effort": asked})
     events = await report(connections, simulated(sim), request, TWICE)
-    assert causes_of(events) == ["effort"]
+    assert repairs_of(events) == ["reasoning.effort"]
     assert log_of(events)[-1] == "run completed"
     assert [one.body["reasoning"] for one in sim.requests] == [
         {"effort": asked},
@@ -117,11 +132,12 @@ def refusing(**fields: str) -> Answerer:
     return replying(json.dumps({"error": fields}), 400)
 
 
+TOOL = {"type": "function", "name": "get_weather", "parameters": CITY, "strict": False}
 REFUSALS = {
     "reasoning": {"code": "invalid_encrypted_content", "message": "No."},
-    "summary": {"code": "unsupported_value", "param": "reasoning.summary"},
+    "reasoning.summary": {"code": "unsupported_value", "param": "reasoning.summary"},
     "stream": {"message": "Your organization must be verified to stream this model."},
-    "effort": {
+    "reasoning.effort": {
         "param": "reasoning.effort",
         "message": "Supported values are: 'low' and 'high'.",
     },
@@ -129,62 +145,71 @@ REFUSALS = {
 EVERYTHING = asking(input=[USER, THOUGHT, ANSWER, USER])
 
 
-@pytest.mark.parametrize("cause", REFUSALS)
-async def test_each_cause_once(connections: Connections, cause: str) -> None:
-    """A server that refuses all the same gets its way."""
-    answer = refusing(**REFUSALS[cause])
+@pytest.mark.parametrize("named", REFUSALS)
+async def test_server_that_refuses_all_the_same(
+    connections: Connections, named: str
+) -> None:
+    """It gets its way after three repairs and the plain texts, each sent once."""
+    answer = refusing(**REFUSALS[named])
     async with Upstream(answer) as upstream, asyncio.timeout(5):
         within = limits(retries=5)
         events = await report(connections, upstream.endpoint, EVERYTHING, within)
-        assert len(upstream.requests) == 2
-    assert causes_of(events) == [cause]
+        sent = [json.dumps(body, sort_keys=True) for body in upstream.bodies]
+    done = repairs_of(events)
+    assert done[0] == named
+    assert len(done) <= 4
+    assert "plain" not in done[:-1]
+    assert len(sent) == len({*sent}) == len(done) + 1
     assert log_of(events)[-1] == "run refused"
 
 
-@pytest.mark.parametrize("cause", REFUSALS)
-async def test_no_retry_is_needed(connections: Connections, cause: str) -> None:
-    """A fallback is none: it is not counted, and it does not wait."""
-    answer = in_turn(refusing(**REFUSALS[cause]), OK)
+@pytest.mark.parametrize("named", REFUSALS)
+async def test_no_retry_is_needed(connections: Connections, named: str) -> None:
+    """A repair is none: it is not counted, and it does not wait."""
+    answer = in_turn(refusing(**REFUSALS[named]), OK)
     async with Upstream(answer) as upstream:
         events = await report(connections, upstream.endpoint, EVERYTHING, limits())
         first, second = upstream.arrived
-    assert causes_of(events) == [cause]
+    assert repairs_of(events) == [named]
     assert log_of(events)[-1] == "run completed"
     assert second - first < 0.375
 
 
-async def test_all_causes_in_a_row(connections: Connections) -> None:
+@pytest.mark.parametrize("left_out", REFUSALS)
+async def test_three_refusals_in_a_row(connections: Connections, left_out: str) -> None:
     """One after the other, and what was given up stays given up."""
-    refusals = [refusing(**refusal) for refusal in REFUSALS.values()]
+    named = [name for name in REFUSALS if name != left_out]
+    refusals = [refusing(**REFUSALS[name]) for name in named]
     async with Upstream(in_turn(*refusals, OK)) as upstream:
         events = await report(connections, upstream.endpoint, EVERYTHING, limits())
         last = upstream.bodies[-1]
-    assert causes_of(events) == list(REFUSALS)
+    assert repairs_of(events) == named
     assert log_of(events)[-1] == "run completed"
-    assert last["input"] == [USER, ANSWER, USER]
-    assert last["reasoning"] == {"effort": "low"}
-    assert last["stream"] is False
+    assert (last["input"] == [USER, ANSWER, USER]) == ("reasoning" in named)
+    assert ("summary" not in last["reasoning"]) == ("reasoning.summary" in named)
+    assert (last["reasoning"]["effort"] == "low") == ("reasoning.effort" in named)
+    assert ("stream" not in last) == ("stream" in named)
 
 
-async def test_remedy_before_a_retry(
+async def test_repair_before_a_retry(
     connections: Connections, unverified: Simulator
 ) -> None:
     """The changed request is the one that is sent again."""
     request = asking("sim:503,times=1,retry-after-ms=1")
     events = await report(connections, simulated(unverified), request, TWICE)
-    assert causes_of(events) == ["summary", ""]
+    assert repairs_of(events) == ["reasoning.summary", ""]
     assert log_of(events)[-1] == "run completed"
     assert [one.status for one in unverified.requests] == [400, 503, 200]
     assert unverified.requests[1].body == unverified.requests[2].body
 
 
-async def test_remedy_after_a_retry(connections: Connections) -> None:
+async def test_repair_after_a_retry(connections: Connections) -> None:
     """The order does not matter."""
     busy = replying("", 503, headers={"Retry-After-Ms": "1"})
-    answer = in_turn(busy, refusing(**REFUSALS["summary"]), OK)
+    answer = in_turn(busy, refusing(**REFUSALS["reasoning.summary"]), OK)
     async with Upstream(answer) as upstream:
         events = await report(connections, upstream.endpoint, EVERYTHING, TWICE)
-    assert causes_of(events) == ["", "summary"]
+    assert repairs_of(events) == ["", "reasoning.summary"]
     assert log_of(events)[-1] == "run completed"
 
 
@@ -194,18 +219,40 @@ async def test_refusal_in_the_stream(connections: Connections) -> None:
     answer = in_turn(streaming(wire.on_the_wire(error)), OK)
     async with Upstream(answer) as upstream:
         events = await report(connections, upstream.endpoint, EVERYTHING, limits())
-    assert causes_of(events) == ["reasoning"]
+    assert repairs_of(events) == ["reasoning"]
     assert log_of(events)[-1] == "run completed"
 
 
-async def test_refusal_after_the_first_event(connections: Connections) -> None:
-    """Then it is an ending: something may have been shown."""
+@pytest.mark.parametrize("shown", [[], wire.message("Hello")[:3]])
+async def test_refusal_after_the_first_event(
+    connections: Connections, shown: wire.Events
+) -> None:
+    """It is repaired, too, unless words were shown: then it is an ending."""
     error = wire.error_nested("invalid_encrypted_content")
-    answer = streaming(wire.on_the_wire(wire.created(), error))
+    answer = streaming(wire.on_the_wire(wire.created(), *shown, error))
     async with Upstream(in_turn(answer, OK)) as upstream:
         events = await report(connections, upstream.endpoint, EVERYTHING, TWICE)
-        assert len(upstream.requests) == 1
-    assert log_of(events) == ["run error"]
+        assert len(upstream.requests) == (1 if shown else 2)
+    assert repairs_of(events) == ([] if shown else ["reasoning"])
+    assert log_of(events)[-1] == ("run error" if shown else "run completed")
+
+
+async def test_repairs_of_one_response_hold_for_the_next(
+    connections: Connections,
+) -> None:
+    """After a tool the changed request goes on: the refusal is met once."""
+    made = wire.function_call("get_weather", '{"city": "Bern"}', at=0)
+    call = streaming(wire.on_the_wire(*wire.whole_stream(made)))
+    answer = in_turn(refusing(**REFUSALS["reasoning.summary"]), call, OK)
+    request = EVERYTHING.model_copy(update={"tools": [TOOL]})
+    async with Upstream(answer) as upstream:
+        told = run(
+            request, upstream.endpoint, connections, limits(), Toolset(MemoryTools())
+        )
+        events = [event async for event in told]
+        sent = [body["reasoning"] for body in upstream.bodies]
+    assert sent[1:] == [{"effort": "medium"}] * 2
+    assert log_of(events)[-1] == "run completed"
 
 
 async def test_nothing_to_leave_out(connections: Connections) -> None:

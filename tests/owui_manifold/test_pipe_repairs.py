@@ -1,4 +1,4 @@
-"""What a server refuses is left out in the same call, and not asked for again."""
+"""What a server refuses is left out in the same call, and not sent again."""
 
 from collections.abc import AsyncIterator
 from types import SimpleNamespace
@@ -34,8 +34,8 @@ MOVED = {"API_KEY": OTHER_KEY, **NAMED}  # the key is of another one than its na
 UNREADABLE = (
     "The server could not read earlier reasoning of this chat: answering without it."
 )
-NO_SUMMARY = "This organisation gets no reasoning summaries: answering without."
-NO_STREAM = "This organisation may not stream: the answer comes in one piece."
+NO_SUMMARY = "The model's server does not take reasoning.summary: answering without it."
+NO_STREAM = "The model may not stream here: the answer comes in one piece."
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +75,7 @@ def call_id_of(sim: Simulator) -> str:
 # ---------------------------------------------------------------- reasoning
 
 
-async def test_reasoning_of_another_organisation_is_left_out_and_buried(
+async def test_reasoning_of_another_organisation_is_left_out_for_good(
     pipe: Pipe, sim: Simulator, host: StandInHost, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The answer comes in the same call; no later request carries it again."""
@@ -127,7 +127,7 @@ async def test_reasoning_is_not_sent_with_another_key(
     assert sent_reasoning(sim) == old
 
 
-async def test_what_is_dead_stays_dead(
+async def test_what_was_left_out_stays_so(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """For every branch of the chat, for a new upload of the pipe, after a key change."""
@@ -147,7 +147,7 @@ async def test_what_is_dead_stays_dead(
     assert sent_reasoning(sim) == []
 
 
-async def test_one_result_heals_too(
+async def test_one_result_is_repaired_too(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
     """Where nobody sees a status line."""
@@ -160,8 +160,8 @@ async def test_one_result_heals_too(
     assert "error" not in result
     assert result["choices"][0]["message"]["content"].startswith("This is turn")
     assert sent_reasoning(sim) == []
-    [buried] = [value["dead"] for value in host.kept.values() if "dead" in value]
-    assert len(buried) == 1
+    [repairs] = [v["repairs"] for v in host.kept.values() if "repairs" in v]
+    assert [action for action, _ in repairs] == ["reasoning"]
 
 
 async def test_rounds_of_tools_go_on_without_what_was_refused(
@@ -187,10 +187,10 @@ async def test_rounds_of_tools_go_on_without_what_was_refused(
     assert sent_reasoning(sim) == thoughts
 
 
-async def test_temporary_chat_heals_without_a_row(
+async def test_temporary_chat_is_repaired_without_a_row(
     pipe: Pipe, sim: Simulator, host: StandInHost
 ) -> None:
-    """The key changed between two rounds of tools: nothing is there to be buried."""
+    """The key changed between two rounds of tools: there is nowhere to remember it."""
     state = SimpleNamespace(state=SimpleNamespace())
     body = chat("sim:tool", tools=[TOOL])
     await chunks_of(pipe, body, **TEMPORARY, __request__=state)
@@ -219,7 +219,7 @@ async def unverified(request: pytest.FixtureRequest) -> AsyncIterator[Simulator]
 def asks(sim: Simulator) -> list[tuple[bool, bool]]:
     """Whether each request asked for a summary, and for a stream."""
     return [
-        ("summary" in request.body.get("reasoning", {}), request.body["stream"])
+        ("summary" in request.body.get("reasoning", {}), "stream" in request.body)
         for request in sim.requests
     ]
 
@@ -290,7 +290,9 @@ async def test_administrator_who_disabled_both_is_never_refused(
 
     assert answered(chunks)
     assert statuses(chunks) == []
-    assert asks(unverified) == [(False, False)]
+    [request] = unverified.requests
+    assert "reasoning" not in request.body
+    assert request.body["stream"] is False
 
 
 # ---------------------------------------------------------------- whose refusal it was
@@ -324,23 +326,33 @@ async def test_one_users_refusal_teaches_nothing_about_others(
     assert summaries == ["concise", None, "auto", "auto"]
 
 
-async def test_refusals_of_a_request_with_choices_are_not_learned(
+def as_user(name: str, message_id: str) -> Json:
+    """What the host gives for an answer to this user."""
+    return {**answering(message_id), "__user__": {**USER, "id": name}}
+
+
+async def test_refusals_of_a_request_with_choices_are_learned_for_one_user(
     pipe: Pipe, unverified: Simulator
 ) -> None:
-    """They are met again; those of the administrator's own settings are learned."""
+    """Others meet them; those of the administrator's own settings are for everybody."""
     pipe.valves = valves_for(unverified)
     chosen = chat("Hi", reasoning_effort="high")
+    counts: list[int] = []
 
-    await chunks_of(pipe, chosen, **answering("m-1"))
-    met = len(unverified.requests)
-    await chunks_of(pipe, chosen, **answering("m-2"))
-    again = len(unverified.requests) - met
-    await chunks_of(pipe, chat("Hi"), **answering("m-3"))
-    unverified.forget()
-    await chunks_of(pipe, chosen, **answering("m-4"))
+    for body, name in (
+        (chosen, "user-1"),
+        (chosen, "user-1"),
+        (chosen, "user-2"),
+        (chat("Hi"), "user-3"),
+        (chosen, "user-4"),
+    ):
+        unverified.forget()
+        await chunks_of(pipe, body, **as_user(name, f"m-{len(counts)}"))
+        counts.append(len(unverified.requests))
 
-    assert met == again > 1
-    assert len(unverified.requests) == 1
+    first = counts[0]
+    assert first > 1
+    assert counts == [first, 1, first, first, 1]
 
 
 async def test_lessons_are_for_one_model(pipe: Pipe, unverified: Simulator) -> None:
@@ -366,3 +378,26 @@ async def test_a_model_whose_name_has_an_effort_is_learned_too(
     await chunks_of(pipe, chat("Hi", model=model), **answering("m-2"))
 
     assert len(unverified.requests) == 1
+
+
+async def test_what_did_not_help_is_not_remembered(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """A refusal that nothing removes costs no chat its reasoning."""
+    first = await chunks_of(pipe, chat("Hi"), **answering("m-1"))
+    old = received_reasoning(sim)
+    said = ["Hi", stored(first)]
+    body = chat(*said, "sim:chat,status=400")
+
+    refused = await chunks_of(pipe, body, **answering("m-2"))
+
+    assert errors(refused)
+    assert len(sim.requests) > 2
+    assert not [v for v in host.kept.values() if "repairs" in v]
+    sim.forget()
+
+    again = await chunks_of(pipe, chat(*said, "And now?"), **answering("m-2"))
+
+    assert answered(again)
+    assert [request.status for request in sim.requests] == [200]
+    assert sent_reasoning(sim) == old

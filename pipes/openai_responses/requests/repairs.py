@@ -1,0 +1,213 @@
+"""Changes that make a request acceptable to a server that refused it.
+
+A `Repair` is data: a chat stores those of its items, and those of tools and parameters
+are remembered for the account. They are applied whenever a request is sent, so later
+turns do not meet the refusal again, and begin with the same bytes. Items and tools are
+named by a digest, because their places change.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from openai_responses.items import (
+    Item,
+    content_parts,
+    drop_orphans,
+    is_call,
+    is_call_output,
+    is_encrypted,
+    is_reasoning,
+    item_type,
+    message_text,
+    part_text,
+)
+from openai_responses.json_input import as_mapping
+
+
+class Repair(NamedTuple):
+    """One change.
+
+    Of items, named by the `target`:
+        item         is left out, with its pair and the reasoning in front of it
+        text         its words alone stay; images and files become a line of text
+        kind         all items of this type, or calls `type:name`, are left out
+    Of all items up to the `target`:
+        reasoning    what is encrypted is left out
+        plain        texts of people and model, calls and outputs stay, nothing else
+    Of the account:
+        field        a path like `input:reasoning.status` is left out everywhere
+        tool         is left out
+        parameter    a path like `reasoning.effort` gets the JSON `new`, or is left out,
+                     if it has the JSON `value`, or whatever it has
+    """
+
+    action: str
+    target: str
+    value: str = ""
+    new: str = ""
+
+
+CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
+"""What is about the items of one chat."""
+
+_MEDIA = ("input_image", "input_file")
+_MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
+
+
+def json_digest(value: object) -> str:
+    """Return a short name for a JSON value."""
+    text = json.dumps(value, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def repair_payload(
+    payload: Mapping[str, Any], repairs: Iterable[Repair]
+) -> dict[str, Any]:
+    """Return the body of a request with all `repairs`."""
+    repairs = [*repairs]
+    items = [sent for _, sent in repair_items(payload["input"], repairs)]
+    changed = {**payload, "input": items}
+    for repair in repairs:
+        if change := _CHANGES.get(repair.action):
+            changed = change(changed, repair)
+    return changed
+
+
+def repair_items(
+    items: Sequence[Item], repairs: Iterable[Repair]
+) -> list[tuple[Item, Item]]:
+    """Return the items that are sent, each behind the one that it was made of."""
+    wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
+    if not wanted:
+        return [(item, item) for item in items]
+    names = [*map(json_digest, items)]
+    last = {name: place for place, name in enumerate(names)}
+    ends = {"reasoning": -1, "plain": -1}
+    for action, target in wanted:
+        if action in ends:
+            ends[action] = max(ends[action], last.get(target, -1))
+    rows: list[tuple[Item, Item]] = []
+    lost: set[object] = set()
+    for place, item in enumerate(items):
+        here = {action for action, end in ends.items() if place <= end}
+        here |= {one for one in ("item", "text") if (one, names[place]) in wanted}
+        kind = item_type(item)
+        kinds = {("kind", kind), ("kind", f"{kind}:{item.get('name')}")}
+        if kinds & wanted or _is_left_out(item, here):
+            if is_call(item):  # without its output, `drop_orphans` removes it
+                lost.add(item.get("call_id"))
+                rows.append((item, item))
+            while rows and is_reasoning(rows[-1][1]):
+                rows.pop()
+        elif not (is_call_output(item) and item.get("call_id") in lost):
+            is_plain = here & {"text", "plain"}
+            rows.append((item, plain_item(item) if is_plain else item))
+    made_of = {id(sent): item for item, sent in rows}
+    return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
+
+
+def _is_left_out(item: Item, actions: set[str]) -> bool:
+    if "item" in actions or ("reasoning" in actions and is_encrypted(item)):
+        return True
+    if "plain" not in actions or is_call(item) or is_call_output(item):
+        return False
+    is_empty = item.get("role") == "assistant" and not message_text(item)
+    return item_type(item) != "message" or is_empty
+
+
+def has_media(item: Item) -> bool:
+    """Say whether `item` holds an image or a file."""
+    return item != _without_media(item)
+
+
+def _without_media(item: Item) -> Item:
+    lists = {k: v for k in ("content", "output") if isinstance(v := item.get(k), list)}
+    gone = {"type": "input_text", "text": _MEDIA_GONE}
+    return item | {
+        key: [gone if part.get("type") in _MEDIA else part for part in content_parts(v)]
+        for key, v in lists.items()
+    }
+
+
+def plain_item(item: Item) -> Item:
+    """Return a message, a call or an output with its words alone."""
+    bare = _without_media(item)
+    if item_type(bare) != "message":
+        if isinstance(output := bare.get("output"), list):
+            bare["output"] = "\n".join(map(part_text, content_parts(output)))
+        names = ("type", "call_id", "name", "arguments", "input", "output")
+        return {key: bare[key] for key in names if key in bare}
+    role = bare.get("role")
+    part: Item = {"type": "input_text", "text": message_text(bare)}
+    if role == "assistant":
+        part = {"type": "output_text", "text": part["text"], "annotations": []}
+    return {"type": "message", "role": role, "content": [part]}
+
+
+def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
+    where, _, path = repair.target.partition(":")
+    kind, *keys = path.split(".")
+    rows = payload.get(where) or []
+    changed = [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
+    return {**payload, where: changed} if rows else payload
+
+
+def _without_key(value: Any, keys: Sequence[str]) -> Any:
+    if isinstance(value, list):
+        return [_without_key(row, keys) for row in value]
+    if not isinstance(value, dict) or keys[0] not in value:
+        return value
+    if len(keys) > 1:
+        return {**value, keys[0]: _without_key(value[keys[0]], keys[1:])}
+    return {key: inner for key, inner in value.items() if key != keys[0]}
+
+
+def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
+    """Leave out a tool, and a choice that may have meant it."""
+    tools, choice = payload.get("tools") or [], payload.get("tool_choice")
+    kept = [tool for tool in tools if json_digest(tool) != repair.target]
+    if len(kept) == len(tools):
+        return payload
+    allowed = as_mapping(choice).get("tools")
+    if isinstance(allowed, list):
+        left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
+        choice = {**as_mapping(choice), "tools": left} if left else "none"
+    elif choice not in ("auto", "none"):
+        choice = None
+    changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
+    return {key: value for key, value in changed.items() if value not in (None, [])}
+
+
+def tool_name(tool: Mapping[str, Any]) -> str:
+    """Return what names a tool: its name, its label, or its type."""
+    return str(tool.get("name") or tool.get("server_label") or tool.get("type"))
+
+
+def _change_parameter(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
+    path = repair.target.split(".")
+    found = parameter_at(payload, path)
+    if found is None or (repair.value and repair.value != json.dumps(found)):
+        return payload
+    changed: dict[str, Any] = _without_key(payload, path)
+    if repair.new:
+        new = json.loads(repair.new)
+        outer = {**payload[path[0]], path[1]: new} if len(path) > 1 else new
+        changed = {**payload, path[0]: outer}
+    return {key: value for key, value in changed.items() if value != {}}
+
+
+_CHANGES = {
+    "field": _without_field,
+    "tool": _without_tool,
+    "parameter": _change_parameter,
+}
+
+
+def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
+    """Return the value at a path of one or two names, None for nothing."""
+    found: object = payload
+    for key in path:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found

@@ -1,0 +1,352 @@
+"""Refuse something at random in each turn of many chats; no chat may get stuck.
+
+python scripts/fuzz.py                 1,000 chats of 6 turns, some minutes
+python scripts/fuzz.py --first 17 --chats 1      chat 17 again
+
+The built pipe answers over real sockets; the simulator refuses an item, a tool or a
+parameter of the chat's requests from then on, in one of the forms of
+`simulator.faults`, or lets the start of an answer fail. Open WebUI is a stand-in.
+"""
+
+import argparse
+import asyncio
+import json
+import logging
+import random
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+# Run as a file, Python looks for modules in this file's folder alone.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+import pytest
+
+from simulator import RecordedRequest, Simulator
+from simulator.faults import (
+    DELIVERIES,
+    FORMS,
+    FailedStart,
+    RefusedPart,
+    refuse_item,
+    refuse_parameter,
+    refuse_tool,
+)
+from stand_in_host import Row, StandInHost, host_callable, host_request
+
+BUILT = Path(__file__).parents[1] / "pipes" / "openai_responses_manifold.py"
+Json = dict[str, Any]
+MODELS = ("gpt-5.6-sol", "gpt-6.2-sol", "gpt-6-luna")
+SCENARIOS = ("chat", "tool", "tool-twice", "remarks", "web-search", "count", "parallel")
+NEEDED = ("model", "input", "stream", "store")
+"""Parameters without which there is no request."""
+TOOL_NAMES = ("get_weather", "get_tide", "get_time")
+TRANSIENT = ("failed", "error", "error-flat", "cut", "drop")
+TURNS = 6
+RARELY = 0.2
+OPTIONAL_KEYS = ("phase", "namespace", "caller")
+
+
+@dataclass
+class ChatReport:
+    """What came of one chat."""
+
+    number: int
+    requests: int = 0
+    refused: int = 0
+    expected: int = 0
+    faults: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def extra(self) -> int:
+        """The requests that only the faults caused."""
+        return self.requests - self.expected
+
+
+def load_pipe(path: Path = BUILT) -> ModuleType:
+    """Return a built file as a module."""
+    module = ModuleType("built_pipe")
+    sys.modules[module.__name__] = module
+    exec(path.read_text("utf-8"), vars(module))  # as Open WebUI does
+    return module
+
+
+class FuzzedChat:
+    """One chat with a pipe of its own."""
+
+    def __init__(
+        self, number: int, simulator: Simulator, built: ModuleType, host: StandInHost
+    ) -> None:
+        """Choose the chat's model by its number."""
+        self.report = ChatReport(number)
+        self._dice = random.Random(number)
+        self._simulator, self._id = simulator, f"chat-{number}"
+        self._request = host_request()
+        host.chats.rows[self._id] = Row("user-1", {"title": "Fuzz"})
+        self._model = self._dice.choice(MODELS)
+        self._messages: list[Json] = []
+        self._ran: list[str] = []
+        self._pipe = built.Pipe()
+        self._pipe.valves = built.Pipe.Valves(
+            BASE_URL=simulator.base_url,
+            API_KEY=simulator.api_key,
+            MODEL_ID=", ".join(MODELS),
+            ENABLE_WEB_SEARCH=True,
+            ENABLE_CODE_INTERPRETER=True,
+        )
+
+    async def run(self, turns: int = TURNS) -> ChatReport:
+        """Let the chat happen."""
+        self._simulator.forget()
+        try:
+            for turn in range(1, turns + 1):
+                await self._take_turn(turn)
+                if self.report.problems:
+                    break
+        finally:
+            await self._pipe._connections.close()
+        self.report.faults = list(map(describe_fault, self._simulator.faults))
+        return self.report
+
+    async def _take_turn(self, turn: int) -> None:
+        scenario = self._dice.choice(SCENARIOS)
+        self._add_fault(turn)
+        given = json.dumps({"city": f"City-{turn}"})
+        text = f"sim:{scenario} Question {turn}? {given}"
+        self._messages.append({"role": "user", "content": text})
+        begun, ran = len(self._posted()), len(self._ran)
+        chunks = await self._ask(turn)
+        sent = self._posted()[begun:]
+        self._judge(turn, chunks, sent, self._ran[ran:])
+        done = [c["item"] for c in chunks if c.get("type", "").endswith("item.done")]
+        self._messages += convert_output(done)
+
+    def _posted(self) -> list[RecordedRequest]:
+        return [one for one in self._simulator.requests if one.method == "POST"]
+
+    async def _ask(self, turn: int) -> list[Json]:
+        ids = {"chat_id": self._id, "message_id": f"m-{turn}", "session_id": "s-1"}
+        self._request.state = SimpleNamespace()
+        user = {"id": "user-1", "name": "Ada", "role": "user"}
+        body = {
+            "model": f"fuzz.{self._model}",
+            "messages": json.loads(json.dumps(self._messages)),
+            "stream": True,
+            "tools": [describe_tool(name) for name in TOOL_NAMES],
+        }
+        answer = await self._pipe.pipe(
+            body,
+            __user__=user,
+            __metadata__={**ids, "user_id": "user-1"},
+            __request__=self._request,
+            __tools__={name: self._make_tool(name) for name in TOOL_NAMES},
+        )
+        return [chunk async for chunk in answer]
+
+    def _make_tool(self, name: str) -> Json:
+        def run(city: str) -> str:
+            self._ran.append(f"{name} {city} {len(self._ran)}")
+            return f"Rain in {city}, says {name}."
+
+        spec = describe_tool(name)["function"]
+        return {"tool_id": "fuzz", "callable": host_callable(run), "spec": spec}
+
+    def _judge(
+        self, turn: int, chunks: list[Json], sent: list[RecordedRequest], ran: list[str]
+    ) -> None:
+        """Count requests; note what must not happen."""
+        ended = list(filter(is_answered, sent))
+        self.report.requests += len(sent)
+        self.report.refused += sum(one.status != 200 for one in sent)
+        self.report.expected += len(ended)
+        notes = [c["error"]["message"] for c in chunks if "error" in c]
+        problems = [f"stuck: {note}" for note in notes]
+        deltas = [c for c in chunks if c.get("type") == "response.output_text.delta"]
+        if not "".join(c["delta"] for c in deltas).strip():
+            problems.append("no answer")
+        invalid = [one for one in sent if one.status == 400 and one.scenario is None]
+        problems += [f"invalid history: {one.response}" for one in invalid]
+        called = [
+            item["call_id"]
+            for one in ended
+            for item in (one.response or {}).get("output", ())
+            if item["type"] == "function_call"
+        ]
+        if len(ran) > len(called):
+            problems.append(f"{len(ran)} runs of {len(called)} calls")
+        self.report.problems += [f"turn {turn}: {problem}" for problem in problems]
+
+    def _add_fault(self, turn: int) -> None:
+        """Refuse something that the chat's last request held, or will hold."""
+        answered = [one for one in self._posted() if is_answered(one)]
+        if not answered:
+            return
+        if self._dice.random() < RARELY:
+            self._simulator.faults.append(self._choose_start(turn))
+            return
+        body = answered[-1].body
+        tools = [one.get("name") or one["type"] for one in body.get("tools") or ()]
+        choices = (
+            list(self._list_items(answered[-1])),
+            list(map(refuse_tool, tools)),
+            list(map(refuse_parameter, _list_parameters(body))),
+        )
+        kind = self._dice.choice([one for one in choices if one])
+        self._simulator.faults.append(self._dress(self._dice.choice(kind)))
+
+    def _choose_start(self, turn: int) -> FailedStart:
+        return FailedStart(
+            self._dice.choice(TRANSIENT),
+            code=self._dice.choice(("server_error", "rate_limit_exceeded")),
+            after_rounds=self._dice.choice((0, 1)),
+            text=f"Question {turn}?",
+        )
+
+    def _list_items(self, last: RecordedRequest) -> Iterator[RefusedPart]:
+        """Yield refusals of what was sent or came back, but for what people said."""
+        came = (last.response or {}).get("output") or []
+        for item in [*last.body["input"], *came]:
+            kind = item.get("type", "message")
+            if item.get("role") in ("user", "developer", "system"):
+                continue
+            mark = next(
+                filter(None, map(item.get, ("call_id", "encrypted_content"))), ""
+            )
+            if mark:
+                yield refuse_item(kind, text=mark)
+            elif kind != "message":
+                yield refuse_item(kind)
+            for key in filter(item.__contains__, OPTIONAL_KEYS):
+                yield refuse_item(kind, key=key)
+
+    def _dress(self, part: RefusedPart) -> RefusedPart:
+        """Return a refusal in a random form."""
+        fields = {
+            "form": self._dice.choice(list(FORMS)),
+            "delivery": self._dice.choice(list(DELIVERIES)),
+            "status": self._dice.choice((400, 400, 404)),
+        }
+        return RefusedPart(**{**vars(part), **fields})
+
+
+def is_answered(request: RecordedRequest) -> bool:
+    """Tell whether a request got a whole answer."""
+    return (request.response or {}).get("status") == "completed"
+
+
+def describe_fault(fault: RefusedPart | FailedStart) -> str:
+    """Return what was asked for on one line."""
+    given = {name: value for name, value in vars(fault).items() if value}
+    texts = (f"{name}={str(value)[:40]}" for name, value in given.items())
+    return f"{type(fault).__name__} {' '.join(texts)}"
+
+
+def _list_parameters(body: Json) -> Iterator[str]:
+    for name, value in body.items():
+        if name in NEEDED or name == "tools":
+            continue
+        yield name
+        if isinstance(value, dict):
+            yield from (f"{name}.{inner}" for inner in value)
+
+
+def describe_tool(name: str) -> Json:
+    """Return a tool as Open WebUI gives it."""
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    function = {"name": name, "description": name, "parameters": schema}
+    return {"type": "function", "function": function}
+
+
+def convert_output(items: Sequence[Json]) -> list[Json]:
+    """Return stored items as messages, as Open WebUI gives them back."""
+    messages: list[Json] = []
+    texts: list[str] = []
+    calls: list[Json] = []
+
+    def flush() -> None:
+        if texts or calls:
+            message: Json = {"role": "assistant", "content": "\n".join(texts)}
+            messages.append({**message, "tool_calls": [*calls]} if calls else message)
+        texts.clear()
+        calls.clear()
+
+    for item in items:
+        if item["type"] == "message":
+            texts += [part.get("text", "") for part in item["content"]]
+        elif item["type"] == "function_call":
+            function = {name: item[name] for name in ("name", "arguments")}
+            wire = {"id": item["call_id"], "type": "function", "function": function}
+            calls.append(wire)
+        elif item["type"] == "function_call_output":
+            flush()
+            output = item["output"]
+            text = output if isinstance(output, str) else output[0]["text"]
+            told = {"tool_call_id": item["call_id"], "content": text}
+            messages.append({"role": "tool", **told})
+    flush()
+    return messages
+
+
+async def run_chats(
+    numbers: Iterable[int], built: ModuleType, at_once: int = 8
+) -> list[ChatReport]:
+    """Let chats happen, some at once, each with a simulator that no other uses."""
+    reports: list[ChatReport] = []
+    waiting = iter(numbers)
+
+    async def work(host: StandInHost) -> None:
+        async with Simulator() as simulator:
+            for number in waiting:
+                chat = FuzzedChat(number, simulator, built, host)
+                reports.append(await chat.run())
+
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        patch.delenv("OPENAI_API_KEY", raising=False)
+        host = StandInHost(patch, Path(folder))
+        await asyncio.gather(*(work(host) for _ in range(at_once)))
+    return sorted(reports, key=lambda one: one.number)
+
+
+def write_figures(reports: Sequence[ChatReport]) -> str:
+    """Return what is to be known of all chats."""
+    stuck = [one for one in reports if one.problems]
+    healed = [one for one in reports if one.extra and not one.problems]
+    extra = sum(one.extra for one in healed)
+    counts = Counter(one.extra for one in healed)
+    most = max(counts, default=0)
+    lines = [
+        f"chat {one.number}: {'; '.join(one.problems)}\n    "
+        + "\n    ".join(one.faults)
+        for one in stuck
+    ]
+    mean = extra / len(healed) if healed else 0
+    requests = sum(one.requests for one in reports)
+    lines += [
+        f"{len(reports)} chats, {requests} requests, {len(stuck)} with problems",
+        f"{len(healed)} healed, {mean:.2f} extra requests each, {most} at most",
+    ]
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Print the figures; 1 if a chat had a problem."""
+    parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
+    parser.add_argument("--chats", type=int, default=1000)
+    parser.add_argument("--first", type=int, default=0, help="number of the first chat")
+    parser.add_argument("--pipe", type=Path, default=BUILT, help="the built file")
+    given = parser.parse_args()
+    logging.disable(logging.CRITICAL if given.chats > 1 else logging.NOTSET)
+    numbers = range(given.first, given.first + given.chats)
+    reports = asyncio.run(run_chats(numbers, load_pipe(given.pipe)))
+    print(write_figures(reports))
+    return 1 if any(one.problems for one in reports) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

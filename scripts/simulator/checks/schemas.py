@@ -1,0 +1,233 @@
+"""Checks the JSON Schemas of functions and of `text.format`.
+
+OpenAI holds them against the metaschema of draft 2020-12 with Python's `jsonschema`,
+the format of patterns included, as the words of its refusals show
+(docs/reference/responses-api.md, "Schemas").
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from typing import Any
+
+from jsonschema import Draft202012Validator
+
+from simulator.refusals import Refusal
+
+Context = tuple[str, ...]
+SchemaProblem = str | None
+METASCHEMA = Draft202012Validator(
+    Draft202012Validator.META_SCHEMA,
+    format_checker=Draft202012Validator.FORMAT_CHECKER,
+)
+MAX_DEPTH, MAX_PROPERTIES, MAX_ENUM_VALUES = 10, 5000, 1000
+MAX_NAME_CHARACTERS, MAX_ENUM_CHARACTERS, LONG_ENUM = 120_000, 15_000, 250
+STRICT_REFUSED = (
+    *("allOf", "oneOf", "not", "if", "then", "else", "patternProperties"),
+    *("dependentRequired", "dependentSchemas", "propertyNames", "default"),
+    *("minLength", "maxLength", "uniqueItems", "contains", "minProperties"),
+    *("maxProperties", "unevaluatedProperties", "unevaluatedItems", "prefixItems"),
+)
+STRICT_FORMATS = (
+    *("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6"),
+    "uuid",
+)
+AWAITED = ("exclusiveMinimum", "exclusiveMaximum")
+"""Keywords whose boolean form of draft-04 is let through until the pipe mends it."""
+DEFINITION = re.compile(r"#/(?P<key>\$defs|definitions)/(?P<name>[^/]+)")
+LOOKAROUND = re.compile(r"\(\?<?[=!]")
+
+
+def check_schemas(tools: list[Mapping[str, Any]], path: str = "tools") -> None:
+    """Raise the refusal for the first function whose schema does not do."""
+    for index, tool in enumerate(tools):
+        if tool["type"] == "namespace":
+            check_schemas(tool["tools"], f"{path}[{index}].tools")
+        if tool["type"] != "function" or tool.get("parameters") is None:
+            continue
+        complaint = find_problem(tool["parameters"], bool(tool.get("strict")))
+        if complaint:
+            raise Refusal(
+                f"Invalid schema for function '{tool['name']}': {complaint}",
+                code="invalid_function_parameters",
+                param=f"{path}[{index}].parameters",
+            )
+
+
+def check_format(body: Mapping[str, Any]) -> None:
+    """Raise the refusal for a schema of `text.format` that does not do."""
+    format = (body.get("text") or {}).get("format") or {}
+    if format.get("type") != "json_schema":
+        return
+    complaint = find_problem(format["schema"], bool(format.get("strict")))
+    if complaint:
+        raise Refusal(
+            f"Invalid schema for response_format '{format['name']}': {complaint}",
+            code="invalid_json_schema",
+            param="text.format.schema",
+        )
+
+
+def find_problem(schema: Mapping[str, Any], strict: bool) -> SchemaProblem:
+    """Return what is wrong with a whole schema, None if nothing is."""
+    return _find_problem(json.dumps(schema), strict)
+
+
+@lru_cache(maxsize=4096)
+def _find_problem(text: str, strict: bool) -> SchemaProblem:
+    schema = json.loads(text)
+    complaint = _check_root(schema) or _check_metaschema(schema)
+    complaint = complaint or find_schema_problem(schema, (), strict)
+    complaint = complaint or _check_references(schema)
+    return complaint or (_check_size(schema) if strict else None)
+
+
+def find_lookaround(tools: list[Mapping[str, Any]]) -> str:
+    """Return the place of the first pattern that looks around; or nothing."""
+    for tool in tools:
+        if isinstance(tool.get("parameters"), dict):
+            for place, schema in _walk(tool["parameters"], "$"):
+                pattern = schema.get("pattern")
+                if isinstance(pattern, str) and LOOKAROUND.search(pattern):
+                    return f"{place}.pattern"
+    return ""
+
+
+def find_schema_problem(schema: Any, context: Context, strict: bool) -> SchemaProblem:
+    """Return what is wrong with a schema or below it, None if nothing is."""
+    if not isinstance(schema, dict):
+        return None
+    kind = schema.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    if "array" in kinds and not {"items", "prefixItems"} & set(schema):
+        return f"In context={context}, array schema missing items."
+    complaint = _check_strictness(schema, context) if strict else None
+    if complaint is not None:
+        return complaint
+    for name, inner in _inner_schemas(schema):
+        complaint = find_schema_problem(inner, (*context, *name), strict)
+        if complaint is not None:
+            return complaint
+    return None
+
+
+def _check_root(schema: Mapping[str, Any]) -> SchemaProblem:
+    kind = schema.get("type")
+    if kind != "object":
+        return f"schema must be a JSON Schema of 'type: \"object\"', got 'type: \"{kind}\"'."
+    if "properties" not in schema:
+        return "In context=(), object schema missing properties."
+    return None
+
+
+def _check_metaschema(schema: Mapping[str, Any]) -> SchemaProblem:
+    for error in METASCHEMA.iter_errors(schema):
+        if error.path and error.path[-1] in AWAITED:
+            continue
+        return f"{error.message}."
+    return None
+
+
+def _check_references(schema: Mapping[str, Any]) -> SchemaProblem:
+    for _, one in _walk(schema, "$"):
+        target = one.get("$ref")
+        if isinstance(target, str) and not _leads_somewhere(schema, target):
+            return "reference can only point to definitions defined at the top level."
+    return None
+
+
+def _leads_somewhere(schema: Mapping[str, Any], target: str) -> bool:
+    found = DEFINITION.fullmatch(target)
+    if found is None:
+        return target == "#"
+    name = found["name"].replace("~1", "/").replace("~0", "~")
+    return name in schema.get(found["key"], {})
+
+
+def _walk(schema: Any, place: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if isinstance(schema, dict):
+        yield place, schema
+        for name, inner in _inner_schemas(schema):
+            yield from _walk(inner, ".".join((place, *name)))
+
+
+def _inner_schemas(schema: Mapping[str, Any]) -> Iterator[tuple[Context, Any]]:
+    for word in ("properties", "$defs", "definitions", "patternProperties"):
+        for name, inner in schema.get(word, {}).items():
+            yield (word, name), inner
+    for word in ("anyOf", "oneOf", "allOf", "prefixItems"):
+        for index, inner in enumerate(schema.get(word, [])):
+            yield (word, str(index)), inner
+    for word in ("items", "additionalProperties", "not", "if", "then", "else"):
+        if word in schema:
+            yield (word,), schema[word]
+
+
+def _check_strictness(schema: Mapping[str, Any], context: Context) -> SchemaProblem:
+    for word in schema:
+        if word in STRICT_REFUSED:
+            return f"In context={context}, '{word}' is not permitted."
+    if schema.get("format", "uuid") not in STRICT_FORMATS:
+        return f"In context={context}, 'format' is not permitted."
+    return _check_closed(schema, context) if schema.get("type") == "object" else None
+
+
+def _check_closed(schema: Mapping[str, Any], context: Context) -> SchemaProblem:
+    if schema.get("additionalProperties") is not False:
+        return (
+            f"In context={context}, 'additionalProperties' is required to be supplied "
+            "and to be false."
+        )
+    named = schema.get("required", [])
+    missing = [name for name in schema.get("properties", {}) if name not in named]
+    if missing:
+        return (
+            f"In context={context}, 'required' is required to be supplied and to be an "
+            f"array including every key in properties. Missing '{missing[0]}'."
+        )
+    return None
+
+
+def _check_size(schema: Mapping[str, Any]) -> SchemaProblem:
+    """Hold a strict schema against the limits that the guide states."""
+    inner = [one for _, one in _walk(schema, "$")]
+    depth = _measure_depth(schema)
+    if depth > MAX_DEPTH:
+        return f"{depth} levels of nesting exceeds limit of {MAX_DEPTH}."
+    enums = [one["enum"] for one in inner if "enum" in one]
+    names = [name for one in inner for name in one.get("properties", {})]
+    texts = [value for values in enums for value in values if isinstance(value, str)]
+    counts = {
+        "object properties": (MAX_PROPERTIES, len(names)),
+        "enum values": (MAX_ENUM_VALUES, sum(map(len, enums))),
+        "characters": (MAX_NAME_CHARACTERS, sum(map(len, names + texts))),
+        "enum characters": (
+            MAX_ENUM_CHARACTERS,
+            max(map(_measure_enum, enums), default=0),
+        ),
+    }
+    for what, (most, count) in counts.items():
+        if count > most:
+            return (
+                f"Expected at most {most} {what} in total within a single schema when "
+                f"using structured outputs, but received {count}. Consider reducing the "
+                f"number of {what.split()[0]}s, or use 'strict: false' to opt out of "
+                "structured outputs."
+            )
+    return None
+
+
+def _measure_enum(values: list[Any]) -> int:
+    """Return the length of a long enum's texts; short ones are not limited."""
+    texts = [value for value in values if isinstance(value, str)]
+    return sum(map(len, texts)) if len(values) > LONG_ENUM else 0
+
+
+def _measure_depth(schema: Any) -> int:
+    """Return how many objects and arrays stand within each other."""
+    if not isinstance(schema, dict):
+        return 0
+    own = bool({"properties", "items"} & set(schema))
+    below = [_measure_depth(one) for _, one in _inner_schemas(schema)]
+    return int(own) + max(below, default=0)

@@ -1,0 +1,225 @@
+"""Which part of a request is refused, and in which words."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from simulator.checks.items import read_item_id, read_item_type
+from simulator.faults.forms import build_reply
+from simulator.refusals import (
+    Refusal,
+    refuse_missing_parameter,
+    refuse_unknown_parameter,
+)
+from simulator.request import ValidRequest
+from simulator.scenarios.scenario import HttpReply, Reply
+
+Item = Mapping[str, Any]
+ID_WORDS = {
+    "function_call": "No tool output found for function call {id}.",
+    "custom_tool_call": "No tool output found for custom tool call {id}.",
+    "function_call_output": (
+        "No tool call found for function call output with call_id {id}."
+    ),
+    "custom_tool_call_output": (
+        "No tool call found for custom tool call output with call_id {id}."
+    ),
+    "reasoning": (
+        "Item '{id}' of type 'reasoning' was provided without its required following "
+        "item."
+    ),
+    "code_interpreter_call": "Expected container_id: {id}.",
+}
+LOOKUP_WORDS = (
+    "Item with id '{id}' not found. Items are not persisted when `store` is set to "
+    "false. Try again with `store` set to true, or remove this item from your input."
+)
+PHRASES = {
+    "code_interpreter_call": "Container is expired.",
+    "function_call": (
+        "Missing namespace for function_call '{name}'. It does not exist in the "
+        "default namespace."
+    ),
+    "reasoning": (
+        "Reasoning input items can only be provided to a reasoning or computer use "
+        "model. Remove reasoning items from your input and try again."
+    ),
+}
+SOURCES = {"input_image": "image_url", "input_file": "file_data"}
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A part that is refused: where it stands, and how the API calls it."""
+
+    path: str
+    words: Refusal
+    id: str = ""
+    id_words: str = ""
+    phrase: str = ""
+
+
+@dataclass(frozen=True)
+class RefusedPart:
+    """Refuses each request that holds a part; made by the functions below."""
+
+    place: str
+    """``item``, ``tool`` or ``parameter``."""
+    name: str = ""
+    """The type of an item, the name or the type of a tool, the path of a parameter."""
+    text: str = ""
+    """What the part must contain, anywhere."""
+    key: str = ""
+    """The field of an item that is unknown; with ``missing``, that is asked for."""
+    part: str = ""
+    """The type of the content part that is refused."""
+    missing: bool = False
+    form: str = "fields"
+    delivery: str = "http"
+    status: int = 400
+    chat: str = ""
+    """Only requests that say this anywhere in their input."""
+
+    def reply_to(self, asked: ValidRequest) -> Reply | HttpReply | None:
+        """Return the refusal of a request; None if it does not hold the part."""
+        if self.chat and self.chat not in _write(asked.items):
+            return None
+        found = self._find(asked)
+        if found is None:
+            return None
+        streams = asked.body.get("stream") and not asked.body.get("background")
+        refusal, form = self._words(found)
+        refusal.status = self.status
+        return build_reply(refusal, form, self.delivery if streams else "http")
+
+    def _words(self, found: _Place) -> tuple[Refusal, str]:
+        """Return the words of the form; those with the place if it has no others."""
+        if self.form == "id" and found.id:
+            return Refusal(found.id_words.format(id=found.id)), "id"
+        if self.form == "phrase" and found.phrase:
+            return Refusal(found.phrase), "phrase"
+        bare = self.form in ("id", "phrase")
+        return found.words, "message" if bare else self.form
+
+    def _find(self, asked: ValidRequest) -> _Place | None:
+        if self.place == "parameter":
+            return self._find_parameter(asked.body)
+        listed = _list_tools(asked) if self.place == "tool" else _list_items(asked)
+        for path, value in listed:
+            look = self._look_at_tool if self.place == "tool" else self._look_at_item
+            found = look(path, value) if self.text in _write(value) else None
+            if found is not None:
+                return found
+        return None
+
+    def _find_parameter(self, body: Item) -> _Place | None:
+        inner: Any = body
+        for name in self.name.split("."):
+            if not isinstance(inner, Mapping) or name not in inner:
+                return None
+            inner = inner[name]
+        phrase = f"Unsupported parameter: '{self.name}' is not supported with this"
+        words = refuse_unknown_parameter(self.name)
+        return _Place(self.name, words, phrase=f"{phrase} model.")
+
+    def _look_at_item(self, path: str, item: Item) -> _Place | None:
+        kind = read_item_type(item)
+        if self.name not in ("", kind):
+            return None
+        words = self._item_words(path, item)
+        if words is None:
+            return None
+        id = item.get("call_id") or item.get("container_id") or read_item_id(item) or ""
+        phrase = PHRASES.get(kind, "").format(name=item.get("name"))
+        return _Place(path, words, id, ID_WORDS.get(kind, LOOKUP_WORDS), phrase)
+
+    def _item_words(self, path: str, item: Item) -> Refusal | None:
+        if self.part:
+            return _refuse_part(path, item, self.part)
+        if self.key:
+            if (self.key in item) == self.missing:
+                return None
+            missing = refuse_missing_parameter(f"{path}.{self.key}")
+            return (
+                missing
+                if self.missing
+                else refuse_unknown_parameter(f"{path}.{self.key}")
+            )
+        words = f"Invalid '{path}': an item of type '{read_item_type(item)}' is not "
+        words += "supported here."
+        return Refusal(words, code="invalid_value", param=path)
+
+    def _look_at_tool(self, path: str, tool: Item) -> _Place | None:
+        name, kind = tool.get("name"), tool["type"]
+        if self.name not in ("", name, kind):
+            return None
+        if kind == "function":
+            text = f"Invalid schema for function '{name}': In context=(), schema is "
+            text += "not supported"
+            code, leaf = "invalid_function_parameters", f"{path}.parameters"
+            words = Refusal(f"{text}: '{leaf}'.", code=code, param=leaf)
+            return _Place(path, words, phrase=f"{text}.")
+        leaf = f"{path}.type"
+        words = Refusal(
+            f"Invalid '{leaf}': '{kind}' is not supported with this model.",
+            code="invalid_value",
+            param=leaf,
+        )
+        phrase = f"Hosted tool '{kind}' is not supported with this model."
+        return _Place(path, words, phrase=phrase)
+
+
+def refuse_item(type: str = "", **more: Any) -> RefusedPart:
+    """Refuse items: of a type, with a ``text``, a ``key``, a ``part`` in the content.
+
+    ``refuse_item("web_search_call", key="id", missing=True)`` asks for an id.
+    """
+    return RefusedPart("item", type, **more)
+
+
+def refuse_tool(name: str, **more: Any) -> RefusedPart:
+    """Refuse a tool by its name, a hosted one by its type."""
+    return RefusedPart("tool", name, **more)
+
+
+def refuse_parameter(path: str, **more: Any) -> RefusedPart:
+    """Refuse a parameter of the request, such as ``text.verbosity``."""
+    return RefusedPart("parameter", path, **more)
+
+
+def _refuse_part(path: str, item: Item, kind: str) -> Refusal | None:
+    for name in ("content", "output"):
+        rows = item.get(name)
+        for index, part in enumerate(rows if isinstance(rows, list) else ()):
+            if part.get("type") != kind:
+                continue
+            leaf = SOURCES.get(kind)
+            leaf = f".{leaf}" if leaf else ""
+            place = f"{path}.{name}[{index}]{leaf}"
+            words = f"Invalid '{place}'. Expected a value that can be read, but got a "
+            words += "value that cannot."
+            return Refusal(words, code="invalid_value", param=place)
+    return None
+
+
+def _list_items(asked: ValidRequest) -> Iterator[tuple[str, Item]]:
+    for index, item in enumerate(asked.items):
+        yield f"input[{index}]", item
+
+
+def _list_tools(asked: ValidRequest) -> Iterator[tuple[str, Item]]:
+    yield from _number(asked.body.get("tools") or (), "tools")
+    for path, item in _list_items(asked):
+        if read_item_type(item) == "additional_tools":
+            yield from _number(item["tools"], f"{path}.tools")
+
+
+def _number(tools: Sequence[Item], path: str) -> Iterator[tuple[str, Item]]:
+    for index, tool in enumerate(tools):
+        yield f"{path}[{index}]", tool
+        yield from _number(tool.get("tools") or (), f"{path}[{index}].tools")
+
+
+def _write(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,80 @@
+"""A response that fails before anything of it can be shown."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from simulator.options import Options
+from simulator.request import ValidRequest
+
+Event = dict[str, Any]
+BREAKS = ("cut", "drop", "stall")
+MESSAGES = {
+    "server_error": (
+        "The server had an error processing your request. Sorry about that! You can "
+        "retry your request."
+    ),
+    "rate_limit_exceeded": "Rate limit reached for requests. Please try again in 10ms.",
+    "server_is_overloaded": (
+        "Our servers are currently overloaded. Please try again later."
+    ),
+}
+TYPES = {
+    "rate_limit_exceeded": "requests",
+    "server_is_overloaded": "service_unavailable_error",
+}
+
+
+@dataclass(frozen=True)
+class FailedStart:
+    """Fails the first attempts at an answer behind ``created`` and an empty item.
+
+    ``ending`` is ``failed``, ``error``, ``error-flat``, or what happens to the
+    connection: ``cut`` ends the body, ``drop`` aborts it, ``stall`` falls silent.
+    """
+
+    ending: str = "failed"
+    code: str = "server_error"
+    times: int = 1
+    """How many attempts at one question fail, counted for each round of its tools."""
+    after_rounds: int | None = 0
+    """Only requests behind that many rounds of tools; None: each of them."""
+    text: str = ""
+    """Only where the last user message holds this."""
+    item: bool = True
+    """Whether ``output_item.added`` with an empty item comes before the end."""
+    usage: bool = False
+    """Whether ``response.failed`` says what was billed."""
+
+    def concerns(self, asked: ValidRequest) -> bool:
+        """Tell whether the answer to this request is to fail."""
+        due = self.after_rounds in (None, asked.rounds)
+        return due and self.text in asked.said
+
+    def shorten(self, events: Sequence[Event]) -> list[Event]:
+        """Return the events up to the first item, and the failure behind them."""
+        kept = [one for one in events[:3] if "response" in one]
+        added = (one for one in events if one["type"].endswith("output_item.added"))
+        if self.item:
+            kept += [one for one, _ in zip(added, range(1), strict=False)]
+        broken = self.ending in BREAKS  # in the middle of an event, or before it
+        kept.append(events[-1] if broken else self._build_last(events))
+        return [{**one, "sequence_number": n} for n, one in enumerate(kept)]
+
+    def break_off(self, options: Options, count: int) -> Options:
+        """Return the options under which the connection breaks behind the events."""
+        if self.ending not in BREAKS:
+            return options
+        return Options({**options.given, self.ending: str(count - 1)})
+
+    def _build_last(self, events: Sequence[Event]) -> Event:
+        error = {"code": self.code, "message": MESSAGES[self.code]}
+        if self.ending == "failed":
+            usage = events[-1].get("response", {}).get("usage") if self.usage else None
+            ended = {"status": "failed", "error": error, "usage": usage}
+            opened = events[0]["response"]
+            return {"type": "response.failed", "response": {**opened, **ended}}
+        typed = {"type": TYPES.get(self.code, self.code), **error, "param": None}
+        if self.ending == "error":
+            return {"type": "error", "error": typed}
+        return {"type": "error", **error, "param": None}

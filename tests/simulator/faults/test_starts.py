@@ -1,0 +1,88 @@
+"""A start that fails shows nothing, and the next attempt works."""
+
+from typing import Any
+
+import aiohttp
+import pytest
+
+from simulator.faults import FailedStart
+
+pytestmark = pytest.mark.asyncio
+
+TOOL = {"type": "function", "name": "f", "parameters": None, "strict": False}
+CALL = {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"}
+OUTPUT = {"type": "function_call_output", "call_id": "call_1", "output": "rain"}
+BEGUN = ["response.created", "response.in_progress", "response.output_item.added"]
+
+
+@pytest.mark.parametrize(
+    ("ending", "last"),
+    [
+        ("failed", ["response.failed"]),
+        ("error", ["error"]),
+        ("error-flat", ["error"]),
+        ("cut", []),
+    ],
+)
+async def test_the_next_attempt_works(
+    client: Any, ending: str, last: list[str]
+) -> None:
+    """An empty item at most, then the end; after ``times`` attempts the answer."""
+    code = "rate_limit_exceeded"
+    client.simulator.faults.append(FailedStart(ending, code=code, times=2))
+
+    failed = [await client.stream() for _ in range(2)]
+    answered = await client.stream()
+
+    for heard in failed:
+        assert [one["type"] for one in heard.events] == BEGUN + last
+        assert heard.events[2]["item"]["summary"] == []
+        assert (code in heard.raw.decode()) == bool(last)
+    assert "This is turn 1" in answered.text
+
+
+async def test_a_connection_that_breaks(client: Any) -> None:
+    """In the middle of an event."""
+    client.simulator.faults.append(FailedStart("drop", item=False))
+
+    with pytest.raises(aiohttp.ClientPayloadError):
+        await client.stream()
+    assert client.simulator.requests[-1].events_sent == 2
+    assert "This is turn 1" in (await client.stream()).text
+
+
+async def test_a_stall(client: Any) -> None:
+    """Nothing comes behind the empty item."""
+    sim = client.simulator
+    sim.faults.append(FailedStart("stall"))
+    url, key = f"{sim.base_url}/responses", {"Authorization": "Bearer sk-simulator-1"}
+    body = client.body(stream=True)
+    async with client.session.post(url, json=body, headers=key) as answer:
+        await answer.content.readuntil(b"output_item.added")
+        answer.close()
+
+    assert (await sim.closed_early()).events_sent == 3
+
+
+async def test_only_behind_tools(client: Any) -> None:
+    """The rounds of a question are told apart; so are questions."""
+    client.simulator.faults.append(FailedStart("error", after_rounds=1, text="rain"))
+    tools = [TOOL]
+    user = {"role": "user", "content": "rain?"}
+    after = [user, CALL, OUTPUT]
+
+    assert (await client.stream([user], tools=tools)).events[-1]["type"] != "error"
+    assert (await client.stream(after, tools=tools)).events[-1]["type"] == "error"
+    assert (await client.stream(after, tools=tools)).events[-1]["type"] != "error"
+    other = [{"role": "user", "content": "snow?"}, CALL, OUTPUT]
+    assert (await client.stream(other, tools=tools)).events[-1]["type"] != "error"
+
+
+async def test_what_a_failure_cost(client: Any) -> None:
+    """Usage is there on demand."""
+    client.simulator.faults.append(FailedStart(usage=True))
+
+    last = (await client.stream()).events[-1]["response"]
+
+    assert last["usage"]["input_tokens"] > 0
+    assert last["error"]["code"] == "server_error"

@@ -1,0 +1,65 @@
+"""Code containers die of idleness; pictures may end with the status they had before."""
+
+from typing import Any
+
+import pytest
+
+from simulator.containers import MAX_IDLE_SECONDS
+from simulator.files import CONTAINER
+
+pytestmark = pytest.mark.asyncio
+
+CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
+
+
+async def ran(client: Any) -> Any:
+    """The code call of a first turn."""
+    first = await client.ask("sim:count", tools=[CODE])
+    found = next(one for one in first.body["output"] if "container_id" in one)
+    return {**found, "id": "ci_1"}  # its own would ask for the reasoning before it
+
+
+async def again(client: Any, item: Any, tool: Any = CODE) -> Any:
+    """What comes back for a turn that holds the call, with this tool."""
+    items = [*([item] if item else []), {"role": "user", "content": "Hello"}]
+    return await client.post(client.body(items, tools=[tool]))
+
+
+async def test_a_container_dies_of_idleness(client: Any) -> None:
+    """Each use starts the twenty minutes anew; what died stays dead."""
+    item = await ran(client)
+    for _ in range(2):
+        client.simulator.pass_time(MAX_IDLE_SECONDS - 60)
+        assert (await again(client, item)).status == 200
+
+    client.simulator.pass_time(MAX_IDLE_SECONDS + 60)
+    heard = [await again(client, item) for _ in range(2)]
+    named = await again(client, None, {**CODE, "container": CONTAINER})
+
+    words = f"Container is expired. Expected container_id: {CONTAINER}."
+    assert [(one.status, one.error["message"]) for one in heard] == [(400, words)] * 2
+    assert heard[0].error["param"] is heard[0].error["code"] is None
+    assert named.error["message"] == "Container is expired."
+    assert (await again(client, None)).status == 200
+
+
+async def test_time_passes_until_it_is_forgotten(client: Any) -> None:
+    """Another test finds the clock as it was."""
+    item = await ran(client)
+    client.simulator.pass_time(2 * MAX_IDLE_SECONDS)
+    client.simulator.forget()
+
+    assert (await again(client, item)).status == 200
+
+
+async def test_a_picture_whose_status_stays(client: Any) -> None:
+    """The result is whole, the status says `generating`."""
+    drawn = await client.stream(
+        "sim:draw-generating", tools=[{"type": "image_generation"}]
+    )
+    done = [one["item"] for one in drawn.events if one["type"].endswith("item.done")]
+    picture = next(one for one in done if one["type"] == "image_generation_call")
+
+    assert picture["status"] == "generating"
+    assert picture["result"]
+    assert drawn.events[-1]["type"] == "response.completed"

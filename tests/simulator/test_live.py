@@ -1,0 +1,117 @@
+"""The simulator answers as each case of the live check assumes."""
+
+import pytest
+
+from live import (
+    DIFFERS,
+    EDITS,
+    HELD,
+    MOST_DOLLARS,
+    UNTRIED,
+    Outcome,
+    estimate_dollars,
+    judge,
+    read_outcome,
+    redact,
+    run_cases,
+    write_report,
+)
+from live_cases import Case, list_cases
+from simulator import Simulator
+from simulator.checks.schemas import AWAITED
+
+CASES = list_cases()
+BY_NAME = {case.name: case for case in CASES}
+
+
+@pytest.mark.asyncio
+async def test_the_simulator_holds_every_case(sim: Simulator) -> None:
+    """Status, param, code and words, those that are not sent to OpenAI, too."""
+    results = await run_cases(CASES, sim.base_url, sim.api_key, all_of_them=True)
+
+    assert [
+        (one.case.name, one.verdict, one.line, one.outcome)
+        for one in results
+        if one.verdict != HELD
+    ] == []
+
+
+def test_cases_are_told_apart() -> None:
+    """By names; each has a source, and an edit that there is."""
+    assert len(BY_NAME) == len(CASES)
+    assert all(case.source and case.edit in EDITS for case in CASES)
+
+
+def test_the_cost() -> None:
+    """All together stay far below the limit; what is not tried costs nothing."""
+    assert sum(map(estimate_dollars, CASES)) < MOST_DOLLARS / 2
+    assert {estimate_dollars(case) for case in CASES if case.untried} == {0.0}
+
+
+@pytest.mark.asyncio
+async def test_the_limit_ends_the_run(sim: Simulator) -> None:
+    """Nothing is sent once the estimate reaches it."""
+    results = await run_cases(CASES[:3], sim.base_url, sim.api_key, limit=0.0)
+
+    assert {one.verdict for one in results} == {UNTRIED}
+    assert sim.requests == []
+
+
+@pytest.mark.asyncio
+async def test_what_cannot_be_tried(sim: Simulator, unused_tcp_port: int) -> None:
+    """A wrong key, a model that the key may not use, no server at all."""
+    case = BY_NAME["seed: 1"]
+    limited = "sk-simulator-limited"
+
+    wrong = await run_cases([case], sim.base_url, "sk-wrong")
+    refused = await run_cases([case], sim.base_url, limited)
+    nowhere = await run_cases([case], f"http://127.0.0.1:{unused_tcp_port}", "sk")
+
+    assert [one[0].verdict for one in (wrong, refused, nowhere)] == [
+        UNTRIED,
+        HELD,
+        UNTRIED,
+    ]
+
+
+def test_what_differs_is_told() -> None:
+    """The field, both values; other words."""
+    case = Case("x", {}, "assumed", param="a", code="b", message="words")
+
+    result = judge(case, Outcome(200, "a", None, "text"))
+
+    assert result.verdict == DIFFERS
+    assert result.line == (
+        "status 200 instead of 400; code None instead of 'b'; other words"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"error": {"code": "c", "param": "p", "message": "m"}}',
+        'data: {"type": "error", "code": "c", "param": "p", "message": "m"}\n\n',
+        'data: {"type": "error", "error": {"code": "c", "param": "p", "message": "m"}}',
+        'data: {"type": "response.failed", "response": {"error": '
+        '{"code": "c", "param": "p", "message": "m"}}}\n\n',
+    ],
+)
+def test_errors_of_all_forms_are_read(text: str) -> None:
+    """A body, and the last event of a stream."""
+    assert read_outcome(400, text) == Outcome(400, "p", "c", "m")
+
+
+def test_the_report_holds_no_secrets() -> None:
+    """No key, no account, no encrypted content, no output."""
+    said = f"sk-abc123 org-x1 proj_y2 req_z3 me@example.com {'gAAAA' * 20} a|b"
+    outcome = Outcome(400, message=said, output=({"type": "message", "t": "spoken"},))
+    report = write_report([judge(CASES[0], outcome)], "https://secret.example/v1")
+
+    assert redact(said) == "… … … … … … a/b"
+    for secret in ("sk-", "org-x1", "proj_", "req_", "@", "gAAAA", "spoken", "secret"):
+        assert secret not in report
+
+
+def test_what_the_pipe_must_mend_first() -> None:
+    """Booleans of draft-04 pass only until then."""
+    assert AWAITED == ("exclusiveMinimum", "exclusiveMaximum")
