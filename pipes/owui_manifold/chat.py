@@ -146,7 +146,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         store,
         before,
         _toolset(call, tools),
-        notices=() if before or not reason else (reason,),
+        notices=() if before else tuple(filter(None, (reason, tools.notice))),
         sign=keys.sign,
     )
 
@@ -188,8 +188,9 @@ def _attach_stored(chat: _Chat) -> _Chat:
     """Give the parts what the host stores of them."""
     rows = chat.store.messages if chat.store else {}
     parts = add_tool_images(chat.parts, rows)
-    parts = attach_stored_messages(parts, rows, chat.call.host.metadata)
-    return chat._replace(parts=parts)
+    metadata = chat.call.host.metadata
+    parts = attach_stored_messages(parts, rows, metadata)
+    return chat._replace(parts=attach_files(parts, rows, metadata))
 
 
 def _take_directive(chat: _Chat) -> _Chat:
@@ -237,9 +238,7 @@ _PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
 
 async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     """Return the input of a chat's history, with its files."""
-    call, valves, user_id = chat.call, chat.call.valves, chat.call.caller.user_id
-    rows = chat.store.messages if chat.store else {}
-    parts = attach_files(chat.parts, rows, call.host.metadata)
+    parts, valves, user_id = chat.parts, chat.call.valves, chat.call.caller.user_id
     size += sum(map(image_length, parts)) >> 10
     parts = await run_work(size, partial(resolve_images, parts, scale_image))
     attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
@@ -270,7 +269,9 @@ def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     hosted, replaced = hosted_tools(call.config, model)
     log, choice = partial(call.log.line, "WARNING"), call.body.get("tool_choice")
     called = called_tools(call.body, model, call.valves, log)
-    return offer_tools(choice, hosted, called, replaced)
+    rows = call.host.tools
+    builtin = {name for name in rows if rows[name].get("type") == "builtin"}
+    return offer_tools(choice, hosted, called, replaced, builtin)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
