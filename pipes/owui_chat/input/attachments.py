@@ -237,7 +237,8 @@ def _fit_item(item: Item, left: list[int]) -> Item:
     rows = item.get(key)
     if not isinstance(rows, list):
         return item
-    return {**item, key: [_fit_part(part, left) for part in reversed(rows)][::-1]}
+    fitted = [_fit_part(part, left) for part in reversed(rows)][::-1]
+    return item if fitted == rows else {**item, key: fitted}
 
 
 def _fit_part(part: Item, left: list[int]) -> Item:
