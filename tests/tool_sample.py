@@ -77,8 +77,10 @@ class MemoryTools:
 
     def resolve_call(self, name: str, arguments: Json) -> tuple[str, Json] | None:
         """Return the tool that another one stands for."""
-        resolve_call = self.stand_ins.get(name, name)
-        return None if resolve_call is None else (resolve_call, arguments)
+        if name not in self.stand_ins:
+            return name, arguments
+        meant = self.stand_ins[name]
+        return None if meant is None else (meant, dict(arguments))
 
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool was named as one of people."""

@@ -88,7 +88,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "server_error": _SERVER_ERROR,
         "rate_limit_exceeded": _RATE_LIMIT,
         "slow_down": _RATE_LIMIT,
-        **dict.fromkeys(NO_CREDIT_CODES, _NO_CREDIT),
+        **dict.fromkeys(sorted(NO_CREDIT_CODES), _NO_CREDIT),
         "server_is_overloaded": _OVERLOADED,
         "context_length_exceeded": "This chat is longer than the model can read. "
         "Start a new chat, or choose a model with a larger context.",
@@ -101,7 +101,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "API key is bound to. An administrator has to choose another model or key.",
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
-        **dict.fromkeys(PICTURE_CODES, _PICTURE),
+        **dict.fromkeys(sorted(PICTURE_CODES), _PICTURE),
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {

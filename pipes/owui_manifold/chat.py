@@ -145,7 +145,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         store,
         before,
         _toolset(call, tools),
-        notices=() if before or not reason else (reason,),
+        notices=() if before else tuple(filter(None, (reason, tools.notice))),
         sign=keys.sign,
     )
 
@@ -270,7 +270,9 @@ def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     hosted, replaced = hosted_tools(call.config, model)
     log, choice = partial(call.log.line, "WARNING"), call.body.get("tool_choice")
     called = called_tools(call.body, model, call.valves, log)
-    return offer_tools(choice, hosted, called, replaced)
+    rows = call.host.tools
+    builtin = {name for name in rows if rows[name].get("type") == "builtin"}
+    return offer_tools(choice, hosted, called, replaced, builtin)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:

@@ -157,9 +157,12 @@ class HostTools:
         self._host = call.host
         self._names = names
 
+    def _own_name(self, name: str) -> str:
+        return self._names.own_name(name, self._host.tools)
+
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, or None for no such tool."""
-        tool = self._host.tools.get(self._names.own_name(name))
+        tool = self._host.tools.get(self._own_name(name))
         if tool is None:
             return None
         spec = tool.get("spec") or {}
@@ -167,8 +170,9 @@ class HostTools:
 
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool's time is a person's."""
-        tool = self._host.tools.get(self._names.own_name(name)) or {}
-        return name == "ask_user" and tool.get("type") == "builtin"
+        own = self._own_name(name)
+        tool = self._host.tools.get(own) or {}
+        return own == "ask_user" and tool.get("type") == "builtin"
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
@@ -177,7 +181,7 @@ class HostTools:
 
         It is resolved before anybody is asked, so the approved tool is what runs.
         """
-        own, tools = self._names.own_name(name), self._host.tools
+        own, tools = self._own_name(name), self._host.tools
         if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
             return own, arguments
         inner, params = read_call_tool(arguments) or (None, {})
@@ -187,7 +191,7 @@ class HostTools:
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool and return its result for the model and for the page."""
-        own = self._names.own_name(name)
+        own = self._own_name(name)
         tool, params = self._host.tools[own], arguments
         if tool.get("type") != "mcp":  # MCP servers check their own arguments
             known = (self.parameters(own) or {}).get("properties") or {}

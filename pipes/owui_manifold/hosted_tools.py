@@ -1,6 +1,7 @@
 """The tools that a request offers: OpenAI's own, the host's, and those of filters."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from openai_responses.errors import PIPE_VALVES, valve_error
@@ -8,7 +9,9 @@ from openai_responses.items import Item
 from openai_responses.json_input import as_list, parse_json_object
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.tools import (
+    CALLED_BY_NAME,
     ToolNames,
+    is_hosted_tool,
     merge_tools,
     responses_tool_choice,
     responses_tools,
@@ -29,21 +32,30 @@ def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[
     InvalidRequest for unusable valves.
     """
     made, replaced = list[Item](), set[str]()
-    if not model.facts.hosted:
-        return made, replaced
+    takes = partial(_takes, model)
     # Open WebUI's tools for the same purpose go: offering both would be ambiguous.
-    if config.code_interpreter:
+    if config.code_interpreter and takes("code_interpreter"):
         made.append({"type": "code_interpreter", "container": {"type": "auto"}})
         replaced.add("execute_code")
-    if config.image_generation:
+    if config.image_generation and takes("image_generation"):
         made.append({**_image_options(config.valves), "type": "image_generation"})
         replaced |= {"generate_image", "edit_image"}
-    if config.replaces_search:
-        replaced |= _HOST_SEARCH_TOOLS
-    searches = [_web_search(config)] if config.web_search else []
-    if stores := comma_list(config.valves.FILE_SEARCH_VECTOR_STORES):
+    searches = list[Item]()
+    if takes("web_search"):
+        replaced |= _HOST_SEARCH_TOOLS if config.replaces_search else set()
+        searches += [_web_search(config)] if config.web_search else []
+    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)
+    if stores and takes("file_search"):
         searches.append({"type": "file_search", "vector_store_ids": stores})
-    return [*searches, *config.remote.tools, *made], replaced
+    servers = config.remote.tools if takes("mcp") else ()
+    return [*searches, *servers, *made], replaced
+
+
+def _takes(model: ResolvedModel, kind: str) -> bool:
+    if kind in CALLED_BY_NAME:
+        return model.facts.functions
+    # The older web search has a longer name.
+    return model.facts.hosted and not kind.startswith(model.facts.lacks)
 
 
 def _image_options(valves: Valves) -> Item:
@@ -91,6 +103,8 @@ class OfferedTools(NamedTuple):
     items: Sequence[Item] = ()
     names: ToolNames = ToolNames()
     choice: Any = None
+    notice: str = ""
+    """What the person who asked is told, if anything."""
 
 
 def called_tools(
@@ -107,7 +121,11 @@ def called_tools(
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
     strict = valves.ENABLE_STRICT_TOOL_CALLING
     tools = responses_tools(specs, strict=strict, log=log)
-    return tools if model.facts.functions else []
+    return [tool for tool in tools if _takes(model, tool["type"])]
+
+
+_MOST_TOOLS = 128
+"""Longer lists are refused (docs/reference/responses-api.md, "Function tools")."""
 
 
 def offer_tools(
@@ -115,17 +133,28 @@ def offer_tools(
     hosted: Sequence[Item] = (),
     called: Sequence[Item] = (),
     withheld: Collection[str] = (),
+    builtin: Collection[str] = (),
 ) -> OfferedTools:
     """Return the tools of a chat: OpenAI's, then the others, and the choice.
 
     One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
-    out. Raises InvalidRequest for a choice that names no tool.
+    out. Of too many OpenAI's are kept, then those that people attached, then the
+    `builtin` ones. Raises InvalidRequest for a choice that names no tool.
     """
     tools = merge_tools(hosted, called)
     tools = [tool for tool in tools if tool.get("name") not in withheld]
+    notice = ""
+    if len(tools) > _MOST_TOOLS:
+        notice = (
+            f"{len(tools) - _MOST_TOOLS} tools were left out: the API takes at most "
+            f"{_MOST_TOOLS}. Switch off tools that this chat does not need."
+        )
+        tools.sort(key=lambda t: 0 if is_hosted_tool(t) else 1 + (t["name"] in builtin))
+        tools = tools[:_MOST_TOOLS]
     if not tools:
         return OfferedTools()
-    named = [tool for tool in tools if tool.get("type") in ("function", "custom")]
+    named = [tool for tool in tools if not is_hosted_tool(tool)]
     names = ToolNames(tuple(str(tool["name"]) for tool in named))
     items = names.rename_tools(tools)
-    return OfferedTools(items, names, responses_tool_choice(choice, items, names))
+    chosen = responses_tool_choice(choice, items, names)
+    return OfferedTools(items, names, chosen, notice)

@@ -237,7 +237,7 @@ class Valves(BaseModel):
         "Set the Function Calling of a model to Native when it is used with Legacy.",
     )
     ENABLE_STRICT_TOOL_CALLING: bool = _valve(
-        False, "Have OpenAI enforce the schemas of tools that have a strict form."
+        False, "Have OpenAI enforce the schemas of tools where they are simple."
     )
 
     # Users

@@ -4,6 +4,8 @@
 says it, and each source has a date. `generate.py` rewrites the module, and
 `generate.py --check` only reports whether it is current.
 
+Behind a minus the traits name types of hosted tools that a model does not take.
+
 The table has no column for `sampling`, which follows from the efforts and the traits of
 each model; a test compares the result with `models.json`.
 """
@@ -36,6 +38,7 @@ USUAL_OUTPUT = "128000"
 USUAL_TRAITS = ("reasoning", "summary", "functions", "hosted", "vision")
 PRICES = ("input", "cached", "cache_write", "output")
 OPTIONAL = (
+    "lacks",
     "efforts",
     "default_effort",
     "max_output_tokens",
@@ -91,7 +94,12 @@ def render_row(model: str, facts: dict[str, Any]) -> str:
         model,
         " ".join(facts.get("efforts", ())).replace(USUAL_EFFORTS, "usual"),
         facts.get("default_effort"),
-        render_traits([t for t in TRAITS if facts[t] and t not in UNUSED]),
+        " ".join(
+            (
+                render_traits([t for t in TRAITS if facts[t] and t not in UNUSED]),
+                *(f"-{kind}" for kind in facts.get("lacks", ())),
+            )
+        ),
         str(facts.get("max_output_tokens", "")).replace(USUAL_OUTPUT, "+"),
         " ".join(
             "-" if prices[n] is None else f"{prices[n]:g}" for n in PRICES if prices

@@ -14,6 +14,7 @@ from simulator.accounts import ACCOUNTS, KEY, PROFILES
 from simulator.answers import PlannedAnswer, RequestOrigin, Responder
 from simulator.scenarios.catalogue import ALL_SCENARIOS
 from simulator.scenarios.faults import LEAK_SCENARIOS
+from simulator.sealing import MAX_ID_CHARACTERS
 from simulator.wire.events import encode_end, encode_event
 
 NOON = 1_795_262_400.0
@@ -123,7 +124,7 @@ def build_client_answers(output: list[dict[str, Any]]) -> list[dict[str, Any]]:
     outputs = [
         {
             "type": OUTPUTS[call["type"]],
-            "call_id": call["call_id"],
+            "call_id": call["call_id"][:MAX_ID_CHARACTERS],
             "output": f"18 °C, call {place} of {len(calls)}",
         }
         for place, call in enumerate(calls, 1)
@@ -139,7 +140,17 @@ def strip_item(item: dict[str, Any]) -> dict[str, Any]:
     if item["type"] in ("file_search_call", "code_interpreter_call"):
         return item
     dropped = ("status",) if item["type"].startswith("mcp") else ("id", "status")
-    return {name: value for name, value in item.items() if name not in dropped}
+    return fit_call(
+        {name: value for name, value in item.items() if name not in dropped}
+    )
+
+
+def fit_call(item: dict[str, Any]) -> dict[str, Any]:
+    """Return a call with a name and an id that a request may hold."""
+    if item["type"] not in OUTPUTS:
+        return item
+    name, call_id = item["name"].replace(".", "_"), item["call_id"]
+    return {**item, "name": name, "call_id": call_id[:MAX_ID_CHARACTERS]}
 
 
 def encode_answer(answer: PlannedAnswer) -> bytes:

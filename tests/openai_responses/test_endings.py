@@ -191,7 +191,10 @@ def test_error_that_is_only_ours() -> None:
     [
         (Failure(429), "The model's server is busy with this key's requests."),
         (Failure(503), "The model's server has trouble (HTTP 503)."),
-        (Failure(200, ApiError("server_error")), "The model's server did not answer."),
+        (
+            Failure(200, ApiError("server_error")),
+            "The model's server reported an error.",
+        ),
         (Failure(), "The model's server did not answer."),
     ],
 )

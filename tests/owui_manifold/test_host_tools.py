@@ -173,6 +173,24 @@ async def test_names_are_mapped_back(host: StandInHost) -> None:
         assert (await answer(tools, name)).output == "Bern: 0 messages, 0 files"
 
 
+async def test_tool_that_the_model_spells_in_its_own_way(host: StandInHost) -> None:
+    """It runs; the rules are those of the tool that runs."""
+    offered = {"get_weather": tool(look_up), "delete_all": tool(look_up)}
+    context = host_context({**offered, "Delete_All": tool(look)})
+    call = call_of({}, Valves(), host=context)
+    tools = HostTools(call, ToolNames((*offered,)))
+    toolset = Toolset(tools, Approver([("delete_all", "deny")]))
+    names = ("functions.get_weather", "functions.delete_all", "Delete_All", "weather")
+
+    calls = [calling(name, n) for n, name in enumerate(names)]
+    found = [str(one.output) for one in await answers_of(calls, toolset)]
+
+    assert found[0] == "Bern: 0 messages, 0 files"
+    assert "does not allow delete_all" in found[1]
+    assert found[2].startswith("Rain in Bern")
+    assert "There is no tool named weather" in found[3]
+
+
 async def test_tool_that_is_not_there_has_no_schema(host: StandInHost) -> None:
     """One without arguments has an empty one."""
     tools = host_tools({"now": {"spec": {"name": "now"}}})

@@ -6,7 +6,7 @@ import pytest
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.models.resolve import resolve_model
-from openai_responses.requests.tools import ToolNames
+from openai_responses.requests.tools import ToolNames, responses_tools
 from owui_manifold.hosted_tools import OfferedTools, called_tools, offer_tools
 from owui_manifold.valves import Valves
 
@@ -42,6 +42,44 @@ def test_model_that_calls_nothing_gets_nothing() -> None:
     assert resolve_model(silent).facts.functions is False
 
     assert offered({"tools": [function("look")]}, silent) == OfferedTools()
+
+
+def test_hosted_tool_that_a_model_lacks_is_not_offered() -> None:
+    """Not even by a filter: it would refuse every message."""
+    tools = [{"type": "web_search"}, {"type": "web_search_preview"}, {"type": "mcp"}]
+    body = {"tools": [function("look")], "extra_tools": tools}
+
+    kinds = {
+        model: [tool["type"] for tool in offered(body, model).items]
+        for model in ("gpt-5", "gpt-5-nano", "gpt-3.5-turbo", "o3-deep-research")
+    }
+
+    others = ["web_search", "web_search_preview", "mcp"]
+    assert kinds == {
+        "gpt-5": ["function", *others],
+        "gpt-5-nano": ["function", "mcp"],
+        "gpt-3.5-turbo": ["function"],
+        "o3-deep-research": others,
+    }
+
+
+def test_too_many_tools() -> None:
+    """OpenAI's stay, then those that people attached, in their order; a line says it."""
+    names = [f"t{number}" for number in range(130)]
+    called = responses_tools([function(name) for name in names])
+    search: Json = {"type": "web_search"}
+
+    whole = offer_tools(None, [search], called[:127], builtin=names)
+    cut = offer_tools(None, [search], called, builtin=names[:5])
+
+    assert (len(whole.items), whole.notice) == (128, "")
+    sent = [tool.get("name") for tool in cut.items]
+    assert sent == [None, *names[5:], *names[:2]]
+    assert cut.names.known == (*names[5:], *names[:2])
+    assert cut.notice == (
+        "3 tools were left out: the API takes at most 128. Switch off tools that this "
+        "chat does not need."
+    )
 
 
 def test_tools_of_filters_come_behind_and_win() -> None:

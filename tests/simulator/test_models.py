@@ -253,6 +253,17 @@ async def test_minimal_effort_with_web_search(client: Any) -> None:
 
 
 @pytest.mark.asyncio
+async def test_hosted_tools_that_a_model_lacks(client: Any) -> None:
+    """A model takes the others."""
+    files = {"type": "file_search", "vector_store_ids": ["vs_1"]}
+    tools = [files, {"type": "web_search"}]
+    error = await rejected(client, "gpt-5-nano", tools=tools)
+
+    words = "Hosted tool 'web_search' is not supported with gpt-5-nano."
+    assert (error["message"], error["param"]) == (words, "tools")
+
+
+@pytest.mark.asyncio
 async def test_summaries_need_a_verified_organisation(client: Any) -> None:
     """The profile unverified refuses reasoning.summary, and nothing else."""
     client.headers = {"X-Simulator-Profile": "unverified"}

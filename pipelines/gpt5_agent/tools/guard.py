@@ -15,7 +15,7 @@ from typing import Any
 
 from openai_responses.items import Item, item_type
 from openai_responses.json_input import as_list, as_mapping, parse_json_object
-from openai_responses.loop.arguments import argument_error, drop_optional_nulls
+from openai_responses.loop.arguments import check_arguments
 from openai_responses.loop.tools import ToolResult
 from owui_chat.host_tools import CALL_TOOL, read_call_tool
 
@@ -91,7 +91,8 @@ class GuardedTools:
             arguments = parse_arguments(call)
         except (ValueError, RecursionError) as error:
             return f"tool arguments parse error: {error}"
-        problem = _option_error(arguments, schema) or argument_error(arguments, schema)
+        _, invalid = check_arguments(arguments, schema)
+        problem = _option_error(arguments, schema) or invalid
         if problem:
             return f"tool arguments validation error: {problem}"
         has_failed = self._signature(name, arguments) in self._failed
@@ -145,7 +146,7 @@ class GuardedTools:
         self._failed[self._signature(name, arguments)] = call
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        given = drop_optional_nulls(arguments, self._schemas.get(name) or {})
+        given, _ = check_arguments(arguments, self._schemas.get(name) or {})
         return f"{name} {json.dumps(given, sort_keys=True, default=str)}"
 
 

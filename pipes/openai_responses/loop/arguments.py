@@ -4,8 +4,8 @@ Only keywords that models get wrong are checked: types, required properties, enu
 items and choices. The tool itself checks the others.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from reprlib import repr as short_repr
@@ -15,7 +15,9 @@ from openai_responses.json_input import JsonBudget, json_size
 from openai_responses.requests.json_schema import (
     LARGEST_SCHEMA,
     SchemaReferences,
+    is_json_number,
     joined_schemas,
+    known_types,
 )
 
 _DEEPEST_ARGUMENT = 40
@@ -25,19 +27,14 @@ _STEP = 20
 _READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
 
 
-def _is_number(value: Any) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and math.isfinite(value)
-
-
 _TYPES: Mapping[str, Callable[[Any], bool]] = {
     "object": lambda value: isinstance(value, Mapping),
     "array": lambda value: isinstance(value, list),
     "string": lambda value: isinstance(value, str),
     "boolean": lambda value: isinstance(value, bool),
     "null": lambda value: value is None,
-    "number": _is_number,
-    "integer": lambda value: _is_number(value) and value == int(value),
+    "number": is_json_number,
+    "integer": lambda value: is_json_number(value) and value == int(value),
 }
 
 
@@ -127,7 +124,7 @@ class _SchemaValidator:
 
 def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
     place = path or "object"
-    kinds = _known_types(node.get("type"))
+    kinds = known_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
         return f"{place} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
@@ -140,11 +137,6 @@ def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
         if name not in value:
             return f"{_joined(path, str(name))} is missing"
     return ""
-
-
-def _known_types(kinds: Any) -> list[str]:
-    listed = [kinds] if isinstance(kinds, str) else kinds or []
-    return [kind for kind in listed if kind in _TYPES]
 
 
 def _joined(path: str, name: str) -> str:
@@ -169,31 +161,23 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 """Errors of a schema that is not valid; servers send such schemas."""
 
 
-def argument_error(arguments: object, schema: Mapping[str, Any]) -> str | None:
-    """Return the error in the arguments as a sentence for the model; None if valid."""
+def check_arguments(
+    arguments: object, schema: Mapping[str, Any]
+) -> tuple[dict[str, Any], str | None]:
+    """Return the arguments to call a function with, and the error in them, if any.
+
+    Nulls that mean "not given" are left out. A null means that if its property is
+    optional and must not be null itself; in a choice, the option that the model chose
+    decides. The error is a sentence for the model.
+    """
     if not isinstance(arguments, Mapping):
-        return "The arguments must be a JSON object."
-    try:
+        return {}, "The arguments must be a JSON object."
+    given, found = dict(arguments), ""
+    with suppress(*_ODD_SCHEMA):
         work = _SchemaWork(schema)
         given = _drop_nulls(arguments, schema, work, 0)
         found = _SchemaValidator(work).error(given, schema)
-    except _ODD_SCHEMA:
-        return None
-    return f"The argument {found}." if found else None
-
-
-def drop_optional_nulls(
-    arguments: Mapping[str, Any], schema: Mapping[str, Any]
-) -> dict[str, Any]:
-    """Return the arguments without the nulls that mean "not given".
-
-    A null means that if its property is optional and must not be null itself. In a
-    choice, the option that the model chose decides.
-    """
-    try:
-        return dict(_drop_nulls(arguments, schema, _SchemaWork(schema), 0))
-    except _ODD_SCHEMA:
-        return dict(arguments)
+    return given, f"The argument {found}." if found else None
 
 
 def _drop_nulls(value: Any, node: Any, work: _SchemaWork, depth: int) -> Any:

@@ -143,7 +143,7 @@ def find_repair(
     words = {error.code, error.type}
     if failure.status in _OTHER_CAUSES or words & (_OWN_SENTENCES | _RETRIED_CODES):
         return None
-    rows = repair_items(request.input, request.repairs)
+    rows = repair_items(request.items(), request.repairs)
     refusal = _Refusal(request.payload(), rows, error)
     if done < _MOST_REPAIRS:
         for found in _repairs(refusal):
@@ -152,8 +152,8 @@ def find_repair(
     has_plain = any(one.action == "plain" for one in request.repairs)
     if has_plain or failure.status == 404 or _is_retried(failure):
         return None
-    plain = Repair("plain", json_digest(request.input[-1]))
-    changed = repair_items(request.input, [*request.repairs, plain])
+    plain = Repair("plain", json_digest(request.items()[-1]))
+    changed = repair_items(request.items(), [*request.repairs, plain])
     sent = [item for _, item in changed]
     return _told(plain) if sent and sent != [item for _, item in rows] else None
 

@@ -26,7 +26,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from openai_responses.errors import valve_error
 from openai_responses.items import CALL_OUTPUTS, Item, item_type
 from openai_responses.json_input import load_json
-from openai_responses.loop.arguments import argument_error, drop_optional_nulls
+from openai_responses.loop.arguments import check_arguments
 from openai_responses.redaction import describe_exception
 from openai_responses.transport.stream import NO_CARD
 
@@ -142,7 +142,8 @@ class CallableTools(Protocol):
     ) -> tuple[str, dict[str, Any]] | None:
         """Return the own name of the tool that a call will run, and its arguments.
 
-        A tool that passes calls on names another one. None: there is no such tool.
+        A tool that passes calls on names another one, with other arguments. None: there
+        is no such tool.
         """
 
     def is_interactive(self, name: str) -> bool:
@@ -298,6 +299,8 @@ def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
     resolved = tools.resolve_call(name, found.arguments)
     if resolved is None:
         return tool_error(f"{name} was not called: it names no tool to call.")
+    if resolved[1] is found.arguments:
+        return found._replace(name=resolved[0], via=name)
     ready = _ready_call(*resolved, tools)
     return ready._replace(via=name) if isinstance(ready, _ReadyCall) else ready
 
@@ -308,10 +311,9 @@ def _ready_call(
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
-    complaint = argument_error(arguments, schema)
-    if complaint is not None or not isinstance(arguments, dict):
+    given, complaint = check_arguments(arguments, schema)
+    if complaint is not None:
         return tool_error(f"{name} was not called: {complaint}")
-    given = drop_optional_nulls(arguments, schema)
     return _ReadyCall(name, given, tools.is_interactive(name))
 
 

@@ -61,6 +61,7 @@ class _ModelFacts(NamedTuple):
     verbosity: bool = False
     functions: bool = True
     hosted: bool = False  # takes the tools that OpenAI itself runs
+    lacks: tuple[str, ...] = ()  # types of such tools that it does not take
     vision: bool = True
     prefix_bound: bool = False  # reasoning is dropped when what preceded it changed
     max_output_tokens: int | None = None
@@ -210,6 +211,7 @@ def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
     sampling = "never" if "reasoning" in words else "always"
     return name, _ModelFacts(
         **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
+        lacks=tuple(word[1:] for word in words if word[0] == "-"),
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
@@ -249,8 +251,8 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
     facts = {key: value for key, value in row.items() if key not in _UNUSED_FACTS}
     like, name = facts.pop("like", ""), facts.pop("name", "")
-    if "efforts" in facts:
-        facts["efforts"] = tuple(facts["efforts"])
+    for key in facts.keys() & {"efforts", "lacks"}:
+        facts[key] = tuple(facts[key])
     model = resolve_model(like or model_id)
     if like:
         model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
@@ -266,6 +268,8 @@ def _can_be(key: str, value: object) -> bool:
         return isinstance(value, int) and value > 0
     if key == "sampling":
         return value in ("always", "with_none", "never")
+    if key == "lacks":
+        return isinstance(value, list) and all(isinstance(one, str) for one in value)
     if key == "efforts":
         return isinstance(value, list) and all(
             one in REASONING_EFFORTS for one in value

@@ -27,6 +27,7 @@ from openai_responses.requests.parameters import (
     read_parameters,
 )
 from openai_responses.requests.repairs import Repair, repair_payload
+from openai_responses.requests.tools import clean_call
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
@@ -83,7 +84,12 @@ class ResponsesRequest(BaseModel):
     def payload(self) -> dict[str, Any]:
         """Return the JSON object to send, repaired, without fields that are not set."""
         fields = {k: v for k, v in self if v is not None and k != "repairs"}
+        fields["input"] = self.items()
         return repair_payload(fields, self.repairs) if self.repairs else fields
+
+    def items(self) -> list[Item]:
+        """Return the input with names and ids of calls that the API accepts."""
+        return list(map(clean_call, self.input))
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}

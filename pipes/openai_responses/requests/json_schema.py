@@ -1,47 +1,59 @@
-"""JSON Schemas of tools in the API's two forms, strict and open.
+"""JSON Schemas of tools in the API's two forms, open and strict.
+
+Servers send schemas of every draft and of OpenAPI, and some that are none. One that the
+API refuses makes every message of a chat fail, so they are mended: the result is a
+schema of draft 2020-12 whose root is an object with `properties`. What the API
+does not know is left out; the description says what that was if it helps the model.
 
 In strict mode every object is closed and every property required (optional ones become
-nullable, see `drop_optional_nulls`). A function whose schema cannot be expressed so is
-sent with `strict: false`. The limits on size are those of OpenAI's guide to structured
-outputs, "Supported schemas".
-
-Without strict mode, too, the root must be an object with `properties` and no choice,
-and an array must have `items`, or the whole request fails.
+nullable, see `check_arguments`). The limits on size are those of OpenAI's guide to
+structured outputs, "Supported schemas".
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from openai_responses.json_input import JsonBudget, as_list, as_mapping, json_size
+from openai_responses.json_input import (
+    JsonBudget,
+    JsonTooLarge,
+    as_list,
+    as_mapping,
+    json_size,
+)
 
-_DEFINITIONS = ("$defs", "definitions")
+_Schema = dict[str, Any]
 
-
-def _definitions(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the named parts of a schema, from both places where they can be."""
-    found: dict[str, Any] = {}
-    for key in _DEFINITIONS:
-        for name, part in as_mapping(schema.get(key)).items():
-            # Two parts with one name and different content: neither can be used.
-            found[name] = part if found.get(name, part) == part else None
-    return found
+_LONGEST_REFERENCE = 300
+_DEFINED = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
+_FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
 
 
 class SchemaReferences:
-    """What the references of a schema name; `#` is the schema itself."""
+    """What the references of a schema name, as pointers; `#` is the schema itself."""
 
     def __init__(self, root: Mapping[str, Any]) -> None:
-        """Read the named parts once."""
+        """Read the references of `root`."""
         self.root = root
-        self.named = _definitions(root)
 
-    def target(self, node: Any) -> Any:
+    def target(self, node: Mapping[str, Any]) -> Any:
         """Return the part that a `$ref` names, or None."""
-        if node.get("$ref") == "#":
-            return self.root
-        return self.named.get(_reference_name(node))
+        pointer = str(node.get("$ref"))
+        first, *steps = pointer.split("/")
+        found: Any = self.root
+        if first != "#" or len(pointer) > _LONGEST_REFERENCE:
+            return None
+        for step in steps:
+            name = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(found, list):
+                is_there = name.isdecimal() and int(name) < len(found)
+                found = found[int(name)] if is_there else None
+            else:
+                found = as_mapping(found).get(name)
+        return found
 
 
 def joined_schemas(
@@ -61,61 +73,13 @@ def joined_schemas(
     return list(found.values())
 
 
-def _reference_name(node: Any) -> str:
-    steps = str(node.get("$ref")).split("/")
-    if len(steps) == 3 and steps[0] == "#" and steps[1] in _DEFINITIONS:
-        return steps[2].replace("~1", "/").replace("~0", "~")
-    return ""
-
-
-_MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
-_LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
-
-
-def _is_within_limits(schema: Mapping[str, Any]) -> bool:
-    nodes = list(_nodes(schema))
-    properties = [name for node in nodes for name in node.get("properties", ())]
-    enums = [list(map(str, node.get("enum", ()))) for node in nodes]
-    values = [value for enum in enums for value in enum]
-    texts = [*properties, *schema.get("$defs", ()), *values]
-    longest = [sum(map(len, enum)) for enum in enums if len(enum) > _LONG_ENUM]
-    return (
-        len(properties) <= _MOST_PROPERTIES
-        and len(values) <= _MOST_VALUES
-        and sum(map(len, texts)) <= _MOST_TEXT
-        and max(longest, default=0) <= _LONG_ENUM_CHARACTERS
-    )
-
-
-def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    yield node
-    items = [node["items"]] if "items" in node else []
-    named = [*node.get("properties", {}).values(), *node.get("$defs", {}).values()]
-    for inner in (*node.get("anyOf", ()), *items, *named):
-        yield from _nodes(inner)
-
-
-_Schema = dict[str, Any]
-
-_KEPT = {
-    *("description", "enum", "multipleOf", "minimum", "maximum"),
-    *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
+_OTHER_TYPES = {
+    **dict.fromkeys(("str", "text"), "string"),
+    **dict.fromkeys(("int", "long"), "integer"),
+    **dict.fromkeys(("float", "double", "decimal"), "number"),
+    **{"bool": "boolean", "dict": "object", "list": "array", "none": "null"},
 }
-"""Keywords that are kept unchanged."""
-
-_BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
-
-_STRICT_FORMATS = (
-    *("date-time", "time", "date", "duration", "email"),
-    *("hostname", "ipv4", "ipv6", "uuid"),
-)
-
-_NARROWING = {
-    *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
-    *("dependencies", "patternProperties", "propertyNames", "prefixItems", "contains"),
-    *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
-}
-"""Keywords that restrict values and have no strict form."""
+"""Words of other languages; Gemini's are those of JSON Schema in capitals."""
 
 _JSON_TYPES = {
     str: "string",
@@ -126,143 +90,287 @@ _JSON_TYPES = {
 }
 _ALL_TYPES = {*_JSON_TYPES.values(), "object", "array"}
 
+
+def known_types(stated: object) -> list[str]:
+    """Return the types of JSON that a `type` means."""
+    words = [word for word in (stated, *as_list(stated)) if isinstance(word, str)]
+    kinds = [_OTHER_TYPES.get(word.lower(), word.lower()) for word in words]
+    return [kind for kind in dict.fromkeys(kinds) if kind in _ALL_TYPES]
+
+
+_NOT_PLAIN = re.compile(r"\(\?(?!:)|\\[1-9AZ]|\[\^?\[|--|&&|~~|\|\||[*+?}]\+")
+"""Lookaround, flags, back references, sets in sets and the like: readers differ."""
+_LONGEST_PATTERN = 500
+
+
+def _is_plain_pattern(pattern: object) -> bool:
+    """Say whether a pattern can be sent: Python and others read it alike."""
+    if not isinstance(pattern, str) or len(pattern) > _LONGEST_PATTERN:
+        return False
+    with suppress(re.error, OverflowError, RecursionError):
+        return not _NOT_PLAIN.search(pattern) and bool(re.compile(pattern))
+    return False
+
+
+def _is_json(value: object) -> bool:
+    with suppress(TypeError, ValueError):
+        return bool(json.dumps(value, allow_nan=False))
+    return False
+
+
+def is_json_number(value: Any) -> bool:
+    """Say whether a value is a number that JSON has."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and _is_json(value)
+
+
+_SCHEMAS = ("items", "additionalProperties", "not", "propertyNames", "contains")
+_SCHEMA_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
+_SCHEMA_MAPS = ("properties", "$defs", "definitions", "patternProperties")
+
+_VALUES: Mapping[str, Callable[[Any], bool]] = {
+    **dict.fromkeys(_SCHEMAS, lambda _: True),
+    **dict.fromkeys(
+        (*_SCHEMA_LISTS, "enum"), lambda v: isinstance(v, list) and v != []
+    ),
+    **dict.fromkeys(_SCHEMA_MAPS, lambda value: isinstance(value, Mapping)),
+    **dict.fromkeys(
+        ("description", "title", "format"), lambda value: isinstance(value, str)
+    ),
+    **dict.fromkeys(
+        ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), is_json_number
+    ),
+    "multipleOf": lambda value: is_json_number(value) and value > 0,
+    **dict.fromkeys(
+        ("minLength", "maxLength", "minItems", "maxItems", "maxProperties"),
+        lambda value: type(value) is int and value >= 0,
+    ),
+    "uniqueItems": lambda value: isinstance(value, bool),
+    "pattern": _is_plain_pattern,
+    **dict.fromkeys(("const", "default"), _is_json),
+    "required": lambda value: isinstance(value, list),
+    "type": lambda value: bool(known_types(value)),
+}
+"""The keywords that are sent, with what their values must be."""
+
+_BOUNDS = (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum"))
+
+_NOT_SIMPLE = {
+    *("not", "if", "then", "else", "dependentRequired", "dependentSchemas"),
+    *("dependencies", "patternProperties", "propertyNames", "prefixItems", "contains"),
+    *("unevaluatedProperties", "unevaluatedItems", "$dynamicRef", "$recursiveRef"),
+    *("$ref", "allOf"),
+}
+"""Keywords that strict mode does not have, or that would need more work there."""
+_SHAPING = {"type", "properties", "items", "required", "enum"}
+"""Keywords without which a schema is a guess."""
+_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
+
+_LONGEST_NOTE = 200
+
+
+def function_parameters(
+    schema: Mapping[str, Any], strict_left: JsonBudget | None = None
+) -> tuple[_Schema, bool]:
+    """Return a function's parameters as the API takes them, and whether for strict mode.
+
+    A choice at the root becomes one object with all properties of its options. With
+    `strict_left`, the work that may be done, simple ones get their strict form.
+
+    Simple are single values, enums, arrays, objects whose properties are all listed,
+    and choices of these. Whatever else narrows values down (references, `allOf`, `not`,
+    conditions) is not simple; nor is an open object, a choice at the root, or anything
+    that had to be guessed. The strict form allows only what `schema` allows, except
+    nulls of optional properties and what violates keywords that strict mode does not
+    have (`minLength`).
+    """
+    mended = _MendedSchema(schema)
+    if strict_left and mended.is_simple:
+        # What a server sends need not be a schema.
+        with suppress(_NotStrict, TypeError, AttributeError, ValueError):
+            strict_left.spend(json_size(mended.root, LARGEST_SCHEMA))
+            strict = _strict(mended.root, 1)
+            if _is_within_limits(strict):
+                return strict, True
+    return mended.root, False
+
+
+class _MendedSchema:
+    """A schema of others as the API takes it; `is_simple`: see `function_parameters`."""
+
+    def __init__(self, schema: Mapping[str, Any]) -> None:
+        whole = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
+        whole |= {"type": "object", "properties": _all_properties(schema)}
+        self.is_simple = not schema.keys() & {*_NOT_AT_THE_ROOT}
+        self.is_simple = self.is_simple and schema.get("type", "object") == "object"
+        self._referring: list[_Schema] = []
+        self.root = self._object({**whole, "nullable": False})
+        self._mend_references()
+
+    def _mend_references(self) -> None:
+        """Let each reference name a definition at the root, as the API demands it."""
+        references, left = SchemaReferences(self.root), JsonBudget(LARGEST_SCHEMA)
+        defined: _Schema = {}
+        for node in self._referring:
+            target, pointer = references.target(node), node.pop("$ref")
+            if _DEFINED.fullmatch(pointer) and isinstance(target, dict | bool):
+                node["$ref"] = pointer
+            elif isinstance(target, dict):
+                name = _FORBIDDEN_IN_REFERENCE.sub(".", pointer[2:])
+                with suppress(JsonTooLarge):
+                    left.spend(json_size(target, left.left))
+                    defined[name] = target
+                    node["$ref"] = f"#/$defs/{name}"
+        if defined:
+            self.root["$defs"] = {**self.root.get("$defs", {}), **defined}
+
+    def _mend(self, node: Any) -> Any:
+        if isinstance(node, list) and node:  # until draft 2019-09, of `items`
+            return {"anyOf": list(map(self._mend, node))}
+        if isinstance(node, Mapping):
+            return self._object(node)
+        return node if isinstance(node, bool) else {}
+
+    def _object(self, node: Mapping[str, Any]) -> _Schema:
+        self.is_simple = self.is_simple and not node.keys() & _NOT_SIMPLE
+        made = {
+            key: self._value(key, value)
+            for key, value in node.items()
+            if key in _VALUES and _VALUES[key](value)
+        }
+        self.is_simple = self.is_simple and not (node.keys() & _SHAPING) - made.keys()
+        _mend_types(made, node)
+        _mend_required(made, node)
+        for bound, limit in _BOUNDS:
+            if node.get(bound) is True and limit in made:  # draft 4
+                made[bound] = made.pop(limit)
+        if isinstance(node.get("$ref"), str):
+            made["$ref"] = node["$ref"]
+            self._referring.append(made)
+        elif node.get("nullable") is True:  # OpenAPI 3.0
+            return _make_nullable(made)
+        return made
+
+    def _value(self, key: str, value: Any) -> Any:
+        if key in _SCHEMAS:
+            return self._mend(value)
+        if key in _SCHEMA_LISTS:
+            return list(map(self._mend, value))
+        if key not in _SCHEMA_MAPS:
+            return value
+        is_pattern = key == "patternProperties"
+        names = filter(_is_plain_pattern, value) if is_pattern else value
+        return {name: self._mend(value[name]) for name in names}
+
+
+def _mend_types(made: _Schema, node: Mapping[str, Any]) -> None:
+    """Add the types and what they need; describe what had to be left out."""
+    if kinds := known_types(node.get("type")):
+        made["type"] = kinds[0] if len(kinds) == 1 else kinds
+    if "object" in kinds:
+        made.setdefault("properties", {})
+    if "array" in kinds:
+        made.setdefault("items", {})
+    for key in ("type", "pattern"):
+        if key not in made and isinstance(lost := node.get(key), str):
+            said = made.get("description", "")
+            made["description"] = f"{said} ({key}: {lost[:_LONGEST_NOTE]})".lstrip()
+
+
+def _mend_required(made: _Schema, node: Mapping[str, Any]) -> None:
+    """Name each required property once; in draft 3 a property says it itself."""
+    names = [name for name in made.get("required", ()) if isinstance(name, str)]
+    for name, part in as_mapping(node.get("properties")).items():
+        if as_mapping(part).get("required") is True:
+            names.append(name)
+    if names or "required" in made:
+        made["required"] = list(dict.fromkeys(names))
+
+
+def _all_properties(schema: Mapping[str, Any]) -> _Schema:
+    """Return the properties of all options; those of the first one count."""
+    parts = joined_schemas(schema, partial(_all_parts, SchemaReferences(schema)))
+    found: _Schema = {}
+    for part in reversed(parts):
+        found.update(as_mapping(part.get("properties")))
+    return found
+
+
+def _all_parts(references: SchemaReferences, node: Mapping[str, Any]) -> list[Any]:
+    parts = [references.target(node)] if "$ref" in node else []
+    for key in ("allOf", "anyOf", "oneOf"):
+        parts += as_list(node.get(key))
+    return parts
+
+
+_KEPT = {
+    *("description", "enum", "multipleOf", "minimum", "maximum"),
+    *("exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems", "pattern"),
+}
+"""Keywords that strict mode takes as they are."""
+
+_STRICT_FORMATS = (
+    *("date-time", "time", "date", "duration", "email"),
+    *("hostname", "ipv4", "ipv6", "uuid"),
+)
+
 _DEEPEST_STRICT = 10
+_MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
+_LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
 
 LARGEST_SCHEMA = 300_000
 """The size of the largest schema that is read; one in strict mode has to be smaller."""
 MOST_STRICT_WORK = 300_000
-"""Of one request; what `allOf` brings in counts each time."""
+"""Of one request."""
 
 
 class _NotStrict(Exception):
-    """The schema has no strict form."""
+    """The schema has no strict form, or not a simple one."""
 
 
-def strict_schema(
-    schema: Mapping[str, Any], budget: JsonBudget | None = None
-) -> _Schema | None:
-    """Return a function's parameters for strict mode; None if that is impossible.
+def _strict(node: Any, depth: int) -> _Schema:
+    if not isinstance(node, Mapping) or depth > _DEEPEST_STRICT:
+        raise _NotStrict
+    if "anyOf" in node or "oneOf" in node:
+        return _strict_choice(node, depth)
+    strict = {key: node[key] for key in node if key in _KEPT}
+    if node.get("format") in _STRICT_FORMATS:
+        strict["format"] = node["format"]
+    if "const" in node:
+        strict["enum"] = [node["const"]]
+    kinds = _types_of(node, strict.get("enum"))
+    strict["type"] = kinds[0] if len(kinds) == 1 else kinds
+    if "object" in kinds:
+        strict |= _strict_object(node, depth)
+    if "array" in kinds:
+        strict["items"] = _strict(node.get("items"), depth + 1)
+    return strict
 
-    The result allows only what `schema` allows, except nulls of optional properties and
-    what violates keywords that strict mode does not have (`minLength`).
-    """
-    try:
-        return _StrictRewrite(schema, budget or JsonBudget(MOST_STRICT_WORK)).result()
-    except (_NotStrict, RecursionError, TypeError, AttributeError, ValueError):
-        return None  # what a server sends need not be a schema
+
+def _strict_choice(node: Mapping[str, Any], depth: int) -> _Schema:
+    """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
+    if node.keys() & {"properties", "items", "enum", "const", "required"} or (
+        {"anyOf", "oneOf"} <= node.keys()
+    ):
+        raise _NotStrict
+    options = node.get("anyOf") or node["oneOf"]
+    return {**_description(node), "anyOf": [_strict(one, depth + 1) for one in options]}
 
 
-class _StrictRewrite:
-    def __init__(self, root: Mapping[str, Any], budget: JsonBudget) -> None:
-        self._budget = budget
-        self._pay_for(root)
-        self._references = SchemaReferences(root)
-
-    def _pay_for(self, part: object) -> None:
-        self._budget.spend(json_size(part, LARGEST_SCHEMA))
-
-    def result(self) -> _Schema:
-        whole = self._references.root
-        root = {k: v for k, v in whole.items() if k not in _DEFINITIONS}
-        if root.keys() & {"anyOf", "oneOf", "$ref", "enum", "const"}:
-            raise _NotStrict
-        empty = {"type": "object", "properties": {}, "additionalProperties": False}
-        strict = self._strict(empty | root, 1)
-        if strict["type"] != "object":
-            raise _NotStrict
-        named = self._references.named
-        parts = {_plain_name(name): self._strict(named[name], 1) for name in named}
-        strict |= {"$defs": parts} if parts else {}
-        if len(parts) < len(named) or not _is_within_limits(strict):
-            raise _NotStrict
-        return strict
-
-    def _strict(self, node: Any, depth: int) -> _Schema:
-        if (
-            not isinstance(node, Mapping)
-            or depth > _DEEPEST_STRICT
-            or node.keys() & _NARROWING
-        ):
-            raise _NotStrict
-        if node.get("nullable") is True:
-            rest = {key: value for key, value in node.items() if key != "nullable"}
-            return _make_nullable(self._strict(rest, depth))
-        if "allOf" in node:
-            return self._strict(self._merged(node), depth)
-        if "$ref" in node:
-            return self._reference(node)
-        if "anyOf" in node or "oneOf" in node:
-            return self._choice(node, depth)
-        return self._plain(node, depth)
-
-    def _reference(self, node: Mapping[str, Any]) -> _Schema:
-        found = self._references.target(node)
-        if found is None:
-            raise _NotStrict
-        if found is self._references.root:
-            return {"$ref": "#"}
-        return {"$ref": f"#/$defs/{_plain_name(_reference_name(node))}"}
-
-    def _choice(self, node: Mapping[str, Any], depth: int) -> _Schema:
-        """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
-        options = node.get("anyOf") or node.get("oneOf")
-        beside = node.keys() & {"properties", "items", "enum", "const", "required"}
-        beside |= {"oneOf"} if {"anyOf", "oneOf"} <= node.keys() else set()
-        if not isinstance(options, list) or not options or beside:
-            raise _NotStrict
-        strict = [self._strict(one, depth + 1) for one in options]
-        return {**_description(node), "anyOf": strict}
-
-    def _merged(self, node: Mapping[str, Any]) -> _Schema:
-        own: _Schema = {
-            "properties": dict(node.get("properties") or {}),
-            "required": dict.fromkeys(node.get("required") or ()),
-        }
-        merged = {key: own.get(key, node[key]) for key in node if key != "allOf"}
-        for part in node["allOf"] if isinstance(node["allOf"], list) else [None]:
-            found = self._references.target(part) if _is_reference(part) else part
-            if not isinstance(found, Mapping) or "allOf" in found:
-                raise _NotStrict
-            self._pay_for(found)
-            _combine(merged, found)
-        return merged
-
-    def _plain(self, node: Mapping[str, Any], depth: int) -> _Schema:
-        strict = {key: node[key] for key in node if key in _KEPT}
-        for bound, limit in _BOUNDS:
-            if strict.get(bound) is True and limit in strict:  # OpenAPI 3.0
-                strict[bound] = strict.pop(limit)
-            elif isinstance(strict.get(bound), bool):
-                del strict[bound]
-        if node.get("format") in _STRICT_FORMATS:
-            strict["format"] = node["format"]
-        if "const" in node:
-            strict["enum"] = [node["const"]]
-        kinds = _types_of(node, strict.get("enum"))
-        strict["type"] = kinds[0] if len(kinds) == 1 else kinds
-        if "object" in kinds:
-            strict |= self._object(node, depth)
-        if "array" in kinds:
-            strict["items"] = self._strict(node.get("items"), depth + 1)
-        return strict
-
-    def _object(self, node: Mapping[str, Any], depth: int) -> _Schema:
-        properties, required = node.get("properties") or {}, node.get("required") or ()
-        is_open = node.get("additionalProperties", not properties) is not False
-        if is_open or not isinstance(properties, Mapping):
-            raise _NotStrict
-        required = set(required)
-        if not required <= properties.keys():
-            raise _NotStrict
-        strict = {}
-        for name, part in properties.items():
-            made = self._strict(part, depth + 1)
-            strict[name] = made if name in required else _make_nullable(made)
-        return {
-            "properties": strict,
-            "required": list(strict),
-            "additionalProperties": False,
-        }
+def _strict_object(node: Mapping[str, Any], depth: int) -> _Schema:
+    properties, required = node.get("properties", {}), set(node.get("required", ()))
+    closed = node.get("additionalProperties", not properties and depth > 1) is False
+    if not closed or not required <= properties.keys():
+        raise _NotStrict
+    strict = {}
+    for name, part in properties.items():
+        made = _strict(part, depth + 1)
+        strict[name] = made if name in required else _make_nullable(made)
+    return {
+        "properties": strict,
+        "required": list(strict),
+        "additionalProperties": False,
+    }
 
 
 def _make_nullable(schema: _Schema) -> _Schema:
@@ -283,82 +391,31 @@ def _description(node: Mapping[str, Any]) -> _Schema:
     return {key: node[key] for key in ("description",) if key in node}
 
 
-def _plain_name(name: str) -> str:
-    return re.sub(r"[^\w.-]", "_", name)
-
-
 def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
     stated = node.get("type") or ("object" if "properties" in node else None)
     if stated is None and isinstance(enum, list):
         stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
-    kinds = [stated] if isinstance(stated, str) else stated
-    if not isinstance(kinds, list) or not kinds or not set(kinds) <= _ALL_TYPES:
+    if not (kinds := known_types(stated)):
         raise _NotStrict
     return kinds
 
 
-_NOTES = ("description", "title")
+def _is_within_limits(schema: Mapping[str, Any]) -> bool:
+    nodes = list(_nodes(schema))
+    properties = [name for node in nodes for name in node.get("properties", ())]
+    enums = [list(map(str, node.get("enum", ()))) for node in nodes]
+    values = [value for enum in enums for value in enum]
+    longest = [sum(map(len, enum)) for enum in enums if len(enum) > _LONG_ENUM]
+    return (
+        len(properties) <= _MOST_PROPERTIES
+        and len(values) <= _MOST_VALUES
+        and sum(map(len, [*properties, *values])) <= _MOST_TEXT
+        and max(longest, default=0) <= _LONG_ENUM_CHARACTERS
+    )
 
 
-def _is_reference(part: object) -> bool:
-    return isinstance(part, Mapping) and part.keys() == {"$ref"}
-
-
-def _combine(merged: _Schema, part: Mapping[str, Any]) -> None:
-    """Add a part to what is merged, whose `properties` and `required` are its own."""
-    for key, value in part.items():
-        if key == "properties" and isinstance(value, Mapping):
-            mine = merged.setdefault(key, {})
-            if any(name in mine and mine[name] != value[name] for name in value):
-                raise _NotStrict
-            mine.update(value)
-        elif key == "required":
-            merged.setdefault(key, {}).update(dict.fromkeys(value))
-        elif key in merged and merged[key] != value and key not in _NOTES:
-            raise _NotStrict
-        else:
-            merged.setdefault(key, value)
-
-
-_NOT_AT_THE_ROOT = ("allOf", "anyOf", "oneOf", "enum", "const", "not", "$ref")
-
-
-def open_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a function's parameters in a form that the API never refuses.
-
-    A choice at the root becomes one object with all properties of its options.
-    """
-    root = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
-    root |= {"type": "object", "properties": _all_properties(schema)}
-    if "required" in schema:
-        names = as_list(schema["required"])
-        root["required"] = [name for name in names if isinstance(name, str)]
-    return dict(_with_items(root))
-
-
-def _all_properties(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the properties of all options; those of the first one count."""
-    parts = joined_schemas(schema, partial(_all_parts, SchemaReferences(schema)))
-    found: dict[str, Any] = {}
-    for part in reversed(parts):
-        found.update(as_mapping(part.get("properties")))
-    return found
-
-
-def _all_parts(references: SchemaReferences, node: Mapping[str, Any]) -> list[Any]:
-    parts = [references.target(node)] if "$ref" in node else []
-    for key in ("allOf", "anyOf", "oneOf"):
-        parts += as_list(node.get(key))
-    return parts
-
-
-def _with_items(node: Any) -> Any:
-    if isinstance(node, list):
-        return [_with_items(one) for one in node]
-    if not isinstance(node, Mapping):
-        return node
-    whole = {key: _with_items(value) for key, value in node.items()}
-    kind = node.get("type")
-    if kind == "array" or "array" in as_list(kind):
-        whole.setdefault("items", {})
-    return whole
+def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield node
+    items = [node["items"]] if "items" in node else []
+    for inner in (*node.get("anyOf", ()), *items, *node.get("properties", {}).values()):
+        yield from _nodes(inner)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, content_parts
+from openai_responses.items import Item, content_parts, is_call
 from openai_responses.json_input import (
     JsonBudget,
     JsonTooLarge,
@@ -19,8 +19,7 @@ from openai_responses.json_input import (
 from openai_responses.requests.json_schema import (
     LARGEST_SCHEMA,
     MOST_STRICT_WORK,
-    open_schema,
-    strict_schema,
+    function_parameters,
 )
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -44,9 +43,16 @@ class ToolNames:
         """Return the name that the API gets: 1 to 64 letters, digits, `_` and `-`."""
         return self._sent.get(name) or _allowed_name(name, self._sent)
 
-    def own_name(self, sent: str) -> str:
-        """Return the tool's own name for the name that the model used."""
-        return self._own.get(sent, sent)
+    def own_name(self, called: str, others: Collection[str] = ()) -> str:
+        """Return the tool's own name for the name that the model used.
+
+        A name that neither a tool nor one of the `others` has means the only tool that
+        is spelled like it.
+        """
+        own = self._own.get(called)
+        if own is None and called not in others:
+            own = self._spelled.get(_spelling(called))
+        return own or called
 
     @cached_property
     def _sent(self) -> Mapping[str, str]:
@@ -57,6 +63,14 @@ class ToolNames:
     def _own(self) -> Mapping[str, str]:
         # Of two with one name, the first counts.
         return {self._sent[name]: name for name in reversed(self.known)}
+
+    @cached_property
+    def _spelled(self) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        for name in dict.fromkeys(self.known):
+            key = _spelling(name)
+            found[key] = "" if key in found else name  # neither of two can be meant
+        return found
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
@@ -79,6 +93,31 @@ def _allowed_name(name: str, taken: Collection[str]) -> str:
         sent = f"{stem}_{seed[:_DIGEST]}"
         if sent not in taken:
             return sent
+
+
+_MODELS_PREFIX = "functions."
+"""Models know functions in this namespace, and some write it."""
+_LONGEST_CALL_ID = 64
+
+
+def _spelling(name: str) -> str:
+    return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
+
+
+def clean_call(item: Item) -> Item:
+    """Return an item with a name and a `call_id` that the API takes.
+
+    Calls of other servers and models can have any. The same ones always become the
+    same, so that a call, its output and its tool still fit.
+    """
+    name, call_id = item.get("name"), item.get("call_id")
+    changed: Item = {}
+    if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
+        changed["name"] = ToolNames().sent_name(name.removeprefix(_MODELS_PREFIX))
+    if isinstance(call_id, str) and not 0 < len(call_id) <= _LONGEST_CALL_ID:
+        digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
+        changed["call_id"] = f"call_{digest[:32]}"
+    return {**item, **changed} if changed else item
 
 
 _MODES = ("auto", "none", "required")
@@ -190,8 +229,7 @@ def _responses_tool(
             "A tool has no name. Every function or custom tool needs one."
         )
     if kind == "function":
-        is_complete = {"type", "parameters", "strict"} <= spec.keys() and flat is spec
-        return dict(spec) if is_complete else _function(flat, strict, strict_left)
+        return _function(flat, strict, strict_left)
     if flat is spec:
         return dict(spec)
     return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
@@ -203,13 +241,12 @@ def _function(
     own = function.get("strict")
     wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
-    made = strict_schema(parameters, strict_left) if wanted else None
     tool: Item = {"type": "function", "name": function["name"]}
-    if function.get("description"):
-        tool["description"] = function["description"]
+    if description := as_text(function.get("description")):
+        tool["description"] = description
     tool |= {key: function[key] for key in _OF_THE_API if key in function}
-    shown = open_schema(parameters) if made is None else made
-    return {**tool, "parameters": shown, "strict": made is not None}
+    shown, is_strict = function_parameters(parameters, strict_left if wanted else None)
+    return {**tool, "parameters": shown, "strict": is_strict}
 
 
 def _flat_format(custom: Mapping[str, Any]) -> Item:

@@ -17,6 +17,13 @@ from simulator.refusals import (
 
 Body = Mapping[str, Any]
 SAMPLING_PARAMETERS = ("temperature", "top_p", "top_logprobs")
+# Of the models that are still served; the words are those of QuantumNous/new-api 1586.
+# Which models these are: jrkropp/open-webui-developer-toolkit 716; of pro it is assumed.
+HOSTED_TOOLS_LACKING = {
+    "gpt-5-nano": ("web_search", "web_search_preview"),
+    "gpt-5-pro": ("code_interpreter",),
+    "o3-pro": ("code_interpreter",),
+}
 REFUSED_AT_MINIMAL = ("web_search", "file_search", "image_generation")
 
 
@@ -99,6 +106,11 @@ def _check_text(body: Body, model: ModelFacts) -> None:
 
 def _check_tools(body: Body, model: ModelFacts, effort: str | None) -> None:
     kinds = [tool["type"] for tool in body.get("tools") or []]
+    for kind in kinds:
+        if kind in HOSTED_TOOLS_LACKING.get(model.id, ()):
+            raise Refusal(
+                f"Hosted tool '{kind}' is not supported with {model.id}.", param="tools"
+            )
     refused = [kind for kind in kinds if kind in REFUSED_AT_MINIMAL]
     if effort == "minimal" and refused:
         raise Refusal(

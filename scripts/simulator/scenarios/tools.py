@@ -22,6 +22,7 @@ READING = build_reasoning("**Reading the output**\n\nThat answers it.")
 FOUND = build_message("I called `$tool`. It said: $output")
 CALL = build_function_call("$tool", "$arguments")
 OTHER_CALL = build_function_call("$tool", "$other")
+OTHER_SPELLING = build_function_call("functions.users.list", "$arguments")
 # A PNG of one pixel.
 PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYPgPAAEDAQAIicLsAAAA"
@@ -114,6 +115,17 @@ TOOL_SCENARIOS: tuple[Scenario, ...] = (
         "hidden-tool",
         "a call of get_weather, offered or not, then the answer",
         make_reply(LOOKING, build_function_call("get_weather", "$arguments")),
+        make_reply(READING, FOUND),
+    ),
+    make_scenario(
+        "own-spelling",
+        "calls of users.list in the model's own spelling, with ids that no request takes",
+        make_reply(
+            LOOKING,
+            # Codex's backend gave such ids (hermes-agent 72006).
+            OTHER_SPELLING | {"call_id": f"call_{'x' * 80}"},
+            build_function_call("Users.List", "$arguments"),
+        ),
         make_reply(READING, FOUND),
     ),
     make_scenario(

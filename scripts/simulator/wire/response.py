@@ -207,7 +207,7 @@ def _finish_item(draft: Item, place: ItemPlace, asked: ValidRequest) -> Item:
     if kind not in STATELESS:
         item.setdefault("status", "completed")
     if kind in ("function_call", "custom_tool_call"):
-        item["call_id"] = make_call_id(place.response, place.index)
+        item.setdefault("call_id", make_call_id(place.response, place.index))
     if kind == "message" and asked.model.series >= FIRST_PHASE_VERSION:
         item.setdefault("phase", "final_answer")
     if kind == "reasoning" and not asked.wants_summary:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mutations import within
-from openai_responses.loop.arguments import argument_error, drop_optional_nulls
 from openai_responses.requests.tools import responses_tools
+from schema_forms import argument_error, drop_optional_nulls
 from schema_strategies import VALUES, Schema
 
 NESTED: Schema = {

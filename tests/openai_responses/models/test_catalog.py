@@ -65,10 +65,11 @@ def test_facts_are_those_of_the_sources(model: str) -> None:
     found = {
         name: getattr(facts, name)
         for name in facts._fields
-        if name not in ("efforts", "prices", "known_family")
+        if name not in ("efforts", "lacks", "prices", "known_family")
     }
     assert found == {name: said.get(name) for name in found}
     assert list(facts.efforts) == said.get("efforts", [])
+    assert list(facts.lacks) == said.get("lacks", [])
     assert prices == said.get("prices")
     assert facts.known_family
 

@@ -25,10 +25,13 @@ def test_a_model_like_another() -> None:
 
 def test_facts_are_replaced_one_by_one() -> None:
     """What is not said stays as the catalog has it."""
-    said = overrides(gpt_5={"efforts": ["low"], "summary": False, "name": "Ours"})
+    said = overrides(
+        gpt_5={"lacks": ["mcp"], "efforts": ["low"], "summary": False, "name": "Ours"}
+    )
     model, before = resolve_model("gpt-5", said), resolve_model("gpt-5")
 
     assert model.facts.efforts == ("low",)
+    assert model.facts.lacks == ("mcp",)
     assert not model.facts.summary
     assert (model.id, model.family) == (before.id, before.family)
     assert model.facts.max_output_tokens == before.facts.max_output_tokens
@@ -80,6 +83,8 @@ def test_every_yes_or_no_can_be_said(fact: str) -> None:
         {"efforts": "high"},
         {"efforts": ["huge"]},
         {"max_output_tokens": 0},
+        {"lacks": "web_search"},
+        {"lacks": [1]},
         {"sampling": "often"},
         {"prices": [1, 2]},
     ],

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +11,21 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from openai_responses.loop.arguments import argument_error, drop_optional_nulls
-from openai_responses.requests.json_schema import strict_schema
+from schema_forms import (
+    argument_error,
+    drop_optional_nulls,
+    open_schema,
+    strict_schema,
+)
 from schema_strategies import VALUES, Schema, garbage, schemas, values
-from simulator.checks.schemas import check_schemas
+from simulator.checks.schemas import check_schemas, find_lookaround
 from simulator.refusals import Refusal
 from strict_rules import broken_rules
 
 HERE = Path(__file__).resolve().parents[2] / "schemas"
 BUILTIN = json.loads((HERE / "open_webui_builtin.json").read_text("utf-8"))
 SAMPLES = json.loads((HERE / "samples.json").read_text("utf-8"))
+HARD = json.loads((HERE / "hard.json").read_text("utf-8"))
 NOT_STRICT = {
     # Open WebUI says of these lists that they hold objects, not which.
     "ask_user": "an open map",
@@ -64,6 +70,91 @@ def test_corpus(name: str) -> None:
 def test_corpus_exceptions(name: str) -> None:
     """What the list excepts, with its reason, has no strict form."""
     assert strict_schema(CORPUS[name]) is None
+
+
+@pytest.mark.parametrize("tool", HARD, ids=lambda tool: tool["name"])
+def test_schemas_that_the_api_refuses(tool: dict[str, Any]) -> None:
+    """Each is mended, keeps its properties, and says what had to be left out."""
+    assert _is_refused(tool["parameters"])
+
+    made = open_schema(tool["parameters"])
+
+    Draft202012Validator.check_schema(made)
+    assert not _is_refused(made)
+    assert open_schema(made) == made
+    descriptions = "\n".join(_descriptions(made))
+    assert all(words in descriptions for words in tool["says"])
+    if closed := strict_schema(tool["parameters"]):
+        assert broken_rules(closed) == []
+        check_schemas([{**FUNCTION, "parameters": closed}])
+
+
+def _is_refused(parameters: Schema) -> bool:
+    tool = {**FUNCTION, "strict": False, "parameters": parameters}
+    try:
+        check_schemas([tool])
+    except Refusal:
+        return True
+    return bool(find_lookaround([tool]))
+
+
+def _descriptions(node: Any) -> list[str]:
+    if isinstance(node, list):
+        return [text for one in node for text in _descriptions(one)]
+    if not isinstance(node, dict):
+        return []
+    own = [node["description"]] if isinstance(node.get("description"), str) else []
+    return own + [text for one in node.values() for text in _descriptions(one)]
+
+
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ({"type": "Float", "format": "double"}, {"type": "number", "format": "double"}),
+        ({"type": ["string", "file", "str"]}, {"type": "string"}),
+        ({"type": "file"}, {"description": "(type: file)"}),
+        (
+            {"minimum": 1, "exclusiveMinimum": True, "maximum": 2},
+            {"exclusiveMinimum": 1, "maximum": 2},
+        ),
+        ({"exclusiveMaximum": True, "multipleOf": math.nan}, {}),
+        (
+            {"type": "string", "pattern": r"^[^\s@]+@[\w.-]+$"},
+            {"type": "string", "pattern": r"^[^\s@]+@[\w.-]+$"},
+        ),
+        (
+            {"pattern": r"(a)\1", "description": "A."},
+            {"description": r"A. (pattern: (a)\1)"},
+        ),
+        ({"pattern": "(" * 300}, {"description": f"(pattern: {'(' * 200})"}),
+        ({"pattern": "a{99999999999}"}, {"description": "(pattern: a{99999999999})"}),
+        (
+            {"enum": ["a", None], "nullable": True},
+            {"anyOf": [{"enum": ["a", None]}, {"type": "null"}]},
+        ),
+        ({"default": None, "const": [1]}, {"default": None, "const": [1]}),
+        ({"default": math.inf, "enum": [], "x-order": 1}, {}),
+        (
+            {"anyOf": ["string", {"type": "null"}], "oneOf": []},
+            {"anyOf": [{}, {"type": "null"}]},
+        ),
+        (True, True),
+        ("string", {}),
+    ],
+)
+def test_what_is_mended(schema: Any, expected: Any) -> None:
+    """What the API knows stays as it is; the rest is repaired or left out."""
+    assert open_schema(of(schema))["properties"]["x"] == expected
+
+
+@given(garbage())
+def test_any_schema_can_be_sent(schema: Schema) -> None:
+    """Whatever is called a schema becomes one, in the validator's words and the API's."""
+    made = open_schema(schema)
+
+    Draft202012Validator.check_schema(made)
+    assert not _is_refused(made)
+    json.dumps(made, allow_nan=False)
 
 
 def test_corpus_is_whole() -> None:
@@ -115,51 +206,60 @@ def test_nested_objects_are_closed_and_whole() -> None:
     }
 
 
-def test_references_stay_and_their_parts_are_strict() -> None:
-    """`definitions` become `$defs`; a part may refer to itself."""
-    node = {
-        "type": "object",
-        "properties": {"next": {"$ref": "#/definitions/Node"}},
+def test_references_name_definitions_at_the_root() -> None:
+    """Those that name something else of the schema get one; the others are left out."""
+    day = {"type": "object", "properties": {"of": {"type": "string"}}}
+    tree = {
+        **of({"type": "array", "items": [{"$ref": "#/properties/y/anyOf/0"}]}),
+        "definitions": {"a/b": {"type": "string"}, "Loop": {"$ref": "#"}},
+        "$defs": {"Day": day},
     }
-    made = strict_schema(
-        {**of({"$ref": "#/definitions/Node"}), "definitions": {"Node": node}}
-    )
+    tree["properties"] |= {
+        "y": {"anyOf": [day, {"$ref": "#/definitions/a~1b"}]},
+        "z": {"$ref": "#/properties/y", "nullable": True, "description": "Z."},
+        "same": {"$ref": "#/$defs/Day"},
+        "far": {"$ref": "#/$defs/Day/properties/of"},
+        "gone": {"$ref": "#/$defs/Week", "title": "Gone"},
+        "away": {"$ref": "https://example.com/#/$defs/Day"},
+        "long": {"$ref": "#/$defs/" + "x" * 1_000},
+    }
 
-    assert made is not None
-    reference = {"anyOf": [{"$ref": "#/$defs/Node"}, {"type": "null"}]}
-    assert made["properties"]["x"] == reference
-    assert made["$defs"]["Node"]["properties"]["next"] == reference
+    made = open_schema(tree)
+
+    y = {"anyOf": [day, {"$ref": "#/definitions/a~1b"}]}
+    assert made["definitions"] == tree["definitions"]
+    assert made["$defs"] == {
+        "Day": day,
+        "properties.y": y,
+        "properties.y.anyOf.0": day,
+        ".defs.Day.properties.of": {"type": "string"},
+    }
+    assert made["properties"] == {
+        "x": {
+            "type": "array",
+            "items": {"anyOf": [{"$ref": "#/$defs/properties.y.anyOf.0"}]},
+        },
+        "y": y,
+        "z": {"$ref": "#/$defs/properties.y", "description": "Z."},
+        "same": {"$ref": "#/$defs/Day"},
+        "far": {"$ref": "#/$defs/.defs.Day.properties.of"},
+        **{"gone": {"title": "Gone"}, "away": {}, "long": {}},
+    }
+    check_schemas([{**FUNCTION, "strict": False, "parameters": made}])
 
 
-def test_a_schema_may_refer_to_itself() -> None:
-    """By `#`; and names with a stroke are escaped in a reference."""
+def test_arguments_are_checked_through_references() -> None:
+    """By `#` and by the names of definitions, which a stroke does not end."""
     definitions = {"a/b": {"type": "string"}}
     items = {"type": "array", "items": {"$ref": "#"}}
     tree = {**of({"$ref": "#/definitions/a~1b"}, "x"), "definitions": definitions}
     tree["properties"]["more"] = items
 
-    made = strict_schema(tree)
-
-    assert made is not None
-    assert broken_rules(made) == []
-    assert made["properties"]["x"] == {"$ref": "#/$defs/a_b"}
-    many = made["properties"]["more"]["anyOf"][0]
-    assert many == {"type": "array", "items": {"$ref": "#"}}
     arguments = {"x": "1", "more": [{"x": "2", "more": None}]}
     assert argument_error(arguments, tree) is None
     assert drop_optional_nulls(arguments, tree) == {"x": "1", "more": [{"x": "2"}]}
     deep = {"x": "1", "more": [{"x": 2}]}
     assert argument_error(deep, tree) == "The argument more[0].x must be string."
-
-
-def test_definitions_that_would_share_a_name() -> None:
-    """Neither is dropped: the tool stays as it is."""
-    parts = {"a/b": {"type": "string"}, "a b": {"type": "integer"}}
-    choice = {"anyOf": [{"$ref": "#/$defs/a~1b"}, {"$ref": "#/$defs/a b"}]}
-
-    assert strict_schema({**of(choice), "$defs": parts}) is None
-    del parts["a b"]
-    assert strict_schema({**of(choice["anyOf"][0]), "$defs": parts}) is not None
 
 
 def properties(count: int, length: int = 4) -> Schema:
@@ -206,15 +306,6 @@ def test_server_refuses_what_is_too_large(schema: Schema) -> None:
     check_schemas([{**FUNCTION, "strict": False, "parameters": whole}])
 
 
-def test_all_of_is_merged() -> None:
-    """Parts that agree are one object."""
-    parts = [
-        {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
-        {"type": "object", "properties": {"b": {"type": "string"}}, "required": ["b"]},
-    ]
-    assert strict({"allOf": parts}, "x")["required"] == ["a", "b"]
-
-
 @pytest.mark.parametrize(
     "schema",
     [
@@ -227,15 +318,20 @@ def test_all_of_is_merged() -> None:
         {"type": "string", "if": {}},
         {"$ref": "#/$defs/Nowhere"},
         {"$ref": "https://example.com/schema"},
-        {"allOf": [{"type": "string"}, {"type": "integer"}]},
+        {"allOf": [{"type": "string"}]},
+        {"$ref": "#/$defs/Known"},
+        {"type": "file"},
+        {"type": "object", "properties": ["a"]},
         {"type": "array", "prefixItems": [{"type": "string"}]},
         {"type": "strung"},
         True,
     ],
 )
 def test_what_has_no_strict_form(schema: Any) -> None:
-    """It is sent as it is, without strict mode."""
-    assert strict(schema) is None
+    """It is sent without strict mode, if only because that would need more work."""
+    whole = {**of(schema), "$defs": {"Known": {"type": "string"}}}
+    assert strict_schema(whole) is None
+    check_schemas([{**FUNCTION, "strict": False, "parameters": open_schema(whole)}])
 
 
 def test_a_root_that_is_no_object() -> None:

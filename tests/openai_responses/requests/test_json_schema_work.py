@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import json_size
-from openai_responses.loop.arguments import argument_error, drop_optional_nulls
-from openai_responses.requests.json_schema import open_schema, strict_schema
 from openai_responses.requests.tools import (
     ToolNames,
     merge_tools,
     responses_tool_choice,
     responses_tools,
 )
+from schema_forms import argument_error, drop_optional_nulls, open_schema, strict_schema
 from schema_strategies import Schema, garbage
 from work_count import Word, count_work
 

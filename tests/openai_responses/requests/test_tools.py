@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.requests.json_schema import open_schema
 from openai_responses.requests.tools import (
     ToolNames,
+    clean_call,
     merge_tools,
     responses_tool_choice,
     responses_tools,
 )
+from schema_forms import open_schema
 from simulator.checks.schemas import check_schemas
 
 HERE = Path(__file__).resolve().parents[2] / "schemas"
@@ -56,10 +57,27 @@ def test_bare_function() -> None:
 def test_tools_of_the_api() -> None:
     """They stay as they are, in their order, and are not shared with the caller."""
     search = {"type": "web_search", "filters": {"allowed_domains": ["a.b"]}}
-    flat = {"type": "function", "name": "f", "parameters": None, "strict": True}
-    tools = responses_tools([search, flat])
-    assert tools == [search, flat]
-    assert tools[0] is not search
+    [tool] = responses_tools([search])
+    assert tool == search
+    assert tool is not search
+
+
+def test_functions_in_the_form_of_the_api() -> None:
+    """A filter may send such; their schemas are mended like others."""
+    flat = {"type": "function", "name": "f", "strict": True}
+    pattern = {"type": "string", "pattern": "^(?!x)"}
+    hard = {"type": "object", "properties": {"a": pattern}, "required": ["a", "a"]}
+    empty, mended = responses_tools(
+        [{**flat, "parameters": None}, {**flat, "parameters": hard, "strict": False}]
+    )
+    closed = {**EMPTY, "required": [], "additionalProperties": False}
+    assert empty == {**flat, "parameters": closed}
+    text = {"type": "string", "description": "(pattern: ^(?!x))"}
+    assert mended["parameters"] == {
+        **EMPTY,
+        "properties": {"a": text},
+        "required": ["a"],
+    }
 
 
 def test_specs_of_the_host() -> None:
@@ -71,7 +89,7 @@ def test_specs_of_the_host() -> None:
 
 def test_strict() -> None:
     """Each function is strict that can be; the others say that they are not."""
-    open_map = {"type": "object", "properties": {"a": {"type": "object"}}}
+    open_map = {"type": "object", "properties": {"a": EMPTY | {"maxProperties": 1}}}
     specs: list[Item] = [
         {"name": "closed", "parameters": PARAMETERS},
         {"name": "open", "parameters": open_map},
@@ -207,6 +225,59 @@ def test_names_that_collide() -> None:
     assert names.sent_name(taken) == taken
     assert names.sent_name("a.b") != taken
     assert names.own_name(names.sent_name("a.b")) == "a.b"
+
+
+@pytest.mark.parametrize(
+    ("called", "meant"),
+    [
+        ("functions.get_weather", "get_weather"),
+        ("Get_Weather", "get_weather"),
+        ("functions.users.list", "users.list"),
+        ("users_list", "users.list"),
+        ("Users.List", "users.list"),
+        ("look up", "look up"),
+        ("look_up", "look_up"),
+        ("LOOK_UP", "LOOK_UP"),
+        ("weather", "weather"),
+        ("Other", "Other"),
+        ("", ""),
+    ],
+)
+def test_name_that_was_not_offered(called: str, meant: str) -> None:
+    """It means the one tool that is spelled like it, and never one of two."""
+    names = ToolNames(("get_weather", "users.list", "look up", "look_up", "other"))
+    assert names.own_name(called, {"Other": {}}) == meant
+
+
+def test_calls_of_a_history() -> None:
+    """Names become those of their tools, ids fit; the same ones stay the same."""
+    tool = ToolNames(("users.list",)).sent_name("users.list")
+    call = {"type": "function_call", "arguments": "{}"}
+    output = {"type": "function_call_output", "output": "1"}
+    fine = [{**call, "name": "look", "call_id": "c" * 64}, {"name": "a.b", "role": "x"}]
+    assert [clean_call(item) for item in fine] == fine
+    assert clean_call(fine[0]) is fine[0]
+
+    for name in ("users.list", "functions.users.list"):
+        assert clean_call({**call, "name": name})["name"] == tool
+    assert clean_call({**call, "name": "functions.look"})["name"] == "look"
+    assert re.fullmatch(r"_{50,}\w+", clean_call({**call, "name": "ä" * 70})["name"])
+    for own in ("", "c" * 65, "\ud800" * 70):
+        ids = [
+            clean_call({**item, "call_id": own})["call_id"] for item in (call, output)
+        ]
+        assert ids[0] == ids[1]
+        assert re.fullmatch(r"call_[0-9a-f]{32}", ids[0])
+
+
+def test_no_name_twice() -> None:
+    """Neither of two functions, nor of a function and what another one becomes."""
+    taken = ToolNames(("a.b",)).sent_name("a.b")
+    tools = merge_tools(
+        [{"type": "function", "name": n} for n in ("a.b", taken, "a.b")]
+    )
+    sent = ToolNames(tuple(tool["name"] for tool in tools)).rename_tools(tools)
+    assert len(sent) == len({tool["name"] for tool in sent}) == 2
 
 
 def test_tools_with_sent_names() -> None:

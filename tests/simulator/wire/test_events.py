@@ -11,6 +11,7 @@ from package_types import check_event, unknown_fields
 from simulator import Simulator
 from simulator.scenarios.catalogue import ALL_SCENARIOS
 from simulator.scenarios.scenario import Reply
+from simulator.transcripts import fit_call
 
 pytestmark = pytest.mark.asyncio
 
@@ -52,13 +53,13 @@ async def run_of(client: Any, scenario: str) -> list[list[dict[str, Any]]]:
         if not calls:
             break
         items += [
-            {k: v for k, v in one.items() if k not in ("id", "status")}
+            fit_call({k: v for k, v in one.items() if k not in ("id", "status")})
             for one in last["output"]
         ]
         items += [
             {
                 "type": f"{one['type']}_output",
-                "call_id": one["call_id"],
+                "call_id": fit_call(one)["call_id"],
                 "output": "rain",
             }
             for one in calls

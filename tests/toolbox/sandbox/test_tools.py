@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from openai_responses.loop.arguments import argument_error
-from openai_responses.requests.json_schema import strict_schema
 from pretended_sandbox import CONFINED, Pretended, answering
 from sandbox_sample import TIGHT, Chat, sandboxed
+from schema_forms import argument_error, strict_schema
 from toolbox.sandbox.tools import SandboxTools
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -1,0 +1,97 @@
+"""Tools that the API would refuse never stop a chat in the real Open WebUI."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from hosts.client import Json
+from hosts.sent import chat_bodies
+from hosts.tabs import Tab
+from hosts.tool_servers import CONNECTIONS
+from hosts.users import User
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
+
+MODEL, OTHER = "openai_responses.gpt-6.2-sol", "openai_responses.gpt-5.2"
+SCHEMAS = Path(__file__).resolve().parents[1] / "schemas" / "hard.json"
+CITY = {"type": "object", "properties": {"city": {"type": "string"}}}
+USERS = {"name": "users.list", "description": "Lists.", "parameters": CITY}
+FILLERS = [{**USERS, "name": f"filler.{number}"} for number in range(120)]
+SPELLINGS = ["functions.users.list", "Users.List"]
+
+
+def browser_tools() -> Json:
+    """What a page offers: tools of a server that only the browser reaches."""
+    hard = [
+        {"name": tool["name"], "description": "Hard.", "parameters": tool["parameters"]}
+        for tool in json.loads(SCHEMAS.read_text("utf-8"))
+    ]
+    server = {"url": "http://127.0.0.1:9/hard", "info": {"title": "Hard"}}
+    specs = [USERS, *hard, *FILLERS]
+    return {"tool_servers": [{**server, "openapi": {}, "specs": specs}]}
+
+
+@pytest_asyncio.fixture
+async def tab(admin: User) -> AsyncIterator[Tab]:
+    """A tab of somebody who may add servers that only the browser reaches."""
+    before = await admin.call("GET", CONNECTIONS)
+    allowed = before | {"ENABLE_DIRECT_INTEGRATIONS": True}
+    await admin.call("POST", CONNECTIONS, allowed)
+    async with Tab(admin) as opened:
+        yield opened
+    await admin.call("POST", CONNECTIONS, before)
+
+
+@pytest.mark.asyncio
+async def test_tools_that_the_api_would_refuse(tab: Tab, simulator: Simulator) -> None:
+    """Schemas, names, ids, and too many: the chat goes on, also with another model."""
+    called: list[str] = []
+
+    def run(payload: Json) -> Any:
+        called.append(payload["data"]["data"]["name"])
+        return [{"users": ["Ada"]}, {}]
+
+    tab.answer = lambda payload: (
+        run(payload) if payload["data"].get("type") == "execute:tool" else None
+    )
+    body = browser_tools()
+    first = await tab.send(MODEL, 'sim:own-spelling {"city": "Bern"}', body=body)
+    turns = [first]
+    for model in (MODEL, MODEL, OTHER):
+        more: Json = {"chat_id": first.chat_id, "body": body}
+        turns.append(await tab.send(model, "And now?", **more))
+
+    assert [turn.error for turn in turns] == [None] * 4
+    assert called == ["users.list"] * 2
+    stored = (await tab.message(first))["output"]
+    shown = [one["name"] for one in stored if one["type"] == "function_call"]
+    assert shown == SPELLINGS
+    told = " ".join(str(status["description"]) for status in first.statuses)
+    assert "tools were left out: the API takes at most 128." in told
+    sent = chat_bodies(simulator)
+    assert len(sent) == 5
+    assert [len({tool.get("name") for tool in one["tools"]}) for one in sent] == [
+        128
+    ] * 5
+    histories = [calls_of(one) for one in sent[1:]]
+    assert histories == [histories[0]] * 4
+    names, ids = zip(*histories[0], strict=True)
+    assert names[0] == next(n for n in tool_names(sent[0]) if n.startswith("users_"))
+    assert len({*ids}) == 2
+    assert all(len(one) <= 64 for one in ids)
+
+
+def calls_of(body: Json) -> list[tuple[str, str]]:
+    """The name and the id of each call in a request."""
+    calls = [one for one in body["input"] if one["type"] == "function_call"]
+    return [(one["name"], one["call_id"]) for one in calls]
+
+
+def tool_names(body: Json) -> list[str]:
+    """The names of the functions in a request."""
+    return [tool["name"] for tool in body["tools"] if tool["type"] == "function"]
