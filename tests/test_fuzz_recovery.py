@@ -7,6 +7,10 @@ import pytest
 from fuzz import convert_output, load_pipe, run_chats, write_figures
 
 CHATS = range(30)
+KNOWN = {22, 28}
+"""Chats that get stuck today: `include` is kept when it is called unsupported; after four
+repairs of one request a named parameter is not left out any more. Empty is the goal.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +19,6 @@ def built() -> ModuleType:
     return load_pipe()
 
 
-@pytest.mark.skip(reason="the pipe does not heal refusals in general yet")
 @pytest.mark.asyncio
 async def test_no_chat_gets_stuck(built: ModuleType) -> None:
     """Every answer is there, no call is run twice, the history sent is valid."""
@@ -23,7 +26,7 @@ async def test_no_chat_gets_stuck(built: ModuleType) -> None:
 
     figures = write_figures(reports)
     assert [one.number for one in reports] == list(CHATS)
-    assert not [one for one in reports if one.problems], figures
+    assert {one.number for one in reports if one.problems} <= KNOWN, figures
     assert any(one.extra for one in reports)
 
 
