@@ -167,16 +167,11 @@ class HostTools:
         return self._names.own_name(name, self._host.tools)
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
-<<<<<<< HEAD
         """Return the schema of a tool's arguments, or None for no such tool.
 
         One that is too large to be offered cannot be called by its name, either.
         """
-        tool = self._host.tools.get(self._names.own_name(name))
-=======
-        """Return the schema of a tool's arguments, or None for no such tool."""
         tool = self._host.tools.get(self._own_name(name))
->>>>>>> main
         if tool is None:
             return None
         spec = tool.get("spec") or {}
