@@ -473,7 +473,8 @@ def _retriable_failure(
         return error.failure
     is_cut = error is None and state.ending is None
     if isinstance(error, MalformedEvent) or (is_cut and not state.event_count):
-        return Failure(error=ApiError(param="stream"))  # asked for in one piece
+        # Asked for in one piece, once.
+        return Failure(error=ApiError(param="stream"), should_retry=False)
     silent = any(map(partial(_is_timeout, error), _SILENCES))
     return (
         Failure() if is_cut or silent or isinstance(error, ConnectionFailed) else None

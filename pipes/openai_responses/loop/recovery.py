@@ -157,7 +157,7 @@ def find_repair(
             if found.repair and _is_new(found.repair, request.repairs):
                 return found
     has_plain = any(one.action == "plain" for one in request.repairs)
-    if has_plain or failure.status == 404 or _is_retried(failure):
+    if has_plain or failure.status in (None, 404) or _is_retried(failure):
         return None
     plain = Repair("plain", json_digest(request.items()[-1]))
     changed = repair_items(request.items(), [*request.repairs, plain])

@@ -64,7 +64,8 @@ async def events_of(
     """What a run reports, which tools it called, and what it sent."""
     tools = MemoryTools()
     async with Upstream(answer) as upstream:
-        sent = run(asking(), upstream.endpoint, connections, limits(), Toolset(tools))
+        often = limits(2)
+        sent = run(asking(), upstream.endpoint, connections, often, Toolset(tools))
         return [event async for event in sent], tools, upstream.bodies
 
 
@@ -94,6 +95,11 @@ def assert_is_sound(events: list[RunEvent]) -> None:
                 for place, text in texts.items()
                 if place[0] == event.output_index
             }
+
+
+def event_of(kind: str, **fields: Any) -> bytes:
+    """One event as it is sent."""
+    return f"data: {json.dumps({'type': kind, **fields})}\n\n".encode()
 
 
 PLAIN = {"llama.cpp", "gpt-oss", "ogx", "hugging-face", "vllm", "openrouter"}
@@ -168,6 +174,37 @@ async def test_a_call_that_ran_is_not_run_again(connections: Connections) -> Non
     assert "ran already" in answers[1].item["output"]
 
 
+@pytest.mark.parametrize("given", [{}, {"call_id": None}, {"call_id": 7}])
+@pytest.mark.parametrize("form", ["stream", "whole"])
+async def test_calls_without_a_call_id(
+    given: Item, form: str, connections: Connections
+) -> None:
+    """Each gets an id of ours, so that it runs, once, and has its output."""
+    body = {"type": "function_call", "name": "get_weather", "arguments": ""}
+    calls: list[Item] = [{**body, **given, "id": f"fc_{n}"} for n in (1, 2)]
+    wire = b""
+    for number, call in enumerate(calls):
+        place = {"output_index": number}
+        text = {**place, "item_id": call["id"], "delta": '{"city": "Bern"}'}
+        wire += event_of("response.output_item.added", **place, item={**call})
+        wire += event_of("response.function_call_arguments.delta", **text)
+        call["arguments"] = text["delta"]
+        wire += event_of("response.output_item.done", **place, item=call)
+    response = {"id": "r", "status": "completed", "output": calls}
+    wire += event_of("response.completed", response=response)
+    first = streaming(wire) if form == "stream" else replying(json.dumps(response))
+    over = replying(json.dumps({**response, "output": []}))
+
+    events, tools, bodies = await events_of(connections, in_turn(first, over))
+
+    assert tools.called == [("get_weather", {"city": "Bern"})] * 2
+    assert_is_sound(events)
+    ids = [item["call_id"] for item in bodies[1]["input"] if is_call(item)]
+    outputs = [item for item in bodies[1]["input"] if is_call_output(item)]
+    assert ids == [item["call_id"] for item in outputs]
+    assert len({*ids}) == 2
+
+
 async def test_an_error_in_a_stream_names_server_and_model(
     connections: Connections,
 ) -> None:
@@ -234,10 +271,15 @@ async def test_a_stream_that_cannot_be_read(
     assert told.is_lasting
 
 
-async def test_an_unreadable_answer_in_one_piece_ends(connections: Connections) -> None:
-    """Without a stream there is nothing left to try."""
-    answer = in_turn(streaming(b"data: {broken\n\n"), replying("{broken"))
+@pytest.mark.parametrize(
+    "again", [replying("{broken"), streaming(b"data: {broken\n\n"), streaming(b"")]
+)
+async def test_an_unreadable_answer_in_one_piece_ends(
+    again: Answerer, connections: Connections
+) -> None:
+    """Without a stream there is nothing left to try, also if it streams all the same."""
+    answer = in_turn(streaming(b"data: {broken\n\n"), again)
     events, _, bodies = await events_of(connections, answer)
 
-    assert end_of(events).ending.kind == "unreadable"
+    assert end_of(events).ending.kind in ("unreadable", "malformed")
     assert len(bodies) == 2
