@@ -354,7 +354,7 @@ def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
 
 def has_plain_reasoning(item: Mapping[str, Any]) -> bool:
     is_plain = is_reasoning(item) and not item.get("encrypted_content")
-    return is_plain and bool(message_text(item))
+    return is_plain and any(text for _, text in item_texts(item))
 
 
 def is_encrypted(item: Mapping[str, Any]) -> bool:
@@ -663,6 +663,8 @@ def read_api_error(wire: object) -> ApiError:
         return _inner_error(wire) or ApiError(message=wire)
     if not isinstance(wire, Mapping):
         return ApiError()
+    if isinstance(wire.get("detail"), list):
+        wire = _read_detail(wire["detail"])
     message = as_text(wire.get("message") or wire.get("detail"))
     raw = as_text(as_mapping(wire.get("metadata")).get("raw"))
     if inner := _inner_error(raw) or _inner_error(message):
@@ -674,6 +676,14 @@ def read_api_error(wire: object) -> ApiError:
     if isinstance(number, int) and 400 <= number < 600:
         code = str(number)
     return ApiError(code, kind, param, f"{message} {raw}".strip())
+
+
+def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
+    found = [(as_list(as_mapping(row).get("loc")), row) for row in rows]
+    loc, row = max(found, key=lambda one: len(one[0]), default=([], {}))
+    keys = [key for key in loc[1:] if re.fullmatch("[a-z_0-9]{1,64}", str(key))]
+    place = "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in keys)
+    return {"message": as_mapping(row).get("msg"), "param": place[1:]}
 
 
 def _inner_error(text: str) -> ApiError | None:
@@ -3095,7 +3105,7 @@ def _text_object(
 _OPENAI_ONLY = (
     *("access_programs", "context_management", "image", "moderation"),
     *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
-    *("safety_identifier", "stream_options"),
+    "safety_identifier",
 )
 
 
@@ -3226,7 +3236,7 @@ def find_repair(
             if found.repair and _is_new(found.repair, request.repairs):
                 return found
     has_plain = any(one.action == "plain" for one in request.repairs)
-    if has_plain or failure.status == 404 or _is_retried(failure):
+    if has_plain or failure.status in (None, 404) or _is_retried(failure):
         return None
     plain = Repair("plain", json_digest(request.items()[-1]))
     changed = repair_items(request.items(), [*request.repairs, plain])
@@ -3448,7 +3458,7 @@ class ResponseState:
                     at = self._first + place
                     return [event._replace(output_index=at, item_id="")]
             case ItemAdded(index, item):
-                if self._find_item(index, item) is None:
+                if not _lacks_call_id(item) and self._find_item(index, item) is None:
                     return self._start(index, item, _ids(item))
             case ItemDone(index, item):
                 return self._end(self._find_item(index, item), index, item)
@@ -3522,6 +3532,8 @@ class ResponseState:
     def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
         if place in self._ended:
             return []
+        if _lacks_call_id(item):
+            item = {**item, "call_id": f"call_{new_ulid()}"}
         events: list[RunEvent] = []
         if place is None:
             place = len(self._items)
@@ -3592,6 +3604,10 @@ def _can_grow(item: Item, kind: str) -> bool:
 
 def _ids(item: Item) -> list[str]:
     return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
+
+
+def _lacks_call_id(item: Item) -> bool:
+    return is_call(item) and not as_text(item.get("call_id"))
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
@@ -4330,7 +4346,8 @@ def _retriable_failure(
         return error.failure
     is_cut = error is None and state.ending is None
     if isinstance(error, MalformedEvent) or (is_cut and not state.event_count):
-        return Failure(error=ApiError(param="stream"))  # asked for in one piece
+        # Asked for in one piece, once.
+        return Failure(error=ApiError(param="stream"), should_retry=False)
     silent = any(map(partial(_is_timeout, error), _SILENCES))
     return (
         Failure() if is_cut or silent or isinstance(error, ConnectionFailed) else None

@@ -250,7 +250,7 @@ def unsent_parameters(
 _OPENAI_ONLY = (
     *("access_programs", "context_management", "image", "moderation"),
     *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
-    *("safety_identifier", "stream_options"),
+    "safety_identifier",
 )
 
 

@@ -1,7 +1,9 @@
 """Streams of other servers: each is read to its end, and a tool runs once.
 
 The transcripts of `tests/streams/others` are written by hand in the shapes that these
-servers send; what is special about each is in docs/servers.md.
+servers send, except for those with a version in their names: these were recorded by
+`scripts/others`, and have other words and shorter ids. What is special about each
+server is in docs/servers.md.
 """
 
 import json
@@ -102,7 +104,7 @@ def event_of(kind: str, **fields: Any) -> bytes:
     return f"data: {json.dumps({'type': kind, **fields})}\n\n".encode()
 
 
-PLAIN = {"llama.cpp", "gpt-oss", "ogx", "hugging-face", "vllm", "openrouter"}
+PLAIN = {*NAMES} - {"ollama", "open-responses-server"}
 """Servers that give reasoning as plain text, without an encrypted form."""
 
 
@@ -138,8 +140,8 @@ async def test_each_server(
     assert len(thoughts) == (name in PLAIN or name == "ollama")
     if name in PLAIN:
         given = next(filter(is_reasoning, end.output))
-        assert thoughts[0]["content"] == given["content"]
-        assert thoughts[0]["id"] == given["id"]
+        for key in ("id", "content", "summary"):
+            assert thoughts[0].get(key) == given.get(key)
 
 
 @pytest.mark.parametrize("name", NAMES)
