@@ -681,8 +681,8 @@ def read_api_error(wire: object) -> ApiError:
 def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     found = [(as_list(as_mapping(row).get("loc")), row) for row in rows]
     loc, row = max(found, key=lambda one: len(one[0]), default=([], {}))
-    keys = [key for key in loc[1:] if re.fullmatch("[a-z_0-9]{1,64}", str(key))]
-    place = "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in keys)
+    keys = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in loc[1:]]
+    place = "".join(key for key in keys if re.fullmatch(r"\[\d+]|\.[a-z_\d]+", key))
     return {"message": as_mapping(row).get("msg"), "param": place[1:]}
 
 
@@ -3119,15 +3119,10 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
 
 def _strict_item(item: Item) -> Item:
     if item_type(item) == "message" and item.get("role") == "assistant":
-        head = {"type": "message", "role": "assistant"}
-        return {**head, "content": message_text(item)}
+        text = message_text(item)
+        return {"type": "message", "role": "assistant", "content": text}
     prefix = _ID_PREFIXES.get(item_type(item))
-    return {"id": f"{prefix}_{_digest(item)}", **item} if prefix else item
-
-
-def _digest(item: Item) -> str:
-    seed = str(item.get("encrypted_content") or item.get("call_id") or item)
-    return hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:32]
+    return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item
 
 
 # ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or repair the request.

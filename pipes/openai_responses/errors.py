@@ -176,8 +176,8 @@ def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
     """
     found = [(as_list(as_mapping(row).get("loc")), row) for row in rows]
     loc, row = max(found, key=lambda one: len(one[0]), default=([], {}))
-    keys = [key for key in loc[1:] if re.fullmatch("[a-z_0-9]{1,64}", str(key))]
-    place = "".join(f"[{k}]" if isinstance(k, int) else f".{k}" for k in keys)
+    keys = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in loc[1:]]
+    place = "".join(key for key in keys if re.fullmatch(r"\[\d+]|\.[a-z_\d]+", key))
     return {"message": as_mapping(row).get("msg"), "param": place[1:]}
 
 

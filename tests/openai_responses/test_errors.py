@@ -71,7 +71,7 @@ def test_time_that_ran_out(kind: TimeoutKind) -> None:
         (
             [
                 {"loc": ["body", "input", "str"], "msg": "a string"},
-                {"loc": ["body", "input", "list[A]", 3, "A", "id"], "msg": "required"},
+                {"loc": ["body", "input", "list[a]", 3, "A", "id"], "msg": "required"},
             ],
             "input[3].id",
             "required",
