@@ -248,10 +248,9 @@ def unsent_parameters(
 
 _OPENAI_ONLY = (
     *("access_programs", "context_management", "image", "moderation"),
-    *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
-    "safety_identifier",
+    *("prompt_cache_", "safety_identifier"),
 )
-
+"""How the names begin."""
 
 _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 """How the ids begin that other servers ask for."""
@@ -259,7 +258,7 @@ _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "c
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
-    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
+    kept = {k: v for k, v in payload.items() if not k.startswith(_OPENAI_ONLY)}
     return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
 
 

@@ -7,6 +7,7 @@ import pytest
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.repairs import (
     Repair,
+    item_names,
     json_digest,
     repair_items,
     repair_payload,
@@ -41,6 +42,10 @@ CODE = {"type": "code_interpreter_call", "id": "ci_1", "container_id": "cntr_1"}
 IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,iVBO"}
 PICTURE = {"type": "message", "role": "user", "content": [IMAGE]}
 HI, HELLO = said("user", "Hi"), said("assistant", "Hello")
+TOLD = [
+    said("assistant", "I called a: {}"),
+    said("assistant", "I got this result: of a"),
+]
 GONE = "[A picture or file stood here. It could not be sent.]"
 
 
@@ -53,7 +58,17 @@ def test_without_repairs_the_items_are_the_same_objects() -> None:
     """A chat that was never refused costs nothing."""
     items = [HI, THOUGHT, HELLO]
     pairs = repair_items(items, ())
-    assert all(a is b is c for (a, b), c in zip(pairs, items, strict=True))
+    assert all(a is b for (_, a), b in zip(pairs, items, strict=True))
+
+
+def test_same_item_again_has_a_name_of_its_own() -> None:
+    """People ask the same twice; what is appended changes no name."""
+    items = [HI, HELLO, HI, THOUGHT, HELLO, HI]
+    names = item_names(items)
+    assert len({*names}) == 6
+    assert item_names(items[:4]) == names[:4]
+    repair = Repair("reasoning", names[2])
+    assert sent(items, repair) == items
 
 
 @pytest.mark.parametrize(
@@ -62,20 +77,20 @@ def test_without_repairs_the_items_are_the_same_objects() -> None:
         (SEARCH, [HI, THOUGHT, SEARCH, HELLO], [HI, HELLO]),
         (HELLO, [HI, THOUGHT, HELLO, HI], [HI, HI]),
         (THOUGHT, [HI, THOUGHT, HELLO], [HI, HELLO]),
-        (call("a"), [HI, THOUGHT, call("a"), output("a"), HELLO], [HI, HELLO]),
-        (output("a"), [HI, THOUGHT, call("a"), output("a"), HELLO], [HI, HELLO]),
+        (call("a"), [HI, THOUGHT, call("a"), output("a"), HELLO], [HI, *TOLD, HELLO]),
+        (output("a"), [HI, THOUGHT, call("a"), output("a"), HELLO], [HI, *TOLD, HELLO]),
         (
             call("a"),
             [HI, THOUGHT, call("b"), call("a"), output("a"), output("b")],
-            [HI, THOUGHT, call("b"), output("b")],
+            [HI, THOUGHT, call("b"), *TOLD, output("b")],
         ),
         ({"type": "unheard"}, [HI, HELLO], [HI, HELLO]),
     ],
 )
-def test_item_goes_with_its_pair_and_its_reasoning(
+def test_item_goes_with_its_reasoning_and_a_pair_becomes_words(
     dropped: Item, items: list[Item], left: list[Item]
 ) -> None:
-    """Half pairs, and reasoning without its product, would be refused."""
+    """Half pairs would be refused, and without the words the model calls again."""
     assert sent(items, Repair("item", json_digest(dropped))) == left
 
 
@@ -96,9 +111,11 @@ def test_picture_of_a_tool_becomes_text() -> None:
 def test_all_items_of_a_kind_go() -> None:
     """Those of a name, too; others of the type stay."""
     items = [CODE, HELLO, call("a"), output("a"), call("b"), output("b"), CODE]
-    code = Repair("kind", "code_interpreter_call")
+    code = Repair("kind", f"code_interpreter_call@{item_names(items)[6]}")
     assert sent(items, code) == [HELLO, *items[2:6]]
-    assert sent(items, code, Repair("kind", "function_call:a")) == [HELLO, *items[4:6]]
+    named = Repair("kind", f"function_call:a@{item_names(items)[3]}")
+    again = [{**one, "call_id": "c_2"} for one in items[2:4]]
+    assert sent([*items, *again], code, named) == [HELLO, *TOLD, *items[4:6], *again]
 
 
 def test_reasoning_up_to_an_item_goes() -> None:
@@ -174,6 +191,7 @@ def test_field_goes_everywhere() -> None:
         ("none", "none"),
         ("required", None),
         ({"type": "function", "name": "look"}, None),
+        ({"type": "web_search"}, {"type": "web_search"}),
         (
             {"type": "allowed_tools", "mode": "auto", "tools": [TOOL, WEB]},
             {"type": "allowed_tools", "mode": "auto", "tools": [WEB]},
