@@ -4710,7 +4710,6 @@ def _retriable_failure(
         return error.failure
     is_cut = error is None and state.ending is None
     if isinstance(error, MalformedEvent) or (is_cut and not state.event_count):
-        # Asked for in one piece, once.
         return Failure(error=ApiError(param="stream"), should_retry=False)
     is_silent = isinstance(error, TimedOut) and error.kind != "total_timeout"
     is_lost = is_cut or is_silent or isinstance(error, ConnectionFailed)

@@ -464,14 +464,16 @@ _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 def _retriable_failure(
     error: ResponsesError | None, state: ResponseState
 ) -> Failure | None:
-    """Return why a response that showed nothing may be requested again."""
+    """Return why a response that showed nothing may be requested again.
+
+    A stream that cannot be read is asked for in one piece, once.
+    """
     if state.refusal:
         return Failure(200, state.refusal)
     if isinstance(error, ApiRefused):
         return error.failure
     is_cut = error is None and state.ending is None
     if isinstance(error, MalformedEvent) or (is_cut and not state.event_count):
-        # Asked for in one piece, once.
         return Failure(error=ApiError(param="stream"), should_retry=False)
     is_silent = isinstance(error, TimedOut) and error.kind != "total_timeout"
     is_lost = is_cut or is_silent or isinstance(error, ConnectionFailed)
