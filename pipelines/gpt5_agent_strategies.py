@@ -112,6 +112,9 @@ from pydantic.alias_generators import to_camel
 
 # ==== openai_responses.json_input: JSON that others wrote, which may be invalid.
 
+JsonObject = Mapping[str, Any]
+"""One that is only read."""
+
 MAX_JSON_BYTES = 64 * 1024 * 1024
 """Of an event or a body: each can be a whole response with its images."""
 MAX_JSON_DEPTH = 128
@@ -213,7 +216,7 @@ def json_size(value: object, most: int) -> int:
     return size
 
 
-def as_mapping(value: object) -> Mapping[str, Any]:
+def as_mapping(value: object) -> JsonObject:
     return value if isinstance(value, Mapping) else {}
 
 
@@ -319,49 +322,49 @@ CALL_OUTPUTS = {
 """Calls that we answer, and the types of their answers."""
 
 
-def item_type(item: Mapping[str, Any]) -> str:
+def item_type(item: JsonObject) -> str:
     kind = item.get("type")
     return kind if isinstance(kind, str) else "message" if "role" in item else ""
 
 
-def kind_of(item: Mapping[str, Any]) -> _ItemKind:
+def kind_of(item: JsonObject) -> _ItemKind:
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
-def tool_kind(tool: Mapping[str, Any]) -> _ItemKind:
+def tool_kind(tool: JsonObject) -> _ItemKind:
     return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
-def is_call(item: Mapping[str, Any]) -> bool:
+def is_call(item: JsonObject) -> bool:
     return item_type(item) in CALL_OUTPUTS
 
 
-def is_call_output(item: Mapping[str, Any]) -> bool:
+def is_call_output(item: JsonObject) -> bool:
     return item_type(item) in CALL_OUTPUTS.values()
 
 
-def is_reasoning(item: Mapping[str, Any]) -> bool:
+def is_reasoning(item: JsonObject) -> bool:
     return item_type(item) == "reasoning"
 
 
-def is_commentary(item: Mapping[str, Any]) -> bool:
+def is_commentary(item: JsonObject) -> bool:
     return item_type(item) == "message" and item.get("phase") == "commentary"
 
 
-def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
+def has_encrypted_reasoning(item: JsonObject) -> bool:
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
-def has_plain_reasoning(item: Mapping[str, Any]) -> bool:
+def has_plain_reasoning(item: JsonObject) -> bool:
     is_plain = is_reasoning(item) and not item.get("encrypted_content")
     return is_plain and bool(message_text(item))
 
 
-def is_encrypted(item: Mapping[str, Any]) -> bool:
+def is_encrypted(item: JsonObject) -> bool:
     return kind_of(item).is_encrypted
 
 
-def is_compaction(item: Mapping[str, Any]) -> bool:
+def is_compaction(item: JsonObject) -> bool:
     return item_type(item) == "compaction" and bool(item.get("encrypted_content"))
 
 
@@ -370,7 +373,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     return list(items[places[-1] :] if places else items)
 
 
-def message_text(item: Mapping[str, Any]) -> str:
+def message_text(item: JsonObject) -> str:
     content = item.get("content")
     if isinstance(content, str):
         return content
@@ -381,7 +384,7 @@ def content_parts(content: object) -> list[Item]:
     return [row for row in as_list(content) if isinstance(row, dict)]
 
 
-def part_text(part: Mapping[str, Any]) -> str:
+def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
@@ -390,7 +393,7 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
-def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
+def _paired_places(items: Sequence[JsonObject]) -> set[int]:
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
     for place, item in enumerate(items):
@@ -437,7 +440,7 @@ TextPlace = tuple[str, int]
 """A kind of text and the number of its part."""
 
 
-def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
+def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
     kind = kind_of(item)
     for text_kind, field in kind.parts:
         for index, part in enumerate(as_list(item.get(field))):
@@ -450,25 +453,25 @@ def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
         yield (text_kind, 0), as_text(item.get(field))
 
 
-def is_image_call(item: Mapping[str, Any]) -> bool:
+def is_image_call(item: JsonObject) -> bool:
     return item_type(item) == "image_generation_call"
 
 
-def has_image(item: Mapping[str, Any]) -> bool:
+def has_image(item: JsonObject) -> bool:
     is_drawn = is_image_call(item) and bool(item.get("result"))
     return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
 
-def _image_format(item: Mapping[str, Any]) -> str:
+def _image_format(item: JsonObject) -> str:
     return str(item.get("output_format") or "png")
 
 
-def image_url(item: Mapping[str, Any]) -> str:
+def image_url(item: JsonObject) -> str:
     kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
-def image_message(item: Mapping[str, Any]) -> Item:
+def image_message(item: JsonObject) -> Item:
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
 
@@ -476,11 +479,11 @@ def image_message(item: Mapping[str, Any]) -> Item:
 _DID_NOT_RUN = "The code did not run to its end."
 
 
-def is_code(item: Mapping[str, Any]) -> bool:
+def is_code(item: JsonObject) -> bool:
     return item_type(item) == "code_interpreter_call"
 
 
-def code_output(item: Mapping[str, Any]) -> str:
+def code_output(item: JsonObject) -> str:
     if item.get("status") in ("failed", "incomplete"):
         return _DID_NOT_RUN
     outputs = content_parts(item.get("outputs"))
@@ -491,11 +494,11 @@ _UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplet
 _ACTIONS = ("search", "open_page", "find_in_page")
 
 
-def is_hosted(item: Mapping[str, Any]) -> bool:
+def is_hosted(item: JsonObject) -> bool:
     return bool(kind_of(item).tool)
 
 
-def is_host_returned(item: Mapping[str, Any]) -> bool:
+def is_host_returned(item: JsonObject) -> bool:
     kind = kind_of(item)
     if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
@@ -507,11 +510,11 @@ def is_host_returned(item: Mapping[str, Any]) -> bool:
     return all(item.get(key) is not None for key in kind.required)
 
 
-def is_kept_hosted(item: Mapping[str, Any]) -> bool:
+def is_kept_hosted(item: JsonObject) -> bool:
     return is_host_returned(item) and kind_of(item).returned == "always"
 
 
-def is_replayed(item: Mapping[str, Any]) -> bool:
+def is_replayed(item: JsonObject) -> bool:
     kind = kind_of(item)
     if kind.tool:
         return is_kept_hosted(item) or has_image(item)
@@ -532,14 +535,14 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     return kept
 
 
-def search_queries(item: Mapping[str, Any]) -> list[str]:
+def search_queries(item: JsonObject) -> list[str]:
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
     action = as_mapping(item.get("action"))
     return _texts(action.get("queries")) or _texts([action.get("query")])
 
 
-def search_pages(item: Mapping[str, Any]) -> list[str]:
+def search_pages(item: JsonObject) -> list[str]:
     rows = content_parts(as_mapping(item.get("action")).get("sources"))
     return list(dict.fromkeys(_texts([row.get("url") for row in rows])))
 
@@ -1581,7 +1584,7 @@ class EventStreamDecoder:
         return events
 
 
-NO_CARD: Mapping[str, Any] = MappingProxyType({})
+NO_CARD: JsonObject = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
@@ -1635,7 +1638,7 @@ class ItemDone(NamedTuple):
 
     output_index: int
     item: Item
-    card: Mapping[str, Any] = NO_CARD
+    card: JsonObject = NO_CARD
     shown: str = ""
     """The text of a message as a host shows it."""
 
@@ -1644,7 +1647,7 @@ class FinalResponse(NamedTuple):
     """`response.completed`, `.incomplete` or `.failed`, with the final snapshot."""
 
     status: str
-    response: Mapping[str, Any]
+    response: JsonObject
 
 
 class StreamError(NamedTuple):
@@ -1676,7 +1679,7 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 
 
 _JSON_READER = json.JSONDecoder()
-_Reader = Callable[[Mapping[str, Any]], StreamEvent]
+_Reader = Callable[[JsonObject], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
@@ -1714,7 +1717,7 @@ def _checked(value: object, kind: type) -> Any:
     return value
 
 
-def _index(wire: Mapping[str, Any]) -> int:
+def _index(wire: JsonObject) -> int:
     index = wire.get("output_index")
     return -1 if index is None else _checked(index, int)
 
@@ -1724,7 +1727,7 @@ def _text_reader(
 ) -> _Reader:
     new = partial(tuple.__new__, event)  # half the time of the named tuple's own
 
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
+    def read(wire: JsonObject) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire.get("output_index"), wire[field]
         if index is None:
             index = -1
@@ -1740,7 +1743,7 @@ def _text_reader(
     return read
 
 
-def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
+def _read_annotation(wire: JsonObject) -> StreamEvent:
     annotation, part = wire.get("annotation"), _checked(
         wire.get("content_index", 0), int
     )
@@ -1750,7 +1753,7 @@ def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
     return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
 
 
-def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
+def _read_partial_image(wire: JsonObject) -> StreamEvent:
     return PartialImage(
         _index(wire),
         _checked(wire.get("partial_image_index", 0), int),
@@ -1768,7 +1771,7 @@ def _final_reader(status: str) -> _Reader:
     return lambda wire: FinalResponse(status, _checked(wire["response"], dict))
 
 
-def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
+def _read_error(wire: JsonObject) -> StreamEvent:
     # In the flat form `type` is only "error".
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
@@ -2194,7 +2197,7 @@ _ANSWER_FORMATS = ("text", "json_object", "json_schema")
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def read_parameters(body: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     given, errors = _given_values(body), list[str]()
     for theirs, ours in _RENAMED.items():
         if theirs in given:
@@ -2215,7 +2218,7 @@ def read_parameters(body: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]
     return given, errors
 
 
-def _given_values(values: Mapping[str, Any]) -> dict[str, Any]:
+def _given_values(values: JsonObject) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
@@ -2239,7 +2242,7 @@ def read_bool(name: str, value: object) -> bool:
     raise parameter_error(name, "it must be true or false")
 
 
-def _read_object(name: str, value: object) -> Mapping[str, Any]:
+def _read_object(name: str, value: object) -> JsonObject:
     if not isinstance(value, Mapping):
         raise parameter_error(name, "it must be a JSON object")
     return value
@@ -2316,10 +2319,10 @@ _FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
 class SchemaReferences:
     """What the references of a schema name, as pointers; `#` is the schema itself."""
 
-    def __init__(self, root: Mapping[str, Any]) -> None:
+    def __init__(self, root: JsonObject) -> None:
         self.root = root
 
-    def target(self, node: Mapping[str, Any]) -> Any:
+    def target(self, node: JsonObject) -> Any:
         pointer = str(node.get("$ref"))
         first, *steps = pointer.split("/")
         found: Any = self.root
@@ -2336,9 +2339,9 @@ class SchemaReferences:
 
 
 def joined_schemas(
-    node: Any, parts_of: Callable[[Mapping[str, Any]], list[Any]]
-) -> list[Mapping[str, Any]]:
-    found: dict[int, Mapping[str, Any]] = {}
+    node: Any, parts_of: Callable[[JsonObject], list[Any]]
+) -> list[JsonObject]:
+    found: dict[int, JsonObject] = {}
     ahead = [node]
     while ahead:
         part = ahead.pop()
@@ -2437,7 +2440,7 @@ _LONGEST_NOTE = 200
 
 
 def function_parameters(
-    schema: Mapping[str, Any], strict_left: JsonBudget | None = None
+    schema: JsonObject, strict_left: JsonBudget | None = None
 ) -> tuple[_Schema, bool]:
     mended = _MendedSchema(schema)
     if strict_left and mended.is_simple:
@@ -2452,7 +2455,7 @@ def function_parameters(
 
 class _MendedSchema:
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, schema: JsonObject) -> None:
         whole = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
         whole |= {"type": "object", "properties": _all_properties(schema)}
         self.is_simple = not schema.keys() & {*_NOT_AT_THE_ROOT}
@@ -2484,7 +2487,7 @@ class _MendedSchema:
             return self._object(node)
         return node if isinstance(node, bool) else {}
 
-    def _object(self, node: Mapping[str, Any]) -> _Schema:
+    def _object(self, node: JsonObject) -> _Schema:
         self.is_simple = self.is_simple and not node.keys() & _NOT_SIMPLE
         made = {
             key: self._value(key, value)
@@ -2516,7 +2519,7 @@ class _MendedSchema:
         return {name: self._mend(value[name]) for name in names}
 
 
-def _mend_types(made: _Schema, node: Mapping[str, Any]) -> None:
+def _mend_types(made: _Schema, node: JsonObject) -> None:
     if kinds := known_types(node.get("type")):
         made["type"] = kinds[0] if len(kinds) == 1 else kinds
     if "object" in kinds:
@@ -2529,7 +2532,7 @@ def _mend_types(made: _Schema, node: Mapping[str, Any]) -> None:
             made["description"] = f"{said} ({key}: {lost[:_LONGEST_NOTE]})".lstrip()
 
 
-def _mend_required(made: _Schema, node: Mapping[str, Any]) -> None:
+def _mend_required(made: _Schema, node: JsonObject) -> None:
     names = [name for name in made.get("required", ()) if isinstance(name, str)]
     for name, part in as_mapping(node.get("properties")).items():
         if as_mapping(part).get("required") is True:
@@ -2538,7 +2541,7 @@ def _mend_required(made: _Schema, node: Mapping[str, Any]) -> None:
         made["required"] = list(dict.fromkeys(names))
 
 
-def _all_properties(schema: Mapping[str, Any]) -> _Schema:
+def _all_properties(schema: JsonObject) -> _Schema:
     parts = joined_schemas(schema, partial(_all_parts, SchemaReferences(schema)))
     found: _Schema = {}
     for part in reversed(parts):
@@ -2546,7 +2549,7 @@ def _all_properties(schema: Mapping[str, Any]) -> _Schema:
     return found
 
 
-def _all_parts(references: SchemaReferences, node: Mapping[str, Any]) -> list[Any]:
+def _all_parts(references: SchemaReferences, node: JsonObject) -> list[Any]:
     parts = [references.target(node)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
         parts += as_list(node.get(key))
@@ -2596,7 +2599,7 @@ def _strict(node: Any, depth: int) -> _Schema:
     return strict
 
 
-def _strict_choice(node: Mapping[str, Any], depth: int) -> _Schema:
+def _strict_choice(node: JsonObject, depth: int) -> _Schema:
     if node.keys() & {"properties", "items", "enum", "const", "required"} or (
         {"anyOf", "oneOf"} <= node.keys()
     ):
@@ -2605,7 +2608,7 @@ def _strict_choice(node: Mapping[str, Any], depth: int) -> _Schema:
     return {**_description(node), "anyOf": [_strict(one, depth + 1) for one in options]}
 
 
-def _strict_object(node: Mapping[str, Any], depth: int) -> _Schema:
+def _strict_object(node: JsonObject, depth: int) -> _Schema:
     properties, required = node.get("properties", {}), set(node.get("required", ()))
     closed = node.get("additionalProperties", not properties and depth > 1) is False
     if not closed or not required <= properties.keys():
@@ -2635,11 +2638,11 @@ def _make_nullable(schema: _Schema) -> _Schema:
     return made
 
 
-def _description(node: Mapping[str, Any]) -> _Schema:
+def _description(node: JsonObject) -> _Schema:
     return {key: node[key] for key in ("description",) if key in node}
 
 
-def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
+def _types_of(node: JsonObject, enum: object) -> list[str]:
     stated = node.get("type") or ("object" if "properties" in node else None)
     if stated is None and isinstance(enum, list):
         stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
@@ -2648,7 +2651,7 @@ def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
     return kinds
 
 
-def _is_within_limits(schema: Mapping[str, Any]) -> bool:
+def _is_within_limits(schema: JsonObject) -> bool:
     nodes = list(_nodes(schema))
     properties = [name for node in nodes for name in node.get("properties", ())]
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
@@ -2662,7 +2665,7 @@ def _is_within_limits(schema: Mapping[str, Any]) -> bool:
     )
 
 
-def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _nodes(node: JsonObject) -> Iterator[JsonObject]:
     yield node
     items = [node["items"]] if "items" in node else []
     for inner in (*node.get("anyOf", ()), *items, *node.get("properties", {}).values()):
@@ -2764,7 +2767,7 @@ _NAMED_IN_LOG = 10
 
 
 def responses_tools(
-    specs: Sequence[Mapping[str, Any]],
+    specs: Sequence[JsonObject],
     *,
     strict: bool = False,
     log: Callable[[str], object] = str,
@@ -2795,7 +2798,7 @@ def _spec_name(spec: object) -> str:
     return repr(as_text(inner.get("name") or outer.get("name"))[:_MOST_SHOWN_OF_NAME])
 
 
-def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
+def is_hosted_tool(tool: JsonObject) -> bool:
     return tool.get("type") not in CALLED_BY_NAME
 
 
@@ -2826,9 +2829,7 @@ def next_tool_choice(choice: object) -> object:
     return "none" if choice == "none" else None
 
 
-def _responses_tool(
-    spec: Mapping[str, Any], strict: bool, strict_left: JsonBudget
-) -> Item:
+def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
     if not isinstance(spec, Mapping) or not as_text(spec.get("type", "function")):
         raise InvalidRequest(
             "A tool is not described by a JSON object, or its type is not a text."
@@ -2837,7 +2838,7 @@ def _responses_tool(
     if kind not in CALLED_BY_NAME:
         return dict(spec)
     nested = spec.get(kind)
-    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
+    flat: JsonObject = nested if isinstance(nested, Mapping) else spec
     if not as_text(flat.get("name")):
         raise InvalidRequest(
             "A tool has no name. Every function or custom tool needs one."
@@ -2849,9 +2850,7 @@ def _responses_tool(
     return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
 
 
-def _function(
-    function: Mapping[str, Any], strict: bool, strict_left: JsonBudget
-) -> Item:
+def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
     own = function.get("strict")
     wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
@@ -2863,14 +2862,14 @@ def _function(
     return {**tool, "parameters": shown, "strict": is_strict}
 
 
-def _flat_format(custom: Mapping[str, Any]) -> Item:
+def _flat_format(custom: JsonObject) -> Item:
     grammar = as_mapping(custom.get("format")).get("grammar")
     if not isinstance(grammar, Mapping):
         return {}
     return {"format": {"type": "grammar", **grammar}}
 
 
-def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
+def _identity(tool: JsonObject) -> tuple[str, object]:
     kind = tool.get("type")
     if kind in CALLED_BY_NAME:
         return "name", tool.get("name")
@@ -2890,7 +2889,7 @@ def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Ite
     return {"type": "function", "name": sent}
 
 
-def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
+def _tool_choice(choice: JsonObject, names: ToolNames) -> Item:
     kind = choice.get("type", "function")
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
@@ -2997,14 +2996,14 @@ class Settings(NamedTuple):
     encrypted_reasoning: bool = True
     tools: Sequence[Item] = ()
     parallel_tool_calls: bool | None = None
-    defaults: Mapping[str, Any] = MappingProxyType({})
+    defaults: JsonObject = MappingProxyType({})
 
 
 def build_request(
     model: ResolvedModel,
     instructions: str,
     items: Sequence[Item],
-    body: Mapping[str, Any],
+    body: JsonObject,
     settings: Settings,
 ) -> ResponsesRequest:
     if not items:
@@ -3038,14 +3037,12 @@ def build_request(
     return ResponsesRequest(**fields)
 
 
-def _effort(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
-) -> str | None:
+def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str | None:
     asked = given["reasoning"].get("effort") or settings.effort or model.effort
     return asked if asked and model.takes_effort(asked) else None
 
 
-def _passed_on(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
     kept = {key: given[key] for key in given.keys() & _PASSED_ON}
     try:
         ResponsesRequest(model="", input=[], **kept)
@@ -3072,7 +3069,7 @@ def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
 def _reasoning(
     model: ResolvedModel,
     effort: str | None,
-    given: Mapping[str, Any],
+    given: JsonObject,
     settings: Settings,
 ) -> dict[str, Any] | None:
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
@@ -3083,7 +3080,7 @@ def _reasoning(
 
 
 def _text_object(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+    model: ResolvedModel, given: JsonObject, settings: Settings
 ) -> dict[str, Any]:
     own = dict(given["text"])
     verbosity = own.pop("verbosity", None) or settings.verbosity
@@ -3936,7 +3933,7 @@ class Connections:
 _ITEMS_AT_ONCE = 1000
 
 
-async def _encode(payload: Mapping[str, Any]) -> bytes:
+async def _encode(payload: JsonObject) -> bytes:
     items, texts = payload.get("input"), list[str]()
     if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:
         payload = {**payload, "input": []}
@@ -4890,11 +4887,11 @@ def read_origin(wire: object, host_model: str) -> Origin:
 _REMOTE_SIGN = "mcp"
 
 
-def remote_name(item: Mapping[str, Any]) -> str:
+def remote_name(item: JsonObject) -> str:
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
-def remote_call(item: Mapping[str, Any]) -> Item:
+def remote_call(item: JsonObject) -> Item:
     return {
         "type": "function_call",
         "call_id": _remote_call_id(item),
@@ -4903,19 +4900,19 @@ def remote_call(item: Mapping[str, Any]) -> Item:
     }
 
 
-def remote_output(item: Mapping[str, Any]) -> Item:
+def remote_output(item: JsonObject) -> Item:
     return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
 
 
-def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
+def refused_pair(request: JsonObject, why: str) -> list[Item]:
     return [remote_call(request), _call_output(request, f"Error: {why}")]
 
 
-def remote_failed(item: Mapping[str, Any]) -> bool:
+def remote_failed(item: JsonObject) -> bool:
     return bool(item.get("error")) or item.get("status") == "failed"
 
 
-def is_approval_request(item: Mapping[str, Any]) -> bool:
+def is_approval_request(item: JsonObject) -> bool:
     return item_type(item) == "mcp_approval_request"
 
 
@@ -4943,7 +4940,7 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     return kept
 
 
-def _asked_id(item: Mapping[str, Any]) -> object:
+def _asked_id(item: JsonObject) -> object:
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
@@ -4967,25 +4964,25 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     return ordered
 
 
-def _is_response(item: Mapping[str, Any]) -> bool:
+def _is_response(item: JsonObject) -> bool:
     return item_type(item) == "mcp_approval_response"
 
 
-def _is_remote(item: Mapping[str, Any], kind: str) -> bool:
+def _is_remote(item: JsonObject, kind: str) -> bool:
     return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
 
 
-def _remote_call_id(item: Mapping[str, Any]) -> str:
+def _remote_call_id(item: JsonObject) -> str:
     own = str(item.get("id") or "")
     return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
 
 
-def _call_output(item: Mapping[str, Any], text: str) -> Item:
+def _call_output(item: JsonObject, text: str) -> Item:
     kind = "function_call_output"
     return {"type": kind, "call_id": _remote_call_id(item), "output": text}
 
 
-def _remote_error(item: Mapping[str, Any]) -> str:
+def _remote_error(item: JsonObject) -> str:
     error = item.get("error")
     if not error:
         return ""
@@ -5608,7 +5605,7 @@ def _own_text(detail: _DetailItem, text: str) -> str:
 CODE_CARD = "open_webui:code_interpreter"
 
 
-def code_host_item(item: Mapping[str, Any]) -> Item:
+def code_host_item(item: JsonObject) -> Item:
     return {
         "type": CODE_CARD,
         "id": item.get("id"),
@@ -5618,7 +5615,7 @@ def code_host_item(item: Mapping[str, Any]) -> Item:
     }
 
 
-def replay_code(item: Mapping[str, Any], printed: str) -> str:
+def replay_code(item: JsonObject, printed: str) -> str:
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
     return f"{code}\n```\n```text\n{shown}" if shown else code
@@ -5635,7 +5632,7 @@ class CodeTexts:
         self._cuts: dict[int, list[int]] = {}
         self._place = self._start = self._deleted = 0
 
-    def take_out(self, item: Mapping[str, Any]) -> bool:
+    def take_out(self, item: JsonObject) -> bool:
         code = code_host_item(item)["code"]
         if not code or self._deleted >= _MOST_DELETED:
             return not code
@@ -5674,7 +5671,7 @@ class Attachment(NamedTuple):
 class StoredMessage(NamedTuple):
     """A message of the user as the chat's row holds it."""
 
-    row: Mapping[str, Any]
+    row: JsonObject
     answer_id: str
     """Names the answer to it in this branch of the chat; empty without one."""
 
@@ -5725,7 +5722,7 @@ ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 
 
 def parse_messages(
-    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
+    messages: Sequence[JsonObject], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -5738,7 +5735,7 @@ def parse_messages(
     return instructions, [part for m in rest for part in _chat_parts(m, detail)]
 
 
-def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
+def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
@@ -5799,7 +5796,7 @@ def _input_part(part: object, detail: str) -> Item:
     )
 
 
-def _image_part(wire: Mapping[str, Any], default: str) -> Item:
+def _image_part(wire: JsonObject, default: str) -> Item:
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -6029,13 +6026,13 @@ AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
 
-def link_files(text: str, card: Mapping[str, Any]) -> str:
+def link_files(text: str, card: JsonObject) -> str:
     links = card.get("links") or {}
     linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
-def file_lines(card: Mapping[str, Any]) -> str:
+def file_lines(card: JsonObject) -> str:
     links = (card.get("links") or {}).items()
     lines = [
         f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
@@ -6140,9 +6137,7 @@ class Citations:
             case _:
                 yield event
 
-    def _host_sources(
-        self, sources: Iterable[Mapping[str, Any]]
-    ) -> Iterator[CitedEvent]:
+    def _host_sources(self, sources: Iterable[JsonObject]) -> Iterator[CitedEvent]:
         for key in source_keys(sources):
             self._numbers.setdefault(key, len(self._numbers) + 1)
         yield from map(SourceCited, sources)
@@ -6227,7 +6222,7 @@ class Citations:
             self._names[_key(annotation)] = str(name)
 
 
-def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
+def source_keys(sources: Iterable[JsonObject]) -> list[str]:
     keys = []
     for source in sources:
         metadata = source.get("metadata") or []
@@ -6340,7 +6335,7 @@ def source_chunk(name: str, text: str) -> Chunk:
     return host_event("source", {**head, "metadata": [{"source": name}]})
 
 
-def host_event(kind: str, data: Mapping[str, Any]) -> Chunk:
+def host_event(kind: str, data: JsonObject) -> Chunk:
     event = {"type": kind, "data": data}
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
@@ -6690,7 +6685,7 @@ class OutputItems:
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
-    def add_files(self, card: Mapping[str, Any]) -> Iterator[Chunk]:
+    def add_files(self, card: JsonObject) -> Iterator[Chunk]:
         if files := card.get("files"):
             yield host_event("files", {"files": files})
             if self.files:
@@ -7196,8 +7191,8 @@ _ANSWER_KEYS = (
 
 def task_request(
     model: ResolvedModel,
-    messages: Sequence[Mapping[str, Any]],
-    body: Mapping[str, Any],
+    messages: Sequence[JsonObject],
+    body: JsonObject,
     task: str,
 ) -> ResponsesRequest:
     messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
@@ -7213,9 +7208,7 @@ def task_request(
     return build_request(model, instructions, items, given, settings)
 
 
-def _task_format(
-    task: str, messages: Sequence[Mapping[str, Any]]
-) -> dict[str, Any] | None:
+def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
     key, value = _TASK_OBJECTS.get(task, ("", {}))
     if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
         return None

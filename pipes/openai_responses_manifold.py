@@ -147,6 +147,9 @@ def new_ulid() -> str:
 
 # ==== openai_responses.json_input: JSON that others wrote, which may be invalid.
 
+JsonObject = Mapping[str, Any]
+"""One that is only read."""
+
 MAX_JSON_BYTES = 64 * 1024 * 1024
 """Of an event or a body: each can be a whole response with its images."""
 MAX_JSON_DEPTH = 128
@@ -248,7 +251,7 @@ def json_size(value: object, most: int) -> int:
     return size
 
 
-def as_mapping(value: object) -> Mapping[str, Any]:
+def as_mapping(value: object) -> JsonObject:
     return value if isinstance(value, Mapping) else {}
 
 
@@ -789,49 +792,49 @@ CALL_OUTPUTS = {
 """Calls that we answer, and the types of their answers."""
 
 
-def item_type(item: Mapping[str, Any]) -> str:
+def item_type(item: JsonObject) -> str:
     kind = item.get("type")
     return kind if isinstance(kind, str) else "message" if "role" in item else ""
 
 
-def kind_of(item: Mapping[str, Any]) -> _ItemKind:
+def kind_of(item: JsonObject) -> _ItemKind:
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
-def tool_kind(tool: Mapping[str, Any]) -> _ItemKind:
+def tool_kind(tool: JsonObject) -> _ItemKind:
     return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
-def is_call(item: Mapping[str, Any]) -> bool:
+def is_call(item: JsonObject) -> bool:
     return item_type(item) in CALL_OUTPUTS
 
 
-def is_call_output(item: Mapping[str, Any]) -> bool:
+def is_call_output(item: JsonObject) -> bool:
     return item_type(item) in CALL_OUTPUTS.values()
 
 
-def is_reasoning(item: Mapping[str, Any]) -> bool:
+def is_reasoning(item: JsonObject) -> bool:
     return item_type(item) == "reasoning"
 
 
-def is_commentary(item: Mapping[str, Any]) -> bool:
+def is_commentary(item: JsonObject) -> bool:
     return item_type(item) == "message" and item.get("phase") == "commentary"
 
 
-def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
+def has_encrypted_reasoning(item: JsonObject) -> bool:
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
-def has_plain_reasoning(item: Mapping[str, Any]) -> bool:
+def has_plain_reasoning(item: JsonObject) -> bool:
     is_plain = is_reasoning(item) and not item.get("encrypted_content")
     return is_plain and bool(message_text(item))
 
 
-def is_encrypted(item: Mapping[str, Any]) -> bool:
+def is_encrypted(item: JsonObject) -> bool:
     return kind_of(item).is_encrypted
 
 
-def is_compaction(item: Mapping[str, Any]) -> bool:
+def is_compaction(item: JsonObject) -> bool:
     return item_type(item) == "compaction" and bool(item.get("encrypted_content"))
 
 
@@ -840,7 +843,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     return list(items[places[-1] :] if places else items)
 
 
-def message_text(item: Mapping[str, Any]) -> str:
+def message_text(item: JsonObject) -> str:
     content = item.get("content")
     if isinstance(content, str):
         return content
@@ -851,7 +854,7 @@ def content_parts(content: object) -> list[Item]:
     return [row for row in as_list(content) if isinstance(row, dict)]
 
 
-def part_text(part: Mapping[str, Any]) -> str:
+def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
@@ -860,7 +863,7 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
-def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
+def _paired_places(items: Sequence[JsonObject]) -> set[int]:
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
     for place, item in enumerate(items):
@@ -907,7 +910,7 @@ TextPlace = tuple[str, int]
 """A kind of text and the number of its part."""
 
 
-def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
+def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
     kind = kind_of(item)
     for text_kind, field in kind.parts:
         for index, part in enumerate(as_list(item.get(field))):
@@ -920,25 +923,25 @@ def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
         yield (text_kind, 0), as_text(item.get(field))
 
 
-def is_image_call(item: Mapping[str, Any]) -> bool:
+def is_image_call(item: JsonObject) -> bool:
     return item_type(item) == "image_generation_call"
 
 
-def has_image(item: Mapping[str, Any]) -> bool:
+def has_image(item: JsonObject) -> bool:
     is_drawn = is_image_call(item) and bool(item.get("result"))
     return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
 
-def _image_format(item: Mapping[str, Any]) -> str:
+def _image_format(item: JsonObject) -> str:
     return str(item.get("output_format") or "png")
 
 
-def image_url(item: Mapping[str, Any]) -> str:
+def image_url(item: JsonObject) -> str:
     kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
-def image_message(item: Mapping[str, Any]) -> Item:
+def image_message(item: JsonObject) -> Item:
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
 
@@ -946,11 +949,11 @@ def image_message(item: Mapping[str, Any]) -> Item:
 _DID_NOT_RUN = "The code did not run to its end."
 
 
-def is_code(item: Mapping[str, Any]) -> bool:
+def is_code(item: JsonObject) -> bool:
     return item_type(item) == "code_interpreter_call"
 
 
-def code_output(item: Mapping[str, Any]) -> str:
+def code_output(item: JsonObject) -> str:
     if item.get("status") in ("failed", "incomplete"):
         return _DID_NOT_RUN
     outputs = content_parts(item.get("outputs"))
@@ -961,11 +964,11 @@ _UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplet
 _ACTIONS = ("search", "open_page", "find_in_page")
 
 
-def is_hosted(item: Mapping[str, Any]) -> bool:
+def is_hosted(item: JsonObject) -> bool:
     return bool(kind_of(item).tool)
 
 
-def is_host_returned(item: Mapping[str, Any]) -> bool:
+def is_host_returned(item: JsonObject) -> bool:
     kind = kind_of(item)
     if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
@@ -977,11 +980,11 @@ def is_host_returned(item: Mapping[str, Any]) -> bool:
     return all(item.get(key) is not None for key in kind.required)
 
 
-def is_kept_hosted(item: Mapping[str, Any]) -> bool:
+def is_kept_hosted(item: JsonObject) -> bool:
     return is_host_returned(item) and kind_of(item).returned == "always"
 
 
-def is_replayed(item: Mapping[str, Any]) -> bool:
+def is_replayed(item: JsonObject) -> bool:
     kind = kind_of(item)
     if kind.tool:
         return is_kept_hosted(item) or has_image(item)
@@ -1002,14 +1005,14 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     return kept
 
 
-def search_queries(item: Mapping[str, Any]) -> list[str]:
+def search_queries(item: JsonObject) -> list[str]:
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
     action = as_mapping(item.get("action"))
     return _texts(action.get("queries")) or _texts([action.get("query")])
 
 
-def search_pages(item: Mapping[str, Any]) -> list[str]:
+def search_pages(item: JsonObject) -> list[str]:
     rows = content_parts(as_mapping(item.get("action")).get("sources"))
     return list(dict.fromkeys(_texts([row.get("url") for row in rows])))
 
@@ -1437,7 +1440,7 @@ def _cost_of_tools(output: Iterable[Item]) -> float:
 
 
 def _read_row(row: object) -> ModelPrices:
-    prices: Mapping[str, Any] = row if isinstance(row, Mapping) else {"": row}
+    prices: JsonObject = row if isinstance(row, Mapping) else {"": row}
     numbers = all(
         name in _PRICE_NAMES
         and isinstance(price, int | float)
@@ -1689,7 +1692,7 @@ class EventStreamDecoder:
         return events
 
 
-NO_CARD: Mapping[str, Any] = MappingProxyType({})
+NO_CARD: JsonObject = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
@@ -1743,7 +1746,7 @@ class ItemDone(NamedTuple):
 
     output_index: int
     item: Item
-    card: Mapping[str, Any] = NO_CARD
+    card: JsonObject = NO_CARD
     shown: str = ""
     """The text of a message as a host shows it."""
 
@@ -1752,7 +1755,7 @@ class FinalResponse(NamedTuple):
     """`response.completed`, `.incomplete` or `.failed`, with the final snapshot."""
 
     status: str
-    response: Mapping[str, Any]
+    response: JsonObject
 
 
 class StreamError(NamedTuple):
@@ -1784,7 +1787,7 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 
 
 _JSON_READER = json.JSONDecoder()
-_Reader = Callable[[Mapping[str, Any]], StreamEvent]
+_Reader = Callable[[JsonObject], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
@@ -1822,7 +1825,7 @@ def _checked(value: object, kind: type) -> Any:
     return value
 
 
-def _index(wire: Mapping[str, Any]) -> int:
+def _index(wire: JsonObject) -> int:
     index = wire.get("output_index")
     return -1 if index is None else _checked(index, int)
 
@@ -1832,7 +1835,7 @@ def _text_reader(
 ) -> _Reader:
     new = partial(tuple.__new__, event)  # half the time of the named tuple's own
 
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
+    def read(wire: JsonObject) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire.get("output_index"), wire[field]
         if index is None:
             index = -1
@@ -1848,7 +1851,7 @@ def _text_reader(
     return read
 
 
-def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
+def _read_annotation(wire: JsonObject) -> StreamEvent:
     annotation, part = wire.get("annotation"), _checked(
         wire.get("content_index", 0), int
     )
@@ -1858,7 +1861,7 @@ def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
     return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
 
 
-def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
+def _read_partial_image(wire: JsonObject) -> StreamEvent:
     return PartialImage(
         _index(wire),
         _checked(wire.get("partial_image_index", 0), int),
@@ -1876,7 +1879,7 @@ def _final_reader(status: str) -> _Reader:
     return lambda wire: FinalResponse(status, _checked(wire["response"], dict))
 
 
-def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
+def _read_error(wire: JsonObject) -> StreamEvent:
     # In the flat form `type` is only "error".
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
@@ -2533,7 +2536,7 @@ class Connections:
 _ITEMS_AT_ONCE = 1000
 
 
-async def _encode(payload: Mapping[str, Any]) -> bytes:
+async def _encode(payload: JsonObject) -> bytes:
     items, texts = payload.get("input"), list[str]()
     if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:
         payload = {**payload, "input": []}
@@ -2634,7 +2637,7 @@ _ANSWER_FORMATS = ("text", "json_object", "json_schema")
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def read_parameters(body: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     given, errors = _given_values(body), list[str]()
     for theirs, ours in _RENAMED.items():
         if theirs in given:
@@ -2655,7 +2658,7 @@ def read_parameters(body: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]
     return given, errors
 
 
-def _given_values(values: Mapping[str, Any]) -> dict[str, Any]:
+def _given_values(values: JsonObject) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
@@ -2679,7 +2682,7 @@ def read_bool(name: str, value: object) -> bool:
     raise parameter_error(name, "it must be true or false")
 
 
-def _read_object(name: str, value: object) -> Mapping[str, Any]:
+def _read_object(name: str, value: object) -> JsonObject:
     if not isinstance(value, Mapping):
         raise parameter_error(name, "it must be a JSON object")
     return value
@@ -2756,10 +2759,10 @@ _FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
 class SchemaReferences:
     """What the references of a schema name, as pointers; `#` is the schema itself."""
 
-    def __init__(self, root: Mapping[str, Any]) -> None:
+    def __init__(self, root: JsonObject) -> None:
         self.root = root
 
-    def target(self, node: Mapping[str, Any]) -> Any:
+    def target(self, node: JsonObject) -> Any:
         pointer = str(node.get("$ref"))
         first, *steps = pointer.split("/")
         found: Any = self.root
@@ -2776,9 +2779,9 @@ class SchemaReferences:
 
 
 def joined_schemas(
-    node: Any, parts_of: Callable[[Mapping[str, Any]], list[Any]]
-) -> list[Mapping[str, Any]]:
-    found: dict[int, Mapping[str, Any]] = {}
+    node: Any, parts_of: Callable[[JsonObject], list[Any]]
+) -> list[JsonObject]:
+    found: dict[int, JsonObject] = {}
     ahead = [node]
     while ahead:
         part = ahead.pop()
@@ -2877,7 +2880,7 @@ _LONGEST_NOTE = 200
 
 
 def function_parameters(
-    schema: Mapping[str, Any], strict_left: JsonBudget | None = None
+    schema: JsonObject, strict_left: JsonBudget | None = None
 ) -> tuple[_Schema, bool]:
     mended = _MendedSchema(schema)
     if strict_left and mended.is_simple:
@@ -2892,7 +2895,7 @@ def function_parameters(
 
 class _MendedSchema:
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, schema: JsonObject) -> None:
         whole = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
         whole |= {"type": "object", "properties": _all_properties(schema)}
         self.is_simple = not schema.keys() & {*_NOT_AT_THE_ROOT}
@@ -2924,7 +2927,7 @@ class _MendedSchema:
             return self._object(node)
         return node if isinstance(node, bool) else {}
 
-    def _object(self, node: Mapping[str, Any]) -> _Schema:
+    def _object(self, node: JsonObject) -> _Schema:
         self.is_simple = self.is_simple and not node.keys() & _NOT_SIMPLE
         made = {
             key: self._value(key, value)
@@ -2956,7 +2959,7 @@ class _MendedSchema:
         return {name: self._mend(value[name]) for name in names}
 
 
-def _mend_types(made: _Schema, node: Mapping[str, Any]) -> None:
+def _mend_types(made: _Schema, node: JsonObject) -> None:
     if kinds := known_types(node.get("type")):
         made["type"] = kinds[0] if len(kinds) == 1 else kinds
     if "object" in kinds:
@@ -2969,7 +2972,7 @@ def _mend_types(made: _Schema, node: Mapping[str, Any]) -> None:
             made["description"] = f"{said} ({key}: {lost[:_LONGEST_NOTE]})".lstrip()
 
 
-def _mend_required(made: _Schema, node: Mapping[str, Any]) -> None:
+def _mend_required(made: _Schema, node: JsonObject) -> None:
     names = [name for name in made.get("required", ()) if isinstance(name, str)]
     for name, part in as_mapping(node.get("properties")).items():
         if as_mapping(part).get("required") is True:
@@ -2978,7 +2981,7 @@ def _mend_required(made: _Schema, node: Mapping[str, Any]) -> None:
         made["required"] = list(dict.fromkeys(names))
 
 
-def _all_properties(schema: Mapping[str, Any]) -> _Schema:
+def _all_properties(schema: JsonObject) -> _Schema:
     parts = joined_schemas(schema, partial(_all_parts, SchemaReferences(schema)))
     found: _Schema = {}
     for part in reversed(parts):
@@ -2986,7 +2989,7 @@ def _all_properties(schema: Mapping[str, Any]) -> _Schema:
     return found
 
 
-def _all_parts(references: SchemaReferences, node: Mapping[str, Any]) -> list[Any]:
+def _all_parts(references: SchemaReferences, node: JsonObject) -> list[Any]:
     parts = [references.target(node)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
         parts += as_list(node.get(key))
@@ -3036,7 +3039,7 @@ def _strict(node: Any, depth: int) -> _Schema:
     return strict
 
 
-def _strict_choice(node: Mapping[str, Any], depth: int) -> _Schema:
+def _strict_choice(node: JsonObject, depth: int) -> _Schema:
     if node.keys() & {"properties", "items", "enum", "const", "required"} or (
         {"anyOf", "oneOf"} <= node.keys()
     ):
@@ -3045,7 +3048,7 @@ def _strict_choice(node: Mapping[str, Any], depth: int) -> _Schema:
     return {**_description(node), "anyOf": [_strict(one, depth + 1) for one in options]}
 
 
-def _strict_object(node: Mapping[str, Any], depth: int) -> _Schema:
+def _strict_object(node: JsonObject, depth: int) -> _Schema:
     properties, required = node.get("properties", {}), set(node.get("required", ()))
     closed = node.get("additionalProperties", not properties and depth > 1) is False
     if not closed or not required <= properties.keys():
@@ -3075,11 +3078,11 @@ def _make_nullable(schema: _Schema) -> _Schema:
     return made
 
 
-def _description(node: Mapping[str, Any]) -> _Schema:
+def _description(node: JsonObject) -> _Schema:
     return {key: node[key] for key in ("description",) if key in node}
 
 
-def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
+def _types_of(node: JsonObject, enum: object) -> list[str]:
     stated = node.get("type") or ("object" if "properties" in node else None)
     if stated is None and isinstance(enum, list):
         stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
@@ -3088,7 +3091,7 @@ def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
     return kinds
 
 
-def _is_within_limits(schema: Mapping[str, Any]) -> bool:
+def _is_within_limits(schema: JsonObject) -> bool:
     nodes = list(_nodes(schema))
     properties = [name for node in nodes for name in node.get("properties", ())]
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
@@ -3102,7 +3105,7 @@ def _is_within_limits(schema: Mapping[str, Any]) -> bool:
     )
 
 
-def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _nodes(node: JsonObject) -> Iterator[JsonObject]:
     yield node
     items = [node["items"]] if "items" in node else []
     for inner in (*node.get("anyOf", ()), *items, *node.get("properties", {}).values()):
@@ -3204,7 +3207,7 @@ _NAMED_IN_LOG = 10
 
 
 def responses_tools(
-    specs: Sequence[Mapping[str, Any]],
+    specs: Sequence[JsonObject],
     *,
     strict: bool = False,
     log: Callable[[str], object] = str,
@@ -3235,7 +3238,7 @@ def _spec_name(spec: object) -> str:
     return repr(as_text(inner.get("name") or outer.get("name"))[:_MOST_SHOWN_OF_NAME])
 
 
-def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
+def is_hosted_tool(tool: JsonObject) -> bool:
     return tool.get("type") not in CALLED_BY_NAME
 
 
@@ -3266,9 +3269,7 @@ def next_tool_choice(choice: object) -> object:
     return "none" if choice == "none" else None
 
 
-def _responses_tool(
-    spec: Mapping[str, Any], strict: bool, strict_left: JsonBudget
-) -> Item:
+def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
     if not isinstance(spec, Mapping) or not as_text(spec.get("type", "function")):
         raise InvalidRequest(
             "A tool is not described by a JSON object, or its type is not a text."
@@ -3277,7 +3278,7 @@ def _responses_tool(
     if kind not in CALLED_BY_NAME:
         return dict(spec)
     nested = spec.get(kind)
-    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
+    flat: JsonObject = nested if isinstance(nested, Mapping) else spec
     if not as_text(flat.get("name")):
         raise InvalidRequest(
             "A tool has no name. Every function or custom tool needs one."
@@ -3289,9 +3290,7 @@ def _responses_tool(
     return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
 
 
-def _function(
-    function: Mapping[str, Any], strict: bool, strict_left: JsonBudget
-) -> Item:
+def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
     own = function.get("strict")
     wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
@@ -3303,14 +3302,14 @@ def _function(
     return {**tool, "parameters": shown, "strict": is_strict}
 
 
-def _flat_format(custom: Mapping[str, Any]) -> Item:
+def _flat_format(custom: JsonObject) -> Item:
     grammar = as_mapping(custom.get("format")).get("grammar")
     if not isinstance(grammar, Mapping):
         return {}
     return {"format": {"type": "grammar", **grammar}}
 
 
-def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
+def _identity(tool: JsonObject) -> tuple[str, object]:
     kind = tool.get("type")
     if kind in CALLED_BY_NAME:
         return "name", tool.get("name")
@@ -3330,7 +3329,7 @@ def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Ite
     return {"type": "function", "name": sent}
 
 
-def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
+def _tool_choice(choice: JsonObject, names: ToolNames) -> Item:
     kind = choice.get("type", "function")
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
@@ -3437,14 +3436,14 @@ class Settings(NamedTuple):
     encrypted_reasoning: bool = True
     tools: Sequence[Item] = ()
     parallel_tool_calls: bool | None = None
-    defaults: Mapping[str, Any] = MappingProxyType({})
+    defaults: JsonObject = MappingProxyType({})
 
 
 def build_request(
     model: ResolvedModel,
     instructions: str,
     items: Sequence[Item],
-    body: Mapping[str, Any],
+    body: JsonObject,
     settings: Settings,
 ) -> ResponsesRequest:
     if not items:
@@ -3478,14 +3477,12 @@ def build_request(
     return ResponsesRequest(**fields)
 
 
-def _effort(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
-) -> str | None:
+def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str | None:
     asked = given["reasoning"].get("effort") or settings.effort or model.effort
     return asked if asked and model.takes_effort(asked) else None
 
 
-def _passed_on(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
     kept = {key: given[key] for key in given.keys() & _PASSED_ON}
     try:
         ResponsesRequest(model="", input=[], **kept)
@@ -3512,7 +3509,7 @@ def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
 def _reasoning(
     model: ResolvedModel,
     effort: str | None,
-    given: Mapping[str, Any],
+    given: JsonObject,
     settings: Settings,
 ) -> dict[str, Any] | None:
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
@@ -3523,7 +3520,7 @@ def _reasoning(
 
 
 def _text_object(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+    model: ResolvedModel, given: JsonObject, settings: Settings
 ) -> dict[str, Any]:
     own = dict(given["text"])
     verbosity = own.pop("verbosity", None) or settings.verbosity
@@ -3545,7 +3542,7 @@ _LONGEST_NAME = 40
 
 
 def unsent_parameters(
-    asked: Mapping[str, Any], request: ResponsesRequest
+    asked: JsonObject, request: ResponsesRequest
 ) -> tuple[list[str], list[str]]:
     (given, errors), sent = read_parameters(asked), request.payload()
     kept, wrong = _passed_on(given)
@@ -3624,11 +3621,11 @@ def read_origin(wire: object, host_model: str) -> Origin:
 _REMOTE_SIGN = "mcp"
 
 
-def remote_name(item: Mapping[str, Any]) -> str:
+def remote_name(item: JsonObject) -> str:
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
-def remote_call(item: Mapping[str, Any]) -> Item:
+def remote_call(item: JsonObject) -> Item:
     return {
         "type": "function_call",
         "call_id": _remote_call_id(item),
@@ -3637,19 +3634,19 @@ def remote_call(item: Mapping[str, Any]) -> Item:
     }
 
 
-def remote_output(item: Mapping[str, Any]) -> Item:
+def remote_output(item: JsonObject) -> Item:
     return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
 
 
-def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
+def refused_pair(request: JsonObject, why: str) -> list[Item]:
     return [remote_call(request), _call_output(request, f"Error: {why}")]
 
 
-def remote_failed(item: Mapping[str, Any]) -> bool:
+def remote_failed(item: JsonObject) -> bool:
     return bool(item.get("error")) or item.get("status") == "failed"
 
 
-def is_approval_request(item: Mapping[str, Any]) -> bool:
+def is_approval_request(item: JsonObject) -> bool:
     return item_type(item) == "mcp_approval_request"
 
 
@@ -3677,7 +3674,7 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     return kept
 
 
-def _asked_id(item: Mapping[str, Any]) -> object:
+def _asked_id(item: JsonObject) -> object:
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
@@ -3701,25 +3698,25 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     return ordered
 
 
-def _is_response(item: Mapping[str, Any]) -> bool:
+def _is_response(item: JsonObject) -> bool:
     return item_type(item) == "mcp_approval_response"
 
 
-def _is_remote(item: Mapping[str, Any], kind: str) -> bool:
+def _is_remote(item: JsonObject, kind: str) -> bool:
     return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
 
 
-def _remote_call_id(item: Mapping[str, Any]) -> str:
+def _remote_call_id(item: JsonObject) -> str:
     own = str(item.get("id") or "")
     return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
 
 
-def _call_output(item: Mapping[str, Any], text: str) -> Item:
+def _call_output(item: JsonObject, text: str) -> Item:
     kind = "function_call_output"
     return {"type": kind, "call_id": _remote_call_id(item), "output": text}
 
 
-def _remote_error(item: Mapping[str, Any]) -> str:
+def _remote_error(item: JsonObject) -> str:
     error = item.get("error")
     if not error:
         return ""
@@ -5403,7 +5400,7 @@ class _ModelChoice(NamedTuple):
 
 
 def choose_auto_model(
-    name: str, first: Mapping[str, Any] | None, tools: bool, earlier: Collection[str]
+    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
 ) -> _ModelChoice | None:
     if name not in _AUTO_MODELS:
         return None
@@ -5416,7 +5413,7 @@ def choose_auto_model(
     return _ModelChoice(small, "the question is short, without files or tools")
 
 
-def _reason_for_large(first: Mapping[str, Any] | None, tools: bool) -> str:
+def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
     if first is None:
         return "there is no question to judge by"
     parts: list[Item] = content_parts(first.get("content"))
@@ -5562,12 +5559,12 @@ def _secret_values(value: object) -> list[str]:
     return [value, parts.password or "", *(text for _, text in parse_qsl(parts.query))]
 
 
-def _given_fields(row: object) -> Mapping[str, Any]:
+def _given_fields(row: object) -> JsonObject:
     return {k: value for k, value in as_mapping(row).items() if value is not None}
 
 
 def _server_error(
-    row: object, fields: Mapping[str, Any], before: Mapping[str, Item]
+    row: object, fields: JsonObject, before: Mapping[str, Item]
 ) -> str | None:
     if not isinstance(row, Mapping):
         return "it is no JSON object"
@@ -5600,7 +5597,7 @@ _FORMATS = frozenset({"text", "json_object", "json_schema"})
 class AuditedRequest(NamedTuple):
     """A request to `host`, and the lines about it."""
 
-    payload: Mapping[str, Any]
+    payload: JsonObject
     host: str
     request_id: str
 
@@ -5645,7 +5642,7 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
     return value if redact(value) == value else None
 
 
-def _response_format(payload: Mapping[str, Any]) -> str | None:
+def _response_format(payload: JsonObject) -> str | None:
     wanted = as_mapping(as_mapping(payload.get("text")).get("format"))
     kind = wanted.get("type", "text")
     return kind if isinstance(kind, str) and kind in _FORMATS else None
@@ -5697,7 +5694,7 @@ AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 CODE_CARD = "open_webui:code_interpreter"
 
 
-def code_host_item(item: Mapping[str, Any]) -> Item:
+def code_host_item(item: JsonObject) -> Item:
     return {
         "type": CODE_CARD,
         "id": item.get("id"),
@@ -5707,7 +5704,7 @@ def code_host_item(item: Mapping[str, Any]) -> Item:
     }
 
 
-def replay_code(item: Mapping[str, Any], printed: str) -> str:
+def replay_code(item: JsonObject, printed: str) -> str:
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
     return f"{code}\n```\n```text\n{shown}" if shown else code
@@ -5724,7 +5721,7 @@ class CodeTexts:
         self._cuts: dict[int, list[int]] = {}
         self._place = self._start = self._deleted = 0
 
-    def take_out(self, item: Mapping[str, Any]) -> bool:
+    def take_out(self, item: JsonObject) -> bool:
         code = code_host_item(item)["code"]
         if not code or self._deleted >= _MOST_DELETED:
             return not code
@@ -5763,7 +5760,7 @@ class Attachment(NamedTuple):
 class StoredMessage(NamedTuple):
     """A message of the user as the chat's row holds it."""
 
-    row: Mapping[str, Any]
+    row: JsonObject
     answer_id: str
     """Names the answer to it in this branch of the chat; empty without one."""
 
@@ -5814,7 +5811,7 @@ ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 
 
 def parse_messages(
-    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
+    messages: Sequence[JsonObject], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -5827,7 +5824,7 @@ def parse_messages(
     return instructions, [part for m in rest for part in _chat_parts(m, detail)]
 
 
-def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
+def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
@@ -5888,7 +5885,7 @@ def _input_part(part: object, detail: str) -> Item:
     )
 
 
-def _image_part(wire: Mapping[str, Any], default: str) -> Item:
+def _image_part(wire: JsonObject, default: str) -> Item:
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -5919,7 +5916,7 @@ def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
 
 
 def attach_stored_messages(
-    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
+    parts: Sequence[ChatPart], rows: JsonObject, metadata: JsonObject
 ) -> list[ChatPart]:
     result, users = list(parts), user_messages(parts)
     if metadata.get("regeneration_message_id") and users:
@@ -5943,7 +5940,7 @@ _HIDDEN_MESSAGE = (
 
 
 def _stored_branch(
-    rows: Mapping[str, Any], message_id: str, answer_id: str
+    rows: JsonObject, message_id: str, answer_id: str
 ) -> Iterator[StoredMessage]:
     seen = set[str]()
     while isinstance(row := rows.get(message_id), Mapping) and message_id not in seen:
@@ -6523,8 +6520,8 @@ _ANSWER_KEYS = (
 
 def task_request(
     model: ResolvedModel,
-    messages: Sequence[Mapping[str, Any]],
-    body: Mapping[str, Any],
+    messages: Sequence[JsonObject],
+    body: JsonObject,
     task: str,
 ) -> ResponsesRequest:
     messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
@@ -6540,9 +6537,7 @@ def task_request(
     return build_request(model, instructions, items, given, settings)
 
 
-def _task_format(
-    task: str, messages: Sequence[Mapping[str, Any]]
-) -> dict[str, Any] | None:
+def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
     key, value = _TASK_OBJECTS.get(task, ("", {}))
     if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
         return None
@@ -6618,7 +6613,7 @@ def source_chunk(name: str, text: str) -> Chunk:
     return host_event("source", {**head, "metadata": [{"source": name}]})
 
 
-def host_event(kind: str, data: Mapping[str, Any]) -> Chunk:
+def host_event(kind: str, data: JsonObject) -> Chunk:
     event = {"type": kind, "data": data}
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
@@ -6628,7 +6623,7 @@ def host_event(kind: str, data: Mapping[str, Any]) -> Chunk:
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
 
-def file_citations(item: Mapping[str, Any]) -> list[Item]:
+def file_citations(item: JsonObject) -> list[Item]:
     parts = content_parts(item.get("content"))
     rows = [row for part in parts for row in content_parts(part.get("annotations"))]
     cited = (row for row in rows if row.get("type") == "container_file_citation")
@@ -6642,13 +6637,13 @@ def container_addresses(text: str, name: str) -> list[str]:
     ]
 
 
-def link_files(text: str, card: Mapping[str, Any]) -> str:
+def link_files(text: str, card: JsonObject) -> str:
     links = card.get("links") or {}
     linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
-def file_lines(card: Mapping[str, Any]) -> str:
+def file_lines(card: JsonObject) -> str:
     links = (card.get("links") or {}).items()
     lines = [
         f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
@@ -6753,9 +6748,7 @@ class Citations:
             case _:
                 yield event
 
-    def _host_sources(
-        self, sources: Iterable[Mapping[str, Any]]
-    ) -> Iterator[CitedEvent]:
+    def _host_sources(self, sources: Iterable[JsonObject]) -> Iterator[CitedEvent]:
         for key in source_keys(sources):
             self._numbers.setdefault(key, len(self._numbers) + 1)
         yield from map(SourceCited, sources)
@@ -6840,7 +6833,7 @@ class Citations:
             self._names[_key(annotation)] = str(name)
 
 
-def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
+def source_keys(sources: Iterable[JsonObject]) -> list[str]:
     keys = []
     for source in sources:
         metadata = source.get("metadata") or []
@@ -7390,7 +7383,7 @@ class OutputItems:
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
-    def add_files(self, card: Mapping[str, Any]) -> Iterator[Chunk]:
+    def add_files(self, card: JsonObject) -> Iterator[Chunk]:
         if files := card.get("files"):
             yield host_event("files", {"files": files})
             if self.files:
@@ -8457,7 +8450,7 @@ def _is_too_large(url: str) -> bool:
 
 
 def attach_files(
-    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
+    parts: Sequence[ChatPart], rows: JsonObject, metadata: JsonObject
 ) -> list[ChatPart]:
     result, users = list(parts), user_messages(parts)
     files = {
@@ -8532,7 +8525,7 @@ def _fit_part(part: Item, left: list[int]) -> Item:
 
 
 def _files_without_row(
-    metadata: Mapping[str, Any],
+    metadata: JsonObject,
 ) -> tuple[list[Attachment], list[Attachment]]:
     own = _read_attachments(as_mapping(metadata.get("user_message")).get("files"))
     knowledge, owned = _knowledge_ids(metadata.get("model")), set(own)
@@ -8551,7 +8544,7 @@ def _knowledge_ids(model: object) -> set[str]:
     return {str(as_mapping(row).get("id")) for row in as_list(found)}
 
 
-def _attachment(row: Mapping[str, Any]) -> Attachment:
+def _attachment(row: JsonObject) -> Attachment:
     content_type = str(row.get("content_type") or "")
     is_image = row["type"] == "image" or content_type.startswith("image/")
     return Attachment(
@@ -8593,9 +8586,7 @@ UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees 
 """Replaces a picture of a tool that the API would refuse."""
 
 
-def add_tool_images(
-    parts: Sequence[ChatPart], rows: Mapping[str, Any]
-) -> list[ChatPart]:
+def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
     result: list[ChatPart] = []
     bare = 0  # where the last outputs begin; they get pictures once
     counts, users = _image_counts(rows), user_messages(parts)
@@ -8644,7 +8635,7 @@ def _assign_images(
     return result
 
 
-def _image_counts(rows: Mapping[str, Any]) -> dict[str, int]:
+def _image_counts(rows: JsonObject) -> dict[str, int]:
     outputs = (as_mapping(row).get("output") for row in rows.values())
     items = [item for output in outputs for item in content_parts(output)]
     return {
@@ -9758,13 +9749,13 @@ def require_floor() -> None:
         )
 
 
-async def read_chat(chat_id: str, user_id: str) -> Mapping[str, Any] | None:
+async def read_chat(chat_id: str, user_id: str) -> JsonObject | None:
     chats = _host_name("models.chats", "Chats")
     row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
     return row.chat if row is not None and isinstance(row.chat, Mapping) else None
 
 
-async def write_chat_keys(chat_id: str, values: Mapping[str, Any]) -> bool:
+async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
     chats = _host_name("models.chats", "Chats")
     # Not touched: storing items must not move the chat in the list.
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
@@ -9806,9 +9797,7 @@ def _parsed(value: object) -> object:
         return value
 
 
-async def allowed_features(
-    metadata: Mapping[str, Any], user: Mapping[str, Any]
-) -> Mapping[str, Any]:
+async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject:
     asked, about = as_mapping(metadata.get("features")), as_mapping(
         metadata.get("model")
     )
@@ -9877,8 +9866,8 @@ async def process_tool_result(
     host: HostContext,
     user: Any,
     name: str,
-    tool: Mapping[str, Any],
-    params: Mapping[str, Any],
+    tool: JsonObject,
+    params: JsonObject,
     result: Any,
 ) -> tuple[str, list[dict[str, Any]], list[Any]]:
     build = _host_name("utils.middleware", "build_terminal_file_tool_result")
@@ -9895,7 +9884,7 @@ async def process_tool_result(
 
 
 def citation_sources(
-    name: str, params: Mapping[str, Any], text: str, tool_id: str
+    name: str, params: JsonObject, text: str, tool_id: str
 ) -> list[dict[str, Any]]:
     read = _host_name("utils.middleware", "get_citation_source_from_tool_result")
     found: list[dict[str, Any]] = read(
@@ -10018,7 +10007,7 @@ class _DocumentReader:
         return part
 
 
-_File = Mapping[str, Any]
+_File = JsonObject
 _StoreImage = Callable[[str], Awaitable[str]]
 
 
@@ -10362,7 +10351,7 @@ class OfferedTools(NamedTuple):
 
 
 def called_tools(
-    body: Mapping[str, Any],
+    body: JsonObject,
     model: ResolvedModel,
     valves: Valves,
     log: Callable[[str], object] = str,
@@ -10986,7 +10975,7 @@ class ArtifactStore:
         card = await self._card(event.item)
         return event._replace(card=card) if card else event
 
-    async def _card(self, item: Item) -> Mapping[str, Any]:
+    async def _card(self, item: Item) -> JsonObject:
         caller = self._prepared.call.caller
         host_reads = caller.host_reads
         if is_image_call(item) and host_reads and item.get("result"):
@@ -10999,7 +10988,7 @@ class ArtifactStore:
             return await self._cited(cited[:_MOST_FILES], message_text(item))
         return {}
 
-    async def _pictures(self, urls: Iterable[str]) -> Mapping[str, Any]:
+    async def _pictures(self, urls: Iterable[str]) -> JsonObject:
         files: list[Item] = []
         notes: list[str] = []
         for url in urls:
@@ -11011,7 +11000,7 @@ class ArtifactStore:
                 notes += [] if stored else [_NOT_STORED.format("The picture")]
         return _made_card(files=files, notes=notes)
 
-    async def _cited(self, cited: Iterable[Item], text: str) -> Mapping[str, Any]:
+    async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
         files: list[Item] = []
         notes: list[str] = []
         links: dict[str, str] = {}
@@ -11070,7 +11059,7 @@ class ArtifactStore:
         return self._stored[digest]
 
 
-def _made_card(**held: object) -> Mapping[str, Any]:
+def _made_card(**held: object) -> JsonObject:
     return {name: value for name, value in held.items() if value}
 
 
@@ -11109,7 +11098,7 @@ _KNOWN_WORDS = {
 class _Permission(NamedTuple):
     opened: Collection[str]
     longest: int
-    stored: Mapping[str, Any] = {}
+    stored: JsonObject = {}
 
 
 async def permitted_call(call: PipeCall) -> PipeCall:
@@ -11143,7 +11132,7 @@ def _opened(word: str) -> str:
     return word.removeprefix("admin:").strip()
 
 
-def _permitted_body(body: Mapping[str, Any], may: _Permission) -> dict[str, Any]:
+def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
     stored = may.stored
     closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in may.opened]
     kept = {k: v for k, v in body.items() if k not in closed}
@@ -11157,7 +11146,7 @@ def _permitted_body(body: Mapping[str, Any], may: _Permission) -> dict[str, Any]
     return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
 
 
-def _permitted_reasoning(given: Mapping[str, Any], may: _Permission) -> dict[str, Any]:
+def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
     free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
     stored = as_mapping(may.stored.get("reasoning")).items()
     return dict(i for i in given.items() if i[0] in free or i in stored)
@@ -11177,7 +11166,7 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
     return all(word in opened for word in closed or [kind])
 
 
-def _is_too_long(name: str, body: Mapping[str, Any], may: _Permission) -> bool:
+def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
     value, most = body.get(name), may.longest
     asked = clamp_number(value, 0, most + 1, 0) if most else 0
     return asked > most and value != may.stored.get(name)
@@ -11664,7 +11653,7 @@ def _finding(what: str, works: str, complaint: str) -> str:
 
 
 def is_check_command(call: PipeCall) -> bool:
-    last: Mapping[str, Any] = call.messages[-1] if call.messages else {}
+    last: JsonObject = call.messages[-1] if call.messages else {}
     is_command = as_text(last.get("content")).strip() == "/check"
     return is_command and last.get("role") == "user" and call.caller.is_admin
 

@@ -15,12 +15,12 @@ For plain HTTP clients annotations have the form of Chat Completions.
 import re
 from bisect import bisect, bisect_left
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from operator import itemgetter
-from typing import Any
 
 from openai_responses.items import Item, content_parts, item_type, part_text
+from openai_responses.json_input import JsonObject
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.transport.stream import AnnotationAdded, ItemDone, TextDelta
 from owui_chat.events import CitedEvent, SourceCited
@@ -128,9 +128,7 @@ class Citations:
             case _:
                 yield event
 
-    def _host_sources(
-        self, sources: Iterable[Mapping[str, Any]]
-    ) -> Iterator[CitedEvent]:
+    def _host_sources(self, sources: Iterable[JsonObject]) -> Iterator[CitedEvent]:
         for key in source_keys(sources):
             self._numbers.setdefault(key, len(self._numbers) + 1)
         yield from map(SourceCited, sources)
@@ -221,7 +219,7 @@ class Citations:
             self._names[_key(annotation)] = str(name)
 
 
-def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
+def source_keys(sources: Iterable[JsonObject]) -> list[str]:
     """Return the keys by which the page tells the host's sources apart, each once."""
     keys = []
     for source in sources:

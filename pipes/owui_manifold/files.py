@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from openai_responses.items import Item, item_type
+from openai_responses.json_input import JsonObject
 from owui_chat.input.attachments import (
     GONE_FILE,
     PDF_TYPE,
@@ -118,7 +119,7 @@ class _DocumentReader:
         return part
 
 
-_File = Mapping[str, Any]
+_File = JsonObject
 _StoreImage = Callable[[str], Awaitable[str]]
 
 

@@ -10,7 +10,7 @@ item or a call needs an id, and a message of the assistant must be plain text
 """
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationErr
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, item_type, message_text, tool_kind
-from openai_responses.json_input import clamp_number
+from openai_responses.json_input import JsonObject, clamp_number
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.parameters import (
     ADMINISTRATORS_KEYS,
@@ -111,14 +111,14 @@ class Settings(NamedTuple):
     encrypted_reasoning: bool = True
     tools: Sequence[Item] = ()
     parallel_tool_calls: bool | None = None
-    defaults: Mapping[str, Any] = MappingProxyType({})
+    defaults: JsonObject = MappingProxyType({})
 
 
 def build_request(
     model: ResolvedModel,
     instructions: str,
     items: Sequence[Item],
-    body: Mapping[str, Any],
+    body: JsonObject,
     settings: Settings,
 ) -> ResponsesRequest:
     """Return the request for a chat; raises InvalidRequest for one without a message.
@@ -158,14 +158,12 @@ def build_request(
     return ResponsesRequest(**fields)
 
 
-def _effort(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
-) -> str | None:
+def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str | None:
     asked = given["reasoning"].get("effort") or settings.effort or model.effort
     return asked if asked and model.takes_effort(asked) else None
 
 
-def _passed_on(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
     """Return the caller's keys that the API takes, and what is wrong with others."""
     kept = {key: given[key] for key in given.keys() & _PASSED_ON}
     try:
@@ -193,7 +191,7 @@ def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
 def _reasoning(
     model: ResolvedModel,
     effort: str | None,
-    given: Mapping[str, Any],
+    given: JsonObject,
     settings: Settings,
 ) -> dict[str, Any] | None:
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
@@ -204,7 +202,7 @@ def _reasoning(
 
 
 def _text_object(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+    model: ResolvedModel, given: JsonObject, settings: Settings
 ) -> dict[str, Any]:
     own = dict(given["text"])
     verbosity = own.pop("verbosity", None) or settings.verbosity
@@ -227,7 +225,7 @@ _LONGEST_NAME = 40
 
 
 def unsent_parameters(
-    asked: Mapping[str, Any], request: ResponsesRequest
+    asked: JsonObject, request: ResponsesRequest
 ) -> tuple[list[str], list[str]]:
     """Return the caller's parameters that are not sent, like `reasoning.effort`, and a
     sentence for each value that no API takes.

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl
 
 from openai_responses.endpoint import url_parts
 from openai_responses.items import Item
-from openai_responses.json_input import as_mapping
+from openai_responses.json_input import JsonObject, as_mapping
 from openai_responses.redaction import header_secrets
 
 _SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -152,12 +152,12 @@ def _secret_values(value: object) -> list[str]:
     return [value, parts.password or "", *(text for _, text in parse_qsl(parts.query))]
 
 
-def _given_fields(row: object) -> Mapping[str, Any]:
+def _given_fields(row: object) -> JsonObject:
     return {k: value for k, value in as_mapping(row).items() if value is not None}
 
 
 def _server_error(
-    row: object, fields: Mapping[str, Any], before: Mapping[str, Item]
+    row: object, fields: JsonObject, before: Mapping[str, Item]
 ) -> str | None:
     if not isinstance(row, Mapping):
         return "it is no JSON object"

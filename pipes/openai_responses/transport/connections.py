@@ -33,7 +33,12 @@ from openai_responses.errors import (
     read_api_error,
     valve_error,
 )
-from openai_responses.json_input import MAX_JSON_BYTES, json_weight, load_json
+from openai_responses.json_input import (
+    MAX_JSON_BYTES,
+    JsonObject,
+    json_weight,
+    load_json,
+)
 
 _IDLE_SECONDS = 60.0
 """Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
@@ -405,7 +410,7 @@ class Connections:
 _ITEMS_AT_ONCE = 1000
 
 
-async def _encode(payload: Mapping[str, Any]) -> bytes:
+async def _encode(payload: JsonObject) -> bytes:
     """Return a request as JSON; others run between the pieces of a long input."""
     items, texts = payload.get("input"), list[str]()
     if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:

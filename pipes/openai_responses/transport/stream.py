@@ -25,6 +25,7 @@ from openai_responses.items import Item
 from openai_responses.json_input import (
     MAX_JSON_BYTES,
     MAX_JSON_DEPTH,
+    JsonObject,
     as_text,
     is_too_deep,
 )
@@ -108,7 +109,7 @@ class EventStreamDecoder:
         return events
 
 
-NO_CARD: Mapping[str, Any] = MappingProxyType({})
+NO_CARD: JsonObject = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
@@ -173,7 +174,7 @@ class ItemDone(NamedTuple):
 
     output_index: int
     item: Item
-    card: Mapping[str, Any] = NO_CARD
+    card: JsonObject = NO_CARD
     shown: str = ""
     """The text of a message as a host shows it."""
 
@@ -185,7 +186,7 @@ class FinalResponse(NamedTuple):
     """
 
     status: str
-    response: Mapping[str, Any]
+    response: JsonObject
 
 
 class StreamError(NamedTuple):
@@ -221,7 +222,7 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 
 
 _JSON_READER = json.JSONDecoder()
-_Reader = Callable[[Mapping[str, Any]], StreamEvent]
+_Reader = Callable[[JsonObject], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
@@ -260,7 +261,7 @@ def _checked(value: object, kind: type) -> Any:
     return value
 
 
-def _index(wire: Mapping[str, Any]) -> int:
+def _index(wire: JsonObject) -> int:
     index = wire.get("output_index")
     return -1 if index is None else _checked(index, int)
 
@@ -271,7 +272,7 @@ def _text_reader(
     """Return the reader of a text in `field`, whose place is the field `part`."""
     new = partial(tuple.__new__, event)  # half the time of the named tuple's own
 
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
+    def read(wire: JsonObject) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire.get("output_index"), wire[field]
         if index is None:
             index = -1
@@ -287,7 +288,7 @@ def _text_reader(
     return read
 
 
-def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
+def _read_annotation(wire: JsonObject) -> StreamEvent:
     annotation, part = wire.get("annotation"), _checked(
         wire.get("content_index", 0), int
     )
@@ -297,7 +298,7 @@ def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
     return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
 
 
-def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
+def _read_partial_image(wire: JsonObject) -> StreamEvent:
     return PartialImage(
         _index(wire),
         _checked(wire.get("partial_image_index", 0), int),
@@ -315,7 +316,7 @@ def _final_reader(status: str) -> _Reader:
     return lambda wire: FinalResponse(status, _checked(wire["response"], dict))
 
 
-def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
+def _read_error(wire: JsonObject) -> StreamEvent:
     # In the flat form `type` is only "error".
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))

@@ -33,6 +33,7 @@ from openai_responses.items import (
     item_type,
     part_text,
 )
+from openai_responses.json_input import JsonObject
 from openai_responses.loop.events import ToolOutput
 from owui_chat.events import StoredRecord, TurnDetails
 from owui_chat.render.chunks import Chunk, host_event
@@ -182,7 +183,7 @@ class OutputItems:
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
-    def add_files(self, card: Mapping[str, Any]) -> Iterator[Chunk]:
+    def add_files(self, card: JsonObject) -> Iterator[Chunk]:
         """Yield the files of a card; the page gets those of earlier cards again."""
         if files := card.get("files"):
             yield host_event("files", {"files": files})
