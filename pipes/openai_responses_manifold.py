@@ -2072,15 +2072,6 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
-    """How a server is reached; the address of a proxy can contain a password."""
-
-    verify_ssl: bool = True
-    ca_bundle: str = ""
-    proxy: str = field(default="", repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Endpoint:
     """The address and the key of a server; an address can contain a password."""
 
@@ -2089,7 +2080,9 @@ class Endpoint:
     organization: str = ""
     project: str = ""
     extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    network: Network = field(default_factory=Network)
+    verify_ssl: bool = True
+    ca_bundle: str = ""
+    proxy: str = field(default="", repr=False)
     strict: bool = False
 
     def url(self, path: str) -> str:
@@ -2168,30 +2161,8 @@ def url_parts(text: str) -> SplitResult | None:
     return parts if sound and parts.scheme in ("http", "https") else None
 
 
-class Trust:
-    """The certificates of CA bundles, one context a file to reuse connections."""
-
-    def __init__(self) -> None:
-        self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
-
-    def context(self, network: Network) -> ssl.SSLContext | bool:
-        path = network.ca_bundle
-        if not (network.verify_ssl and path):
-            return network.verify_ssl
-        try:
-            key = (path, Path(path).stat().st_mtime_ns)
-            if key not in self._contexts:
-                self._contexts[key] = ssl.create_default_context(cafile=path)
-            return self._contexts[key]
-        except (OSError, ValueError):  # no such file, or no certificates in it
-            raise valve_error(
-                "CA_BUNDLE is not a file with certificates that this server can read",
-                place=PIPE_VALVES,
-            ) from None
-
-
-def proxy_for(network: Network, url: str) -> str | None:
-    proxy = network.proxy.strip() or _environment_proxy(url)
+def proxy_for(endpoint: Endpoint, url: str) -> str | None:
+    proxy = endpoint.proxy.strip() or _environment_proxy(url)
     if not proxy:
         return None
     address = proxy if "://" in proxy else f"http://{proxy}"
@@ -2461,7 +2432,7 @@ class Connections:
     def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         self._idle_seconds = idle_seconds
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-        self._trust = Trust()
+        self._certificates: dict[tuple[str, int], ssl.SSLContext] = {}
 
     def __del__(self) -> None:
         for loop, pool in self._pools.items():
@@ -2504,8 +2475,8 @@ class Connections:
                 allow_redirects=False,
                 data=body,
                 headers=endpoint.headers(),
-                ssl=self._trust.context(endpoint.network),
-                proxy=proxy_for(endpoint.network, url),
+                ssl=self._trusted(endpoint),
+                proxy=proxy_for(endpoint, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
             response = await _receive(answer, endpoint, deadlines)
@@ -2513,6 +2484,21 @@ class Connections:
                 yield response
             finally:
                 response.close()  # has no effect after it was read to the end
+
+    def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
+        path, contexts = endpoint.ca_bundle, self._certificates
+        if not (endpoint.verify_ssl and path):
+            return endpoint.verify_ssl
+        try:
+            key = (path, Path(path).stat().st_mtime_ns)
+            if key not in contexts:
+                contexts[key] = ssl.create_default_context(cafile=path)
+            return contexts[key]
+        except (OSError, ValueError):  # no such file, or no certificates in it
+            problem = (
+                "CA_BUNDLE is not a file with certificates that this server can read"
+            )
+            raise valve_error(problem, place=PIPE_VALVES) from None
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
         self.do_later(self._post_quietly(endpoint, path))
@@ -9537,9 +9523,9 @@ def build_endpoint(
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
         extra_headers={k: v for k, v in headers.items() if k.lower() not in billed},
-        network=Network(
-            valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), valves.PROXY.strip()
-        ),
+        verify_ssl=valves.VERIFY_SSL,
+        ca_bundle=valves.CA_BUNDLE.strip(),
+        proxy=valves.PROXY.strip(),
         strict=valves.COMPATIBILITY == "strict",
     )
 
@@ -11098,7 +11084,7 @@ _KNOWN_WORDS = {
 class _Permission(NamedTuple):
     opened: Collection[str]
     longest: int
-    stored: JsonObject = {}
+    stored: JsonObject
 
 
 async def permitted_call(call: PipeCall) -> PipeCall:
@@ -11106,7 +11092,7 @@ async def permitted_call(call: PipeCall) -> PipeCall:
     words = comma_list(valves.CALLER_MAY_SET.lower())
     opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
     longest = 0 if "max_output_tokens" in opened else valves.MAX_OUTPUT_TOKENS
-    may = _Permission(opened, longest)
+    may = _Permission(opened, longest, {})
     if _permitted_body(call.body, may) == call.body:
         return call
     stored = await administrator_params(call.model_id)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from openai_responses.clock import RecentTexts, monotonic_seconds
-from openai_responses.endpoint import Endpoint, Network, connection_secrets
+from openai_responses.endpoint import Endpoint, connection_secrets
 from openai_responses.errors import (
     PIPE_VALVES,
     InvalidRequest,
@@ -254,9 +254,9 @@ def build_endpoint(
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
         extra_headers={k: v for k, v in headers.items() if k.lower() not in billed},
-        network=Network(
-            valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), valves.PROXY.strip()
-        ),
+        verify_ssl=valves.VERIFY_SSL,
+        ca_bundle=valves.CA_BUNDLE.strip(),
+        proxy=valves.PROXY.strip(),
         strict=valves.COMPATIBILITY == "strict",
     )
 
