@@ -1116,7 +1116,6 @@ CATALOG_ALIASES: dict[str, str] = {
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 _SNAPSHOT_DATE = re.compile(r"-(\d{4}-\d{2}-\d{2})$")
-# One digit, because Azure spells gpt-3.5 as gpt-35.
 _GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
 _O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
@@ -1136,27 +1135,25 @@ class ModelPrices(NamedTuple):
 class _ModelFacts(NamedTuple):
 
     reasoning: bool = False
-    efforts: tuple[str, ...] = ()  # lowest first; empty: none, or unknown
-    default_effort: str | None = None  # what the API uses when none is sent
-    sampling: str = "always"  # or "with_none", "never": temperature, top_p, logprobs
+    efforts: tuple[str, ...] = ()
+    default_effort: str | None = None
+    sampling: str = "always"
     summary: bool = False
     verbosity: bool = False
     functions: bool = True
-    hosted: bool = False  # takes the tools that OpenAI itself runs
-    lacks: tuple[str, ...] = ()  # types of such tools that it does not take
+    hosted: bool = False
+    lacks: tuple[str, ...] = ()
     vision: bool = True
-    prefix_bound: bool = False  # reasoning is dropped when what preceded it changed
+    prefix_bound: bool = False
     max_output_tokens: int | None = None
-    shutdown: str | None = None  # ISO date
+    shutdown: str | None = None
     successor: str | None = None
     prices: ModelPrices | None = None
-    known_family: bool = True  # False: the name says nothing, the facts are cautious
+    known_family: bool = True
 
 
 _PLAIN_FACTS = _ModelFacts()
 
-# For an unknown gpt from version 5 on (docs/reference/responses-api.md, "Unknown
-# models").
 _REASONING_FACTS = _ModelFacts(
     reasoning=True, sampling="never", summary=True, verbosity=True, hosted=True
 )
@@ -3103,7 +3100,7 @@ def _nodes(node: JsonObject) -> Iterator[JsonObject]:
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
 _MOST_SHOWN_OF_NAME = 64
-_STEM = 51  # of 64; the rest is `_` and the digest
+_STEM = 51
 _DIGEST = 12
 
 
@@ -6644,13 +6641,10 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
-# A Markdown link, with the parentheses directly around it.
 _LINK = re.compile(
     rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
 )
 
-# Every alternative begins with one plain character, so that `re` skips all others three
-# times as fast.
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
 _BEGUN_TRACKING = (
@@ -8326,8 +8320,8 @@ _SIGNATURES = (
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF8", "image/gif"),
 )
-_HEAD = 24  # base64 characters that contain every signature
-_GIF_FRAME = b"\x00\x21\xf9\x04"  # before each frame of an animated GIF
+_HEAD = 24
+_GIF_FRAME = b"\x00\x21\xf9\x04"
 
 
 def _image_type(content: bytes) -> str:

@@ -25,7 +25,8 @@ from openai_responses.requests.json_schema import (
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
 _MOST_SHOWN_OF_NAME = 64
-_STEM = 51  # of 64; the rest is `_` and the digest
+_STEM = 51
+"""Of 64; the rest is `_` and the digest."""
 _DIGEST = 12
 
 

@@ -35,8 +35,10 @@ _SIGNATURES = (
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF8", "image/gif"),
 )
-_HEAD = 24  # base64 characters that contain every signature
-_GIF_FRAME = b"\x00\x21\xf9\x04"  # before each frame of an animated GIF
+_HEAD = 24
+"""Characters of base64 that contain every signature."""
+_GIF_FRAME = b"\x00\x21\xf9\x04"
+"""Stands before each frame of an animated GIF."""
 
 
 def _image_type(content: bytes) -> str:
