@@ -5499,8 +5499,11 @@ def read_servers(text: str) -> RemoteServers:
     tools: dict[str, Item] = {}
     complaints: list[str] = []
     notes: list[str] = []
+    secrets: list[str] = []
     for number, row in enumerate(rows, 1):
         fields = _given_fields(row)
+        hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
+        secrets += _secret_values(hidden)
         label = fields.get("server_label")
         name = str(label) if _is_server_label(label) else f"server {number}"
         if complaint := _server_error(row, fields, tools):
@@ -5511,15 +5514,9 @@ def read_servers(text: str) -> RemoteServers:
         tools[name.lower()] = {"type": "mcp", **known}
         if unknown := ", ".join(sorted(fields.keys() - {*_SERVER_FIELDS, "type"})):
             notes.append(_servers_error(f"keys of {name} are not sent: {unknown}"))
-    secrets = _secret_values([_secret_fields(row) for row in rows])
     return RemoteServers(
         tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
     )
-
-
-def _secret_fields(row: object) -> list[Any]:
-    fields = _given_fields(row).items()
-    return [value for key, value in fields if key not in _NO_SECRETS]
 
 
 def _servers_error(what: str) -> str:
@@ -6559,6 +6556,7 @@ def _clean_part(part: object) -> object:
 # ==== owui_chat.render.chunks: Chunks that Open WebUI understands in addition to an answer's text.
 
 Chunk = dict[str, Any]
+Chunks = Iterator[Chunk]
 
 
 def host_usage(ended: RunDone) -> Chunk:
@@ -7065,7 +7063,7 @@ class ChunkRenderer:
         self._places: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
 
-    def render(self, event: AnswerEvent) -> Iterator[Chunk]:
+    def render(self, event: AnswerEvent) -> Chunks:
         match event:
             case ItemAdded() if is_commentary(event.item):
                 self._commentary[event.output_index] = event.item
@@ -7091,11 +7089,11 @@ class ChunkRenderer:
                 yield from self._add_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
-    def _think(self, event: TextDelta, text: str) -> Iterator[Chunk]:
+    def _think(self, event: TextDelta, text: str) -> Chunks:
         gap = self._gap("reasoning", (event.output_index, event.part))
         yield from self._add_reasoning(gap + text)
 
-    def _end_message(self, event: ItemDone) -> Iterator[Chunk]:
+    def _end_message(self, event: ItemDone) -> Chunks:
         rest = strip_tracking(self._held.rest())
         if event.output_index in self._commentary:
             self._commentary[event.output_index] = event.item
@@ -7107,17 +7105,17 @@ class ChunkRenderer:
                 yield self._chunk({"annotations": cited})
         yield from self._add_text(file_lines(event.card))
 
-    def _add_closing(self, commentary: Item | None) -> Iterator[Chunk]:
+    def _add_closing(self, commentary: Item | None) -> Chunks:
         if commentary is not None and commentary in self._commentary.values():
             gap = _GAP if self._length else ""
             yield from self._add_text(gap + _clean_text(commentary))
 
-    def _add_text(self, text: str) -> Iterator[Chunk]:
+    def _add_text(self, text: str) -> Chunks:
         self._length += len(text)
         if text:
             yield self._chunk({"content": text})
 
-    def _add_reasoning(self, text: str) -> Iterator[Chunk]:
+    def _add_reasoning(self, text: str) -> Chunks:
         if text:
             yield self._chunk({"reasoning_content": text})
 
@@ -7130,7 +7128,7 @@ class ChunkRenderer:
         self._places[kind] = place
         return "" if before == place else _GAP
 
-    def _end(self, event: RunDone) -> Iterator[Chunk]:
+    def _end(self, event: RunDone) -> Chunks:
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
@@ -7347,11 +7345,11 @@ class OutputItems:
     def update(self, place: int, **fields: Any) -> Chunk:
         return self.end(place, {**self.items[place], **fields})
 
-    def add(self, item: Item) -> Iterator[Chunk]:
+    def add(self, item: Item) -> Chunks:
         yield self.begin(item)
         yield self.end(len(self.items) - 1, item)
 
-    def add_marker(self, marker: str) -> Iterator[Chunk]:
+    def add_marker(self, marker: str) -> Chunks:
         place = len(self.items)
         item = message_host_item({"id": f"msg_kept_{place}"}, marker)
         yield self.begin(begun_host_item(item))
@@ -7363,38 +7361,36 @@ class OutputItems:
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
-    def add_files(self, card: JsonObject) -> Iterator[Chunk]:
+    def add_files(self, card: JsonObject) -> Chunks:
         if files := card.get("files"):
             yield host_event("files", {"files": files})
             if self.files:
                 yield from self.show_files(files)
             self.files += files
 
-    def show_files(
-        self, more: Sequence[Item] = (), *, is_last: bool = False
-    ) -> Iterator[Chunk]:
+    def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
         count = len(self.files)
         if count > _FEW_FILES if is_last else count >= self._files_due:
             self._files_due = count + count // _FEW_FILES
             event = host_event("chat:message:files", {"files": [*self.files, *more]})
             yield {**event, "choices": []}
 
-    def answer(self, event: ToolOutput) -> Iterator[Chunk]:
+    def answer(self, event: ToolOutput) -> Chunks:
         place = self._open_calls.get(event.item["call_id"])
         if place is not None and event.failed:
             yield self.update(place, status="failed")
         yield from self.add(output_host_item(event))
 
-    def break_off_calls(self) -> Iterator[Chunk]:
+    def break_off_calls(self) -> Chunks:
         for place in [*self._open_calls.values()]:
             yield from self.break_off(place, _NOT_RUN)
 
-    def break_off(self, place: int, why: str) -> Iterator[Chunk]:
+    def break_off(self, place: int, why: str) -> Chunks:
         yield self.update(place, status="incomplete")
         output = {"call_id": self.items[place].get("call_id"), "output": why}
         yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
 
-    def add_record(self, stored: StoredRecord, place: int | None) -> Iterator[Chunk]:
+    def add_record(self, stored: StoredRecord, place: int | None) -> Chunks:
         before = "" if place is None else self.items[place].get("id") or ""
         record = record_item(stored, before)
         earlier = self._records.setdefault(record["id"], len(self.items))
@@ -7403,7 +7399,7 @@ class OutputItems:
         else:
             yield from self.add(record)
 
-    def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
+    def add_details(self, turn: TurnDetails) -> Chunks:
         new = range(self._turn_start, len(self.items))
         self._turn_start = len(self.items)
         place = next((at for at in new if is_reasoning(self.items[at])), None)
@@ -7430,7 +7426,7 @@ class Commentary:
         self._ended: ItemDone | None = None
         self._marker = (self.place, "")
 
-    def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
+    def render(self, event: ItemEvent, marker: str) -> Chunks:
         match event:
             case ItemAdded():
                 yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
@@ -7440,11 +7436,11 @@ class Commentary:
                 yield from self._end(event, marker)
                 yield from self._shown.add_files(event.card)
 
-    def break_off(self) -> Iterator[Chunk]:
+    def break_off(self) -> Chunks:
         if self._ended is None:
             yield self._whole("incomplete")
 
-    def become_answer(self, closing: Item | None) -> Iterator[Chunk]:
+    def become_answer(self, closing: Item | None) -> Chunks:
         if self._ended is None or self._ended.item != closing:
             return
         place, marker = self._marker
@@ -7455,7 +7451,7 @@ class Commentary:
         item = message_host_item(head, marker + self._ended.shown)
         yield self._shown.end(place, item)
 
-    def _grow(self, text: str) -> Iterator[Chunk]:
+    def _grow(self, text: str) -> Chunks:
         if not text:
             return
         more = text.replace("\n", "\n> ") if self._quoted else _quotation(text)
@@ -7471,7 +7467,7 @@ class Commentary:
         item = _commentary_item(self._shown.items[self.place], text, status)
         return self._shown.end(self.place, item)
 
-    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
+    def _end(self, event: ItemDone, marker: str) -> Chunks:
         self._ended = event
         card = _commentary_item(event.item, _quotation(event.shown), "completed")
         yield self._shown.end(self.place, card)
@@ -7500,7 +7496,7 @@ class HostedItems:
         self._shown = shown
         self._open: dict[int, _HostedItem] = {}
 
-    def render(self, event: ItemEvent) -> Iterator[Chunk]:
+    def render(self, event: ItemEvent) -> Chunks:
         index = event.output_index
         if isinstance(event, ItemAdded):
             card = _HOSTED_ITEMS.get(item_type(event.item))
@@ -7510,8 +7506,10 @@ class HostedItems:
             yield from self._open[index].render(event)
         if isinstance(event, ItemDone):
             self._open.pop(index, None)
+            if item_type(event.item) == "mcp_list_tools":
+                yield status_chunk(_list_sentence(event.item))
 
-    def break_off(self, event: RunDone) -> Iterator[Chunk]:
+    def break_off(self, event: RunDone) -> Chunks:
         for item in self._open.values():
             yield from item.render(event)
 
@@ -7523,7 +7521,7 @@ class _HostedItem(ABC):
         self._place = len(shown.items)
 
     @abstractmethod
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Chunks:
         """Yield the chunks for an event."""
 
 
@@ -7533,7 +7531,7 @@ _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
 class _ImageHostItem(_HostedItem):
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
                 yield status_chunk("Drawing a picture")
@@ -7548,14 +7546,14 @@ class _ImageHostItem(_HostedItem):
                 yield from self._note(_BROKE_OFF)
                 yield from self._shown.show_files()
 
-    def _end(self, event: ItemDone) -> Iterator[Chunk]:
+    def _end(self, event: ItemDone) -> Chunks:
         notes = event.card.get("notes", ())
         if event.item.get("result") and not notes:
             yield status_chunk("Picture drawn")
         else:
             yield from self._note(next(iter(notes), _failure(event.item)))
 
-    def _note(self, sentence: str) -> Iterator[Chunk]:
+    def _note(self, sentence: str) -> Chunks:
         part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
         note = {"type": "openai_responses:note", "id": f"note_{number}"}
@@ -7575,7 +7573,7 @@ class _CodeHostItem(_HostedItem):
         super().__init__(shown)
         self._code: list[str] = []
 
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
                 begun = {**event.item, "code": "", "status": "in_progress"}
@@ -7591,7 +7589,7 @@ class _CodeHostItem(_HostedItem):
                 yield self._shown.update(self._place, status="incomplete", code=code)
 
 
-def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
+def end_after_code(shown: OutputItems) -> Chunks:
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
         yield from shown.add(
@@ -7600,7 +7598,7 @@ def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
 
 
 class _SearchHostItem(_HostedItem):
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
                 begun = {**event.item, "status": "in_progress"}
@@ -7637,7 +7635,7 @@ _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this c
 
 
 class _McpCallHostItem(_HostedItem):
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
                 begun = _mcp_call_host_item(event.item, "in_progress")
@@ -7653,13 +7651,6 @@ class _McpCallHostItem(_HostedItem):
                 yield from self._shown.add(output_host_item(answer))
             case RunDone():
                 yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
-
-
-class _McpListHostItem(_HostedItem):
-
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
-        if isinstance(event, ItemDone):
-            yield status_chunk(_list_sentence(event.item))
 
 
 def _mcp_call_host_item(item: Item, status: str) -> Item:
@@ -7678,7 +7669,6 @@ _HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
     "web_search_call": _SearchHostItem,
     "file_search_call": _SearchHostItem,
     "mcp_call": _McpCallHostItem,
-    "mcp_list_tools": _McpListHostItem,
     "code_interpreter_call": _CodeHostItem,
     "image_generation_call": _ImageHostItem,
 }
@@ -7739,7 +7729,7 @@ class NativeRenderer:
     def amend(self, place: int, item: Item) -> Chunk:
         return self._shown.end(place, item)
 
-    def render(self, event: AnswerEvent) -> Iterator[Chunk]:
+    def render(self, event: AnswerEvent) -> Chunks:
         match event:
             case TextDelta() if event.output_index in self._places:
                 yield from self._grow(event)
@@ -7760,7 +7750,7 @@ class NativeRenderer:
 
     def _render_other(
         self, event: ItemAdded | TextDelta | PartialImage | ItemDone
-    ) -> Iterator[Chunk]:
+    ) -> Chunks:
         index = event.output_index
         if isinstance(event, ItemAdded) and is_commentary(event.item):
             self._commentary[index] = Commentary(self._shown)
@@ -7769,7 +7759,7 @@ class NativeRenderer:
         else:
             yield from self._hosted.render(event)
 
-    def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
+    def _render_beside(self, event: AnswerEvent) -> Chunks:
         match event:
             case SourceCited():
                 yield host_event("source", event.source)
@@ -7789,7 +7779,7 @@ class NativeRenderer:
         marker, self._marker = self._marker, ""
         return marker
 
-    def _end_run(self, event: RunDone) -> Iterator[Chunk]:
+    def _end_run(self, event: RunDone) -> Chunks:
         failed = event.ending.is_failure
         yield from self._hosted.break_off(event)
         for commentary in self._commentary.values():
@@ -7815,7 +7805,7 @@ class NativeRenderer:
         self._started[event.output_index] = self._now()
         return self._shown.begin(begun_host_item(event.item))
 
-    def _grow(self, event: TextDelta) -> Iterator[Chunk]:
+    def _grow(self, event: TextDelta) -> Chunks:
         marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
@@ -7828,7 +7818,7 @@ class NativeRenderer:
         thought = event.kind in ("summary", "reasoning")
         return "\n\n" if thought and event.part != before else ""
 
-    def _end(self, event: ItemDone) -> Iterator[Chunk]:
+    def _end(self, event: ItemDone) -> Chunks:
         index = event.output_index
         match item_type(event.item):
             case "message":
@@ -8619,14 +8609,12 @@ def _image_counts(rows: JsonObject) -> dict[str, int]:
     outputs = (as_mapping(row).get("output") for row in rows.values())
     items = [item for output in outputs for item in content_parts(output)]
     return {
-        str(item.get("call_id")): _count_images(content_parts(item.get("output")))
+        str(item.get("call_id")): [
+            item_type(part) for part in content_parts(item.get("output"))
+        ].count("input_image")
         for item in items
         if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
     }
-
-
-def _count_images(parts: Sequence[Item]) -> int:
-    return sum(item_type(part) == "input_image" for part in parts)
 
 
 # ==== owui_chat.input.directive_words: What Open WebUI's page says for two wishes, in each of its languages.
@@ -9972,9 +9960,7 @@ class _DocumentReader:
             return GONE_FILE.format(name)
         if int(meta.get("size") or 0) > self._left:
             return _TOO_LARGE.format(name)
-        return await self._read(row, name, kind)
 
-    async def _read(self, row: Any, name: str, kind: str) -> Item | str:
         def sized_part(content: bytes) -> tuple[Item, int]:
             return document_part(name, kind, content), len(content)
 
@@ -9987,16 +9973,20 @@ class _DocumentReader:
         return part
 
 
-_File = JsonObject
 _StoreImage = Callable[[str], Awaitable[str]]
 
 
 async def split_result_files(
-    files: Iterable[_File], text: str, store: _StoreImage, user: Any, *, has_row: bool
+    files: Iterable[JsonObject],
+    text: str,
+    store: _StoreImage,
+    user: Any,
+    *,
+    has_row: bool,
 ) -> tuple[str | list[Item], dict[str, Any]]:
     images: list[Item] = []
-    shown: list[_File] = []
-    stored: list[_File] = []
+    shown: list[JsonObject] = []
+    stored: list[JsonObject] = []
     for file in files:
         url = str(file.get("url") or "")
         if file.get("type") != "image" or not url:

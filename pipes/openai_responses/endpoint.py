@@ -18,7 +18,8 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 class Endpoint:
     """The address and the key of a server; an address can contain a password.
 
-    An empty `ca_bundle` (a file) or `proxy` means what the system has set. `strict` means that requests have the form that other servers than OpenAI's accept.
+    An empty `ca_bundle` (a file) or `proxy` means what the system has set. `strict`
+    means that requests have the form that other servers than OpenAI's accept.
     """
 
     base_url: str = field(repr=False)

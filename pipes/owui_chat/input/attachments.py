@@ -373,11 +373,9 @@ def _image_counts(rows: JsonObject) -> dict[str, int]:
     outputs = (as_mapping(row).get("output") for row in rows.values())
     items = [item for output in outputs for item in content_parts(output)]
     return {
-        str(item.get("call_id")): _count_images(content_parts(item.get("output")))
+        str(item.get("call_id")): [
+            item_type(part) for part in content_parts(item.get("output"))
+        ].count("input_image")
         for item in items
         if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
     }
-
-
-def _count_images(parts: Sequence[Item]) -> int:
-    return sum(item_type(part) == "input_image" for part in parts)

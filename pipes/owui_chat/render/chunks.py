@@ -7,12 +7,14 @@ response (docs/reference/open-webui.md, "Usage").
 With `choices` in a chunk, the host ignores its `error`.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from openai_responses.json_input import JsonObject
 from openai_responses.loop.events import RunDone
 
 Chunk = dict[str, Any]
+Chunks = Iterator[Chunk]
 
 
 def host_usage(ended: RunDone) -> Chunk:
