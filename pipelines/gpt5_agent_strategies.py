@@ -60,7 +60,6 @@ from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
-from hashlib import sha256
 from importlib import import_module
 from itertools import accumulate, chain, count, groupby, islice, product
 from mimetypes import guess_type
@@ -990,8 +989,6 @@ def api_word(word: str | None) -> str | None:
 
 # ruff: noqa: E501 - one model a line reads as a table
 
-# Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
-# Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
 chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5
@@ -1605,7 +1602,7 @@ class TextDone(NamedTuple):
 
 
 class AnnotationAdded(NamedTuple):
-    """`response.output_text.annotation.added`: what a place in a text refers to."""
+    """What a place in a text refers to."""
 
     output_index: int
     part: int
@@ -1614,7 +1611,7 @@ class AnnotationAdded(NamedTuple):
 
 
 class PartialImage(NamedTuple):
-    """`response.image_generation_call.partial_image`: an image as far as it is drawn."""
+    """An image as far as it is drawn."""
 
     output_index: int
     number: int
@@ -1624,14 +1621,14 @@ class PartialImage(NamedTuple):
 
 
 class ItemAdded(NamedTuple):
-    """`response.output_item.added`: an item began; its content is still missing."""
+    """An item began; its content is still missing."""
 
     output_index: int
     item: Item
 
 
 class ItemDone(NamedTuple):
-    """`response.output_item.done`: the item as it counts, byte for byte."""
+    """The item as it counts, byte for byte."""
 
     output_index: int
     item: Item
@@ -1641,14 +1638,14 @@ class ItemDone(NamedTuple):
 
 
 class FinalResponse(NamedTuple):
-    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot."""
+    """The end of a response, with its final snapshot."""
 
     status: str
     response: JsonObject
 
 
 class StreamError(NamedTuple):
-    """`error`: the request failed; no response object comes with it."""
+    """The request failed; no response object comes with it."""
 
     error: ApiError
 
@@ -1860,6 +1857,65 @@ class RunDone(NamedTuple):
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 
 
+# ==== openai_responses.clock: Time, random numbers, ids of both, digests, recent texts; threads for long work.
+
+
+def unix_seconds() -> int:
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    return random.random()
+
+
+def hex_digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_DAY_SECONDS = 86_400
+_MOST_TEXTS = 5000
+
+
+class RecentTexts:
+    """The texts of the last day, five thousand at most."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        self._now = now
+        self._ends: dict[int, float] = {}  # by hash: a text may be long, or secret
+
+    def __contains__(self, text: str) -> bool:
+        return self._now() < self._ends.get(hash(text), 0)
+
+    def first_time(self, text: str) -> bool:
+        if text in self:
+            return False
+        if len(self._ends) >= _MOST_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + _DAY_SECONDS
+        return True
+
+
+_LARGE = 3000
+_Done = TypeVar("_Done")
+
+
+async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
+    return await asyncio.to_thread(work) if size > _LARGE else work()
+
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def new_ulid() -> str:
+    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
+    digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
+    return "".join(digits)
+
+
 # ==== openai_responses.redaction: Removes secrets from text: known values, then what looks like a secret.
 
 _REDACTED = "[redacted]"
@@ -1995,11 +2051,11 @@ class Endpoint:
 
     def account(self) -> str:
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
-        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
+        return hex_digest(identity)
 
     def owner(self) -> str:
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
-        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
+        return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
         key = self.api_key.strip()
@@ -2071,61 +2127,6 @@ def _environment_proxy(url: str) -> str | None:
     if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
-
-
-# ==== openai_responses.clock: The time, random numbers, ids made of both, recent texts; threads for long work.
-
-
-def unix_seconds() -> int:
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    return random.random()
-
-
-_DAY_SECONDS = 86_400
-_MOST_TEXTS = 5000
-
-
-class RecentTexts:
-    """The texts of the last day, five thousand at most."""
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        self._now = now
-        self._ends: dict[int, float] = {}  # by hash: a text may be long, or secret
-
-    def __contains__(self, text: str) -> bool:
-        return self._now() < self._ends.get(hash(text), 0)
-
-    def first_time(self, text: str) -> bool:
-        if text in self:
-            return False
-        if len(self._ends) >= _MOST_TEXTS:
-            self._ends.clear()
-        self._ends[hash(text)] = self._now() + _DAY_SECONDS
-        return True
-
-
-_LARGE = 3000
-_Done = TypeVar("_Done")
-
-
-async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
-    return await asyncio.to_thread(work) if size > _LARGE else work()
-
-
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-
-
-def new_ulid() -> str:
-    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
-    digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
-    return "".join(digits)
 
 
 # ==== openai_responses.requests.parameters: The caller's parameters, in the names and forms of the API.
@@ -2698,7 +2699,7 @@ def _allowed_name(name: str, taken: Collection[str]) -> str:
         return name
     stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
     while True:
-        seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+        seed = hex_digest(seed)
         sent = f"{stem}_{seed[:_DIGEST]}"
         if sent not in taken:
             return sent
@@ -2718,8 +2719,7 @@ def clean_call(item: Item) -> Item:
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
         changed["name"] = ToolNames().sent_name(name.removeprefix(_MODELS_PREFIX))
     if isinstance(call_id, str) and not 0 < len(call_id) <= _LONGEST_CALL_ID:
-        digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
-        changed["call_id"] = f"call_{digest[:32]}"
+        changed["call_id"] = f"call_{hex_digest(call_id)[:32]}"
     return {**item, **changed} if changed else item
 
 
@@ -3077,12 +3077,8 @@ def _strict_item(item: Item) -> Item:
         head = {"type": "message", "role": "assistant"}
         return {**head, "content": message_text(item)}
     prefix = _ID_PREFIXES.get(item_type(item))
-    return {"id": f"{prefix}_{_digest(item)}", **item} if prefix else item
-
-
-def _digest(item: Item) -> str:
     seed = str(item.get("encrypted_content") or item.get("call_id") or item)
-    return hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:32]
+    return {"id": f"{prefix}_{hex_digest(seed)[:32]}", **item} if prefix else item
 
 
 # ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or repair the request.
@@ -3768,11 +3764,11 @@ class _HttpResponse:
                 async for _ in self._response.content.iter_any():
                     pass
 
-    async def response_object(self) -> dict[str, Any]:
-        wire = await self.read_json()
-        if isinstance(wire, dict) and isinstance(wire.get("output"), list):
+    async def response_object(self) -> JsonObject:
+        wire = as_mapping(await self.read_json())
+        if isinstance(wire.get("output"), list):
             return wire
-        if isinstance(wire, dict) and wire.get("error"):
+        if wire.get("error"):
             error = read_api_error(wire)
             failure = Failure(self._response.status, error)
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
@@ -5051,8 +5047,7 @@ def _new_id(own: str) -> str:
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
-    digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
-    return f"{prefix[:8]}_{_MADE_HERE}{digest[:40]}"
+    return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
 
 
 # ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.

@@ -86,7 +86,7 @@ from pydantic import (
     field_validator,
 )
 
-# ==== openai_responses.clock: The time, random numbers, ids made of both, recent texts; threads for long work.
+# ==== openai_responses.clock: Time, random numbers, ids of both, digests, recent texts; threads for long work.
 
 
 def unix_seconds() -> int:
@@ -103,6 +103,10 @@ def random_fraction() -> float:
 
 def utc_today() -> date:
     return datetime.now(UTC).date()
+
+
+def hex_digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 _DAY_SECONDS = 86_400
@@ -1025,8 +1029,6 @@ def _texts(values: object) -> list[str]:
 
 # ruff: noqa: E501 - one model a line reads as a table
 
-# Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
-# Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
 chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5
@@ -1713,7 +1715,7 @@ class TextDone(NamedTuple):
 
 
 class AnnotationAdded(NamedTuple):
-    """`response.output_text.annotation.added`: what a place in a text refers to."""
+    """What a place in a text refers to."""
 
     output_index: int
     part: int
@@ -1722,7 +1724,7 @@ class AnnotationAdded(NamedTuple):
 
 
 class PartialImage(NamedTuple):
-    """`response.image_generation_call.partial_image`: an image as far as it is drawn."""
+    """An image as far as it is drawn."""
 
     output_index: int
     number: int
@@ -1732,14 +1734,14 @@ class PartialImage(NamedTuple):
 
 
 class ItemAdded(NamedTuple):
-    """`response.output_item.added`: an item began; its content is still missing."""
+    """An item began; its content is still missing."""
 
     output_index: int
     item: Item
 
 
 class ItemDone(NamedTuple):
-    """`response.output_item.done`: the item as it counts, byte for byte."""
+    """The item as it counts, byte for byte."""
 
     output_index: int
     item: Item
@@ -1749,14 +1751,14 @@ class ItemDone(NamedTuple):
 
 
 class FinalResponse(NamedTuple):
-    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot."""
+    """The end of a response, with its final snapshot."""
 
     status: str
     response: JsonObject
 
 
 class StreamError(NamedTuple):
-    """`error`: the request failed; no response object comes with it."""
+    """The request failed; no response object comes with it."""
 
     error: ApiError
 
@@ -2103,11 +2105,11 @@ class Endpoint:
 
     def account(self) -> str:
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
-        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
+        return hex_digest(identity)
 
     def owner(self) -> str:
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
-        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
+        return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
         key = self.api_key.strip()
@@ -2371,11 +2373,11 @@ class _HttpResponse:
                 async for _ in self._response.content.iter_any():
                     pass
 
-    async def response_object(self) -> dict[str, Any]:
-        wire = await self.read_json()
-        if isinstance(wire, dict) and isinstance(wire.get("output"), list):
+    async def response_object(self) -> JsonObject:
+        wire = as_mapping(await self.read_json())
+        if isinstance(wire.get("output"), list):
             return wire
-        if isinstance(wire, dict) and wire.get("error"):
+        if wire.get("error"):
             error = read_api_error(wire)
             failure = Failure(self._response.status, error)
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
@@ -3153,7 +3155,7 @@ def _allowed_name(name: str, taken: Collection[str]) -> str:
         return name
     stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
     while True:
-        seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+        seed = hex_digest(seed)
         sent = f"{stem}_{seed[:_DIGEST]}"
         if sent not in taken:
             return sent
@@ -3173,8 +3175,7 @@ def clean_call(item: Item) -> Item:
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
         changed["name"] = ToolNames().sent_name(name.removeprefix(_MODELS_PREFIX))
     if isinstance(call_id, str) and not 0 < len(call_id) <= _LONGEST_CALL_ID:
-        digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
-        changed["call_id"] = f"call_{digest[:32]}"
+        changed["call_id"] = f"call_{hex_digest(call_id)[:32]}"
     return {**item, **changed} if changed else item
 
 
@@ -3562,12 +3563,8 @@ def _strict_item(item: Item) -> Item:
         head = {"type": "message", "role": "assistant"}
         return {**head, "content": message_text(item)}
     prefix = _ID_PREFIXES.get(item_type(item))
-    return {"id": f"{prefix}_{_digest(item)}", **item} if prefix else item
-
-
-def _digest(item: Item) -> str:
     seed = str(item.get("encrypted_content") or item.get("call_id") or item)
-    return hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:32]
+    return {"id": f"{prefix}_{hex_digest(seed)[:32]}", **item} if prefix else item
 
 
 # ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent again.
@@ -3785,8 +3782,7 @@ def _new_id(own: str) -> str:
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
-    digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
-    return f"{prefix[:8]}_{_MADE_HERE}{digest[:40]}"
+    return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
 
 
 # ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or repair the request.
@@ -8644,7 +8640,7 @@ f59e1a9e f7c9fea5 fd7fb473
 
 
 def words_digest(words: str) -> str:
-    return sha256(words.strip().encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return hex_digest(words.strip())[:8]
 
 
 def take_directive(
@@ -8991,8 +8987,7 @@ class Valves(BaseModel):
     )
     # ... pictures
     ENABLE_IMAGE_GENERATION: bool = _valve(
-        False,
-        "Let the model draw pictures; each is billed and stored as a file of the user.",
+        False, "Let the model draw pictures; each is billed and stored."
     )
     IMAGE_GENERATION_OPTIONS: str = _valve(
         '{"partial_images": 2}',
@@ -9095,9 +9090,7 @@ class Valves(BaseModel):
         True, "Let the model call several tools at once."
     )
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
-        10,
-        "Most rounds of tool calls in one answer; then the model answers as it can.",
-        ge=1,
+        10, "Most rounds of tool calls in one answer; then the model answers.", ge=1
     )
     MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
     TOOL_TIMEOUT_SECONDS: float = _valve(
@@ -9107,9 +9100,7 @@ class Valves(BaseModel):
         gt=0,
     )
     TOOL_OUTPUT_CHARACTERS: int = _valve(
-        100_000,
-        "Of a longer tool output the model gets the beginning and the end.",
-        ge=1000,
+        100_000, "Of a longer output the model gets the beginning and the end.", ge=1000
     )
     TOOL_APPROVAL: str = _valve(
         "",
@@ -9118,8 +9109,7 @@ class Valves(BaseModel):
         "name in the chat and for its own, without the id of a server or toolkit.",
     )
     AUTO_NATIVE_TOOLS: bool = _valve(
-        False,
-        "Set the Function Calling of a model to Native when it is used with Legacy.",
+        False, "Set Function Calling of a model that uses Legacy to Native."
     )
     ENABLE_STRICT_TOOL_CALLING: bool = _valve(
         False, "Have OpenAI enforce the schemas of tools where they are simple."
@@ -9214,8 +9204,7 @@ class Valves(BaseModel):
         "chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the same.",
     )
     LOG_LEVEL: _LogLevel = _valve(
-        "INFO",
-        "Lowest level in the server's log, which never has keys or texts of a chat.",
+        "INFO", "Lowest level in the server's log, which holds no key or chat text."
     )
 
     @field_validator("PROMPT_CACHE_KEY", mode="before")

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
+from openai_responses.clock import hex_digest
 from openai_responses.errors import PIPE_VALVES, InvalidRequest, valve_error
 from openai_responses.redaction import header_secrets
 
@@ -58,7 +58,7 @@ class Endpoint:
     def account(self) -> str:
         """Return a name of the account, without the key."""
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
-        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
+        return hex_digest(identity)
 
     def owner(self) -> str:
         """Return a name of those who can read encrypted reasoning, without the key.
@@ -66,7 +66,7 @@ class Endpoint:
         Keys of one organisation can read each other's.
         """
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
-        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
+        return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
         """Return the headers of a request; those of the administrator have priority."""

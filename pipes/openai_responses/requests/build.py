@@ -9,13 +9,13 @@ item or a call needs an id, and a message of the assistant must be plain text
 (docs/reference/responses-api.md, "Other servers").
 """
 
-import hashlib
 from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
 
+from openai_responses.clock import hex_digest
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, item_type, message_text, tool_kind
 from openai_responses.json_input import JsonObject, clamp_number
@@ -267,9 +267,5 @@ def _strict_item(item: Item) -> Item:
         head = {"type": "message", "role": "assistant"}
         return {**head, "content": message_text(item)}
     prefix = _ID_PREFIXES.get(item_type(item))
-    return {"id": f"{prefix}_{_digest(item)}", **item} if prefix else item
-
-
-def _digest(item: Item) -> str:
     seed = str(item.get("encrypted_content") or item.get("call_id") or item)
-    return hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:32]
+    return {"id": f"{prefix}_{hex_digest(seed)[:32]}", **item} if prefix else item

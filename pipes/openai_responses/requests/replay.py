@@ -19,11 +19,11 @@ Code that the API ran is itself within its run only: its container is dead after
 minutes, and the chat with it (docs/reference/responses-api.md, "Hosted items again").
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, Self
 
+from openai_responses.clock import hex_digest
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import (
     Item,
@@ -290,5 +290,4 @@ def _new_id(own: str) -> str:
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
-    digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
-    return f"{prefix[:8]}_{_MADE_HERE}{digest[:40]}"
+    return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"

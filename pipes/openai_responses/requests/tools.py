@@ -1,11 +1,11 @@
 """Tools of a chat body or of the host, in the API's form and with names it allows."""
 
-import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from openai_responses.clock import hex_digest
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, content_parts, is_call
 from openai_responses.json_input import (
@@ -90,7 +90,7 @@ def _allowed_name(name: str, taken: Collection[str]) -> str:
         return name
     stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
     while True:
-        seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+        seed = hex_digest(seed)
         sent = f"{stem}_{seed[:_DIGEST]}"
         if sent not in taken:
             return sent
@@ -116,8 +116,7 @@ def clean_call(item: Item) -> Item:
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
         changed["name"] = ToolNames().sent_name(name.removeprefix(_MODELS_PREFIX))
     if isinstance(call_id, str) and not 0 < len(call_id) <= _LONGEST_CALL_ID:
-        digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
-        changed["call_id"] = f"call_{digest[:32]}"
+        changed["call_id"] = f"call_{hex_digest(call_id)[:32]}"
     return {**item, **changed} if changed else item
 
 

@@ -38,6 +38,7 @@ from openai_responses.errors import (
 from openai_responses.json_input import (
     MAX_JSON_BYTES,
     JsonObject,
+    as_mapping,
     json_weight,
     load_json,
 )
@@ -264,12 +265,12 @@ class _HttpResponse:
                 async for _ in self._response.content.iter_any():
                     pass
 
-    async def response_object(self) -> dict[str, Any]:
+    async def response_object(self) -> JsonObject:
         """Return the body as the API's response object."""
-        wire = await self.read_json()
-        if isinstance(wire, dict) and isinstance(wire.get("output"), list):
+        wire = as_mapping(await self.read_json())
+        if isinstance(wire.get("output"), list):
             return wire
-        if isinstance(wire, dict) and wire.get("error"):
+        if wire.get("error"):
             error = read_api_error(wire)
             failure = Failure(self._response.status, error)
             raise ApiRefused(failure_sentence(error), failure, self.request_id)

@@ -138,7 +138,7 @@ class TextDone(NamedTuple):
 
 
 class AnnotationAdded(NamedTuple):
-    """`response.output_text.annotation.added`: what a place in a text refers to."""
+    """What a place in a text refers to."""
 
     output_index: int
     part: int
@@ -147,7 +147,7 @@ class AnnotationAdded(NamedTuple):
 
 
 class PartialImage(NamedTuple):
-    """`response.image_generation_call.partial_image`: an image as far as it is drawn.
+    """An image as far as it is drawn.
 
     `image` is base64; `form` is its format, if the server tells it.
     """
@@ -160,14 +160,14 @@ class PartialImage(NamedTuple):
 
 
 class ItemAdded(NamedTuple):
-    """`response.output_item.added`: an item began; its content is still missing."""
+    """An item began; its content is still missing."""
 
     output_index: int
     item: Item
 
 
 class ItemDone(NamedTuple):
-    """`response.output_item.done`: the item as it counts, byte for byte.
+    """The item as it counts, byte for byte.
 
     `card` holds what a host shows beside it (`files`, `links`, `notes`).
     """
@@ -180,9 +180,10 @@ class ItemDone(NamedTuple):
 
 
 class FinalResponse(NamedTuple):
-    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
+    """The end of a response, with its final snapshot.
 
-    `status` can also be "cancelled" if the response itself was requested.
+    `status` is "completed", "incomplete" or "failed"; also "cancelled" if the response
+    itself was requested.
     """
 
     status: str
@@ -190,7 +191,7 @@ class FinalResponse(NamedTuple):
 
 
 class StreamError(NamedTuple):
-    """`error`: the request failed; no response object comes with it."""
+    """The request failed; no response object comes with it."""
 
     error: ApiError
 
