@@ -4405,12 +4405,12 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 class _SchemaWork:
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, schema: JsonObject) -> None:
         json_size(schema, LARGEST_SCHEMA)
         self.references = SchemaReferences(schema)
         self._budget = JsonBudget(_MOST_WORK)
 
-    def pay_for(self, value: Any, node: Mapping[str, Any], path: str = "") -> None:
+    def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
         parts = (node.get(key) for key in _READ_KEYWORDS)
         size = _STEP + len(path)
         size += sum(len(part) for part in parts if isinstance(part, list | dict))
@@ -4438,7 +4438,7 @@ class _SchemaValidator:
             self._found[place] = self._error(value, node, path, depth)
         return self._found[place]
 
-    def _error(self, value: Any, node: Mapping[str, Any], path: str, depth: int) -> str:
+    def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
         self.work.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
@@ -4458,7 +4458,7 @@ class _SchemaValidator:
         return ""
 
     def _inner(
-        self, value: Any, node: Mapping[str, Any], path: str
+        self, value: Any, node: JsonObject, path: str
     ) -> Iterator[tuple[Any, Any, str]]:
         if isinstance(value, Mapping):
             properties = node.get("properties") or {}
@@ -4475,7 +4475,7 @@ class _SchemaValidator:
             yield value, part, path
 
 
-def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
+def _own_error(value: Any, node: JsonObject, path: str) -> str:
     place = path or "object"
     kinds = known_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
@@ -4513,7 +4513,7 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 
 
 def check_arguments(
-    arguments: object, schema: Mapping[str, Any]
+    arguments: object, schema: JsonObject
 ) -> tuple[dict[str, Any], str | None]:
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
@@ -4553,9 +4553,7 @@ def _drop_nulls(value: Any, node: Any, work: _SchemaWork, depth: int) -> Any:
     }
 
 
-def _applicable_parts(
-    value: Any, work: _SchemaWork, node: Mapping[str, Any]
-) -> list[Any]:
+def _applicable_parts(value: Any, work: _SchemaWork, node: JsonObject) -> list[Any]:
     work.pay_for(value, node)
     parts = [work.references.target(node)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
@@ -4579,7 +4577,7 @@ Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
-Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
+Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 """Shows a person the id, name and arguments of a call; only True approves it."""
 
 
@@ -4609,7 +4607,7 @@ class Approver:
         return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
-        self, call_id: str, name: str, arguments: Mapping[str, Any], via: str = ""
+        self, call_id: str, name: str, arguments: JsonObject, via: str = ""
     ) -> str | None:
         match self.rule_for(name, via):
             case "auto":
@@ -4662,13 +4660,13 @@ class ToolResult(NamedTuple):
 
     output: str | list[Item]
     failed: bool = False
-    card: Mapping[str, Any] = NO_CARD
+    card: JsonObject = NO_CARD
 
 
 class CallableTools(Protocol):
     """The tools of a request, by their own names or by those that the API was given."""
 
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
+    def parameters(self, name: str) -> JsonObject | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
 
     def resolve_call(
@@ -5306,7 +5304,7 @@ TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
 """The beginning of the user message that the host makes of the images of tools."""
 
 
-def read_call_tool(arguments: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
     params = parse_json_object(arguments.get("params"))
     return None if params is None else (arguments.get("tool_name"), params)
 
@@ -6018,7 +6016,7 @@ def _message_item(kept: Item | None, shown: str) -> Item:
 class SourceCited(NamedTuple):
     """A source to list below the answer, in the host's form."""
 
-    source: Mapping[str, Any]
+    source: JsonObject
 
 
 class Marker(NamedTuple):
@@ -6031,7 +6029,7 @@ class StoredRecord(NamedTuple):
     """A value to store in the answer's own output."""
 
     ulid: str
-    value: Mapping[str, Any]
+    value: JsonObject
     output_index: int | None = None
     """The item whose text follows the record, None for the end of the run."""
 

@@ -4720,12 +4720,12 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 class _SchemaWork:
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, schema: JsonObject) -> None:
         json_size(schema, LARGEST_SCHEMA)
         self.references = SchemaReferences(schema)
         self._budget = JsonBudget(_MOST_WORK)
 
-    def pay_for(self, value: Any, node: Mapping[str, Any], path: str = "") -> None:
+    def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
         parts = (node.get(key) for key in _READ_KEYWORDS)
         size = _STEP + len(path)
         size += sum(len(part) for part in parts if isinstance(part, list | dict))
@@ -4753,7 +4753,7 @@ class _SchemaValidator:
             self._found[place] = self._error(value, node, path, depth)
         return self._found[place]
 
-    def _error(self, value: Any, node: Mapping[str, Any], path: str, depth: int) -> str:
+    def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
         self.work.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
@@ -4773,7 +4773,7 @@ class _SchemaValidator:
         return ""
 
     def _inner(
-        self, value: Any, node: Mapping[str, Any], path: str
+        self, value: Any, node: JsonObject, path: str
     ) -> Iterator[tuple[Any, Any, str]]:
         if isinstance(value, Mapping):
             properties = node.get("properties") or {}
@@ -4790,7 +4790,7 @@ class _SchemaValidator:
             yield value, part, path
 
 
-def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
+def _own_error(value: Any, node: JsonObject, path: str) -> str:
     place = path or "object"
     kinds = known_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
@@ -4828,7 +4828,7 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 
 
 def check_arguments(
-    arguments: object, schema: Mapping[str, Any]
+    arguments: object, schema: JsonObject
 ) -> tuple[dict[str, Any], str | None]:
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
@@ -4868,9 +4868,7 @@ def _drop_nulls(value: Any, node: Any, work: _SchemaWork, depth: int) -> Any:
     }
 
 
-def _applicable_parts(
-    value: Any, work: _SchemaWork, node: Mapping[str, Any]
-) -> list[Any]:
+def _applicable_parts(value: Any, work: _SchemaWork, node: JsonObject) -> list[Any]:
     work.pay_for(value, node)
     parts = [work.references.target(node)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
@@ -4894,7 +4892,7 @@ Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
-Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
+Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 """Shows a person the id, name and arguments of a call; only True approves it."""
 
 
@@ -4924,7 +4922,7 @@ class Approver:
         return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
-        self, call_id: str, name: str, arguments: Mapping[str, Any], via: str = ""
+        self, call_id: str, name: str, arguments: JsonObject, via: str = ""
     ) -> str | None:
         match self.rule_for(name, via):
             case "auto":
@@ -4977,13 +4975,13 @@ class ToolResult(NamedTuple):
 
     output: str | list[Item]
     failed: bool = False
-    card: Mapping[str, Any] = NO_CARD
+    card: JsonObject = NO_CARD
 
 
 class CallableTools(Protocol):
     """The tools of a request, by their own names or by those that the API was given."""
 
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
+    def parameters(self, name: str) -> JsonObject | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
 
     def resolve_call(
@@ -5684,7 +5682,7 @@ def _message_count(items: object) -> int:
 class SourceCited(NamedTuple):
     """A source to list below the answer, in the host's form."""
 
-    source: Mapping[str, Any]
+    source: JsonObject
 
 
 class Marker(NamedTuple):
@@ -5697,7 +5695,7 @@ class StoredRecord(NamedTuple):
     """A value to store in the answer's own output."""
 
     ulid: str
-    value: Mapping[str, Any]
+    value: JsonObject
     output_index: int | None = None
     """The item whose text follows the record, None for the end of the run."""
 
@@ -6955,7 +6953,7 @@ def record_item(stored: StoredRecord, before: str) -> Item:
 _Place = tuple[int, int]  # the number of a part, and where in its text
 
 
-def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
+def output_values(messages: JsonObject) -> dict[str, Any]:
     items = (item for message in messages.values() for item in _output_of(message))
     return {
         message_key(_item_id(item)): item.get("kept")
@@ -6963,10 +6961,8 @@ def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def stored_outputs(
-    messages: Mapping[str, Any], tip: str, more: str = ""
-) -> list[list[Item]]:
-    chain: list[Mapping[str, Any]] = []
+def stored_outputs(messages: JsonObject, tip: str, more: str = "") -> list[list[Item]]:
+    chain: list[JsonObject] = []
     left = dict(messages)
     while isinstance(message := left.pop(tip, None), Mapping):
         chain.append(message)
@@ -8087,7 +8083,7 @@ def stored_item(event: ItemDone) -> Item:
     }
 
 
-def is_stored_image(item: Mapping[str, Any]) -> bool:
+def is_stored_image(item: JsonObject) -> bool:
     return is_image_call(item) and isinstance(item.get("stored"), str)
 
 
@@ -8341,7 +8337,7 @@ TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
 """The beginning of the user message that the host makes of the images of tools."""
 
 
-def read_call_tool(arguments: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
     params = parse_json_object(arguments.get("params"))
     return None if params is None else (arguments.get("tool_name"), params)
 
@@ -8796,13 +8792,11 @@ class SentContext(NamedTuple):
 _NOTHING = SentContext()
 
 
-def add_sent_context(value: Mapping[str, Any], sealed: str) -> dict[str, Any]:
+def add_sent_context(value: JsonObject, sealed: str) -> dict[str, Any]:
     return {**value, _SENT_KEY: sealed} if sealed else dict(value)
 
 
-def read_sent_context(
-    chat: Mapping[str, Any], unseal: _Unseal
-) -> dict[str, SentContext]:
+def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContext]:
     prefix = message_key("")
     found: dict[str, SentContext] = {}
     for key, value in chat.items():
@@ -8878,7 +8872,7 @@ def _lines(text: str) -> dict[str, None]:
     return dict.fromkeys(line for line in text.splitlines() if line.strip())
 
 
-def _read_context(wire: Mapping[str, Any]) -> SentContext:
+def _read_context(wire: JsonObject) -> SentContext:
     given = wire.get("instructions")
     return SentContext(
         _read_injected_context(wire.get("injected")),
@@ -9364,8 +9358,8 @@ class Config(NamedTuple):
 
 def read_config(
     valves: Valves,
-    user: Mapping[str, Any] | None = None,
-    metadata: Mapping[str, Any] | None = None,
+    user: JsonObject | None = None,
+    metadata: JsonObject | None = None,
 ) -> Config:
     host, person = metadata or {}, user or {}
     is_admin = person.get("role") == "admin"
@@ -9630,9 +9624,9 @@ EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 class HostContext(NamedTuple):
     """What the host passes beside the chat."""
 
-    tools: Mapping[str, Mapping[str, Any]]
+    tools: Mapping[str, JsonObject]
     request: Any
-    metadata: Mapping[str, Any]
+    metadata: JsonObject
     event_call: EventCall | None
     event_emitter: Any
 
@@ -9671,9 +9665,9 @@ def names_a_row(chat_id: str) -> bool:
 
 
 def read_caller(
-    body: Mapping[str, Any],
-    user: Mapping[str, Any] | None,
-    metadata: Mapping[str, Any] | None,
+    body: JsonObject,
+    user: JsonObject | None,
+    metadata: JsonObject | None,
     task: str | None,
 ) -> Caller:
     facts = metadata or {}
@@ -9691,7 +9685,7 @@ def read_caller(
 class PipeCall(NamedTuple):
     """One call of the pipe, and what it shares with others."""
 
-    body: Mapping[str, Any]
+    body: JsonObject
     caller: Caller
     config: Config
     state: Any
@@ -10099,7 +10093,7 @@ def _other_names(host: HostContext, name: str) -> list[str]:
 _SHOWN_HALF = 2000
 
 
-def _question(name: str, arguments: Mapping[str, Any]) -> str:
+def _question(name: str, arguments: JsonObject) -> str:
     shown = json.dumps(arguments, ensure_ascii=False, indent=1)
     hidden = len(shown) - 2 * _SHOWN_HALF
     if hidden > 0:
@@ -10110,7 +10104,7 @@ def _question(name: str, arguments: Mapping[str, Any]) -> str:
 
 def _ask_in_page(event_call: EventCall) -> Ask:
 
-    async def ask(call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
+    async def ask(call_id: str, name: str, arguments: JsonObject) -> bool:
         tool_call = {"id": call_id, "name": name, "arguments": dict(arguments)}
         message = _question(ToolNames().sent_name(name), arguments)
         data = {
@@ -10134,7 +10128,7 @@ _CITED = frozenset(
 )
 
 
-def _cites(name: str, metadata: Mapping[str, Any]) -> bool:
+def _cites(name: str, metadata: JsonObject) -> bool:
     found = metadata.get("model")
     for key in ("info", "meta", "capabilities", "citations"):
         found = as_mapping(found).get(key)
@@ -10165,7 +10159,7 @@ class HostTools:
     def _own_name(self, name: str) -> str:
         return self._names.own_name(name, self._host.tools)
 
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
+    def parameters(self, name: str) -> JsonObject | None:
         tool = self._host.tools.get(self._own_name(name))
         if tool is None:
             return None
@@ -10201,9 +10195,7 @@ class HostTools:
         result = await self._result(own, tool, params)
         return await self._answer(own, tool, params, result)
 
-    async def _result(
-        self, name: str, tool: Mapping[str, Any], params: dict[str, Any]
-    ) -> Any:
+    async def _result(self, name: str, tool: JsonObject, params: dict[str, Any]) -> Any:
         if tool.get("direct"):
             return await self._in_the_browser(name, tool, params)
         files = self._host.metadata.get("files") or []
@@ -10221,7 +10213,7 @@ class HostTools:
         return await threads.setdefault(user_id, UserThreads()).run(work)
 
     async def _in_the_browser(
-        self, name: str, tool: Mapping[str, Any], params: dict[str, Any]
+        self, name: str, tool: JsonObject, params: dict[str, Any]
     ) -> Any:
         if self._host.event_call is None:
             return {"error": "The browser that has this tool is not connected."}
@@ -10235,7 +10227,7 @@ class HostTools:
         return await self._host.event_call({"type": "execute:tool", "data": data})
 
     async def _answer(
-        self, name: str, tool: Mapping[str, Any], params: dict[str, Any], result: Any
+        self, name: str, tool: JsonObject, params: dict[str, Any], result: Any
     ) -> ToolResult:
         host = self._host
         user = await user_model(str(host.metadata.get("user_id") or ""))
@@ -10256,7 +10248,7 @@ class HostTools:
 
 
 async def _server_result(
-    function: Callable[..., Coroutine[Any, Any, Any]], params: Mapping[str, Any]
+    function: Callable[..., Coroutine[Any, Any, Any]], params: JsonObject
 ) -> Any:
     try:
         return await function(**params)
@@ -10267,7 +10259,7 @@ async def _server_result(
 
 
 def _run_at_once(
-    function: Callable[..., Coroutine[Any, Any, Any]], params: Mapping[str, Any]
+    function: Callable[..., Coroutine[Any, Any, Any]], params: JsonObject
 ) -> Any:
     coroutine = function(**params)
     try:
@@ -10493,7 +10485,7 @@ class ChatStore:
     size = 0
     """About how many entries the chat has."""
 
-    def __init__(self, caller: Caller, chat: Mapping[str, Any], keys: ChatKeys) -> None:
+    def __init__(self, caller: Caller, chat: JsonObject, keys: ChatKeys) -> None:
         self.messages = _messages_of(chat)
         in_answers = output_values(self.messages)  # the host takes those along
         rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
@@ -10553,7 +10545,7 @@ class ChatStore:
         others = prune(self._untidy, self.messages, self._key, room, sign)
         return {**others, self._key: value}
 
-    def _with_sent(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _with_sent(self, value: JsonObject) -> JsonObject:
         message_id = self._caller.message_id
         sent = self.sent.get(message_id)
         sealed = self._keys.seal(sent.wire(), message_id) if sent else ""
@@ -10608,7 +10600,7 @@ async def open_store(
     return opened
 
 
-def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
+def _messages_of(chat: JsonObject) -> JsonObject:
     return as_mapping(as_mapping(chat.get(_HISTORY)).get("messages"))
 
 
