@@ -1127,11 +1127,11 @@ _REASONING_FACTS = _ModelFacts(
 class ResolvedModel(NamedTuple):
     """What a name stands for."""
 
-    id: str  # sent as `model`
-    family: str  # encrypted reasoning is readable inside one family
-    effort: str | None  # the effort that the name stood for
+    id: str
+    family: str
+    effort: str | None
     facts: _ModelFacts
-    name: str  # for people
+    name: str
 
     def lowest_effort(self) -> str | None:
         return self.facts.efforts[0] if self.facts.efforts else None
@@ -2681,7 +2681,7 @@ def _nodes(node: JsonObject) -> Iterator[JsonObject]:
         yield from _nodes(inner)
 
 
-# ==== openai_responses.requests.tools: Tools of a chat body or of the host, in the API's form and with names it allows.
+# ==== openai_responses.requests.tools: Tools in the API's form, with names that it allows.
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
@@ -2937,6 +2937,7 @@ _MOST_OUTPUT_TOKENS = 128_000
 _Positive = Annotated[int, Field(gt=0)]
 _ShortText = Annotated[str, Field(max_length=64)]
 _LongerText = Annotated[str, Field(max_length=512)]
+_Metadata = Annotated[dict[_ShortText, _LongerText], Field(max_length=16)]
 _ServiceTier = Literal[
     "auto", "default", "flex", "scale", "priority", "fast", "ultrafast"
 ]
@@ -2972,9 +2973,7 @@ class ResponsesRequest(BaseModel):
     prompt_cache_retention: Literal["in_memory", "24h"] | None = None
     safety_identifier: Annotated[str, Field(max_length=128)] | None = None
     context_management: list[dict[str, Any]] | None = None
-    metadata: Annotated[dict[_ShortText, _LongerText], Field(max_length=16)] | None = (
-        None
-    )
+    metadata: _Metadata | None = None
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
@@ -6394,7 +6393,7 @@ def record_item(stored: StoredRecord, before: str) -> Item:
     return {**head, "kept": dict(stored.value)}
 
 
-# ==== owui_chat.render.completions: Run events as Chat Completions, streamed or in one piece, for plain HTTP clients.
+# ==== owui_chat.render.completions: Run events as Chat Completions for plain HTTP clients.
 
 _GAP = "\n\n"
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -6581,7 +6580,7 @@ def _progress(ended: RunDone) -> str:
     return strip_tracking(_GAP.join(texts))
 
 
-# ==== owui_chat.render.items: The output items that the host holds for one message, and the events that make them.
+# ==== owui_chat.render.items: The host's output items of one message, and the events that make them.
 
 
 def call_host_item(item: Item) -> Item:

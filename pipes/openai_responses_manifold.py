@@ -1167,11 +1167,11 @@ _REASONING_FACTS = _ModelFacts(
 class ResolvedModel(NamedTuple):
     """What a name stands for."""
 
-    id: str  # sent as `model`
-    family: str  # encrypted reasoning is readable inside one family
-    effort: str | None  # the effort that the name stood for
+    id: str
+    family: str
+    effort: str | None
     facts: _ModelFacts
-    name: str  # for people
+    name: str
 
     def lowest_effort(self) -> str | None:
         return self.facts.efforts[0] if self.facts.efforts else None
@@ -3137,7 +3137,7 @@ def _nodes(node: JsonObject) -> Iterator[JsonObject]:
         yield from _nodes(inner)
 
 
-# ==== openai_responses.requests.tools: Tools of a chat body or of the host, in the API's form and with names it allows.
+# ==== openai_responses.requests.tools: Tools in the API's form, with names that it allows.
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
@@ -3393,6 +3393,7 @@ _MOST_OUTPUT_TOKENS = 128_000
 _Positive = Annotated[int, Field(gt=0)]
 _ShortText = Annotated[str, Field(max_length=64)]
 _LongerText = Annotated[str, Field(max_length=512)]
+_Metadata = Annotated[dict[_ShortText, _LongerText], Field(max_length=16)]
 _ServiceTier = Literal[
     "auto", "default", "flex", "scale", "priority", "fast", "ultrafast"
 ]
@@ -3428,9 +3429,7 @@ class ResponsesRequest(BaseModel):
     prompt_cache_retention: Literal["in_memory", "24h"] | None = None
     safety_identifier: Annotated[str, Field(max_length=128)] | None = None
     context_management: list[dict[str, Any]] | None = None
-    metadata: Annotated[dict[_ShortText, _LongerText], Field(max_length=16)] | None = (
-        None
-    )
+    metadata: _Metadata | None = None
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
@@ -6958,7 +6957,7 @@ def record_item(stored: StoredRecord, before: str) -> Item:
     return {**head, "kept": dict(stored.value)}
 
 
-_Place = tuple[int, int]  # the number of a part, and where in its text
+_Place = tuple[int, int]
 
 
 def output_values(messages: JsonObject) -> dict[str, Any]:
@@ -7088,7 +7087,7 @@ def _item_id(item: Item) -> str:
     return str(item.get("id") or "")
 
 
-# ==== owui_chat.render.completions: Run events as Chat Completions, streamed or in one piece, for plain HTTP clients.
+# ==== owui_chat.render.completions: Run events as Chat Completions for plain HTTP clients.
 
 _GAP = "\n\n"
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -7275,7 +7274,7 @@ def _progress(ended: RunDone) -> str:
     return strip_tracking(_GAP.join(texts))
 
 
-# ==== owui_chat.render.items: The output items that the host holds for one message, and the events that make them.
+# ==== owui_chat.render.items: The host's output items of one message, and the events that make them.
 
 
 def call_host_item(item: Item) -> Item:
@@ -8131,7 +8130,7 @@ def _fill_images(
 
 # ==== owui_chat.storage.recorder: Decides what of a run is recorded, and where its marker stands.
 
-_EARLIER = -1  # the index of items of earlier rounds, before all others
+_EARLIER = -1
 
 Carrier = Literal["markers", "output", "details"]
 
@@ -8714,7 +8713,7 @@ def _requested_verbosity(message: UserMessage) -> str:
 
 # ==== owui_chat.input.prefix: Everything that was sent before and around earlier messages, sent again unchanged.
 
-_MOST_CHARACTERS = 200_000  # of one message: a chat's row is read and written whole
+_MOST_CHARACTERS = 200_000
 _Text = str | tuple[str, str]
 
 
@@ -8938,7 +8937,7 @@ def _write(level: str, line: str) -> None:
     _LOGGER.handle(record)
 
 
-# ==== owui_manifold.valves: The valves of the pipe: what an administrator can set, and what a user can.
+# ==== owui_manifold.valves: What an administrator can set, and what a user can.
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 _Summary = Literal["auto", "concise", "detailed", "disabled"]
@@ -9588,7 +9587,7 @@ def run_limits(valves: Valves) -> Limits:
     )
 
 
-# ==== owui_manifold.threads: Threads for tools that are not coroutines: each user has some of their own.
+# ==== owui_manifold.threads: Threads of each user, for tools that are not coroutines.
 
 _SHARE = 8
 
@@ -9731,7 +9730,7 @@ class PipeCall(NamedTuple):
         return resolve_model(name, self.config.overrides)
 
 
-# ==== owui_manifold.host: The only module that uses `open_webui`; every name of the host is looked up here.
+# ==== owui_manifold.host: The only module that uses `open_webui`.
 
 _FLOOR = (0, 11, 4)
 
@@ -10482,8 +10481,8 @@ def _cipher(key: bytes) -> Any:
 
 
 _HISTORY = "history"
-_FEW = 32  # records of one message: each is written at once
-_LAST_TRIES = 3  # in each the host waits five seconds for SQLite
+_FEW = 32
+_LAST_TRIES = 3
 
 
 class ChatStore:

@@ -1,7 +1,7 @@
-"""The only module that uses `open_webui`; every name of the host is looked up here.
+"""The only module that uses `open_webui`.
 
-Names are looked up when they are used. If an older host lacks one, the chat shows a
-sentence, and the pipe still loads.
+Its names are looked up here, when they are used. If an older host lacks one, the chat
+shows a sentence, and the pipe still loads.
 """
 
 import json

@@ -90,8 +90,10 @@ def _cipher(key: bytes) -> Any:
 
 
 _HISTORY = "history"
-_FEW = 32  # records of one message: each is written at once
-_LAST_TRIES = 3  # in each the host waits five seconds for SQLite
+_FEW = 32
+"""Records of one message: each is written at once."""
+_LAST_TRIES = 3
+"""In each the host waits five seconds for SQLite."""
 
 
 class ChatStore:

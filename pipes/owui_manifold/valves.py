@@ -1,4 +1,4 @@
-"""The valves of the pipe: what an administrator can set, and what a user can."""
+"""What an administrator can set, and what a user can."""
 
 import os
 from typing import Any, Literal

@@ -89,13 +89,17 @@ models")."""
 
 
 class ResolvedModel(NamedTuple):
-    """What a name stands for."""
+    """What a name stands for.
 
-    id: str  # sent as `model`
-    family: str  # encrypted reasoning is readable inside one family
-    effort: str | None  # the effort that the name stood for
+    `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
+    inside one `family`. `effort` is the one that the name stood for.
+    """
+
+    id: str
+    family: str
+    effort: str | None
     facts: _ModelFacts
-    name: str  # for people
+    name: str
 
     def lowest_effort(self) -> str | None:
         """Return the cheapest effort known to be accepted."""

@@ -37,6 +37,7 @@ _MOST_OUTPUT_TOKENS = 128_000
 _Positive = Annotated[int, Field(gt=0)]
 _ShortText = Annotated[str, Field(max_length=64)]
 _LongerText = Annotated[str, Field(max_length=512)]
+_Metadata = Annotated[dict[_ShortText, _LongerText], Field(max_length=16)]
 _ServiceTier = Literal[
     "auto", "default", "flex", "scale", "priority", "fast", "ultrafast"
 ]
@@ -72,9 +73,7 @@ class ResponsesRequest(BaseModel):
     prompt_cache_retention: Literal["in_memory", "24h"] | None = None
     safety_identifier: Annotated[str, Field(max_length=128)] | None = None
     context_management: list[dict[str, Any]] | None = None
-    metadata: Annotated[dict[_ShortText, _LongerText], Field(max_length=16)] | None = (
-        None
-    )
+    metadata: _Metadata | None = None
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None

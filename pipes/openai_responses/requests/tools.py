@@ -1,4 +1,4 @@
-"""Tools of a chat body or of the host, in the API's form and with names it allows."""
+"""Tools in the API's form, with names that it allows."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

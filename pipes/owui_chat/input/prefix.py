@@ -16,7 +16,8 @@ from openai_responses.json_input import JsonObject, as_list, as_mapping
 from owui_chat.messages import ChatPart, UserMessage, stored_messages
 from owui_chat.storage.records import message_key, text_digest
 
-_MOST_CHARACTERS = 200_000  # of one message: a chat's row is read and written whole
+_MOST_CHARACTERS = 200_000
+"""Of one message: a chat's row is read and written whole."""
 _Text = str | tuple[str, str]
 
 

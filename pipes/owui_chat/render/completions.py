@@ -1,8 +1,8 @@
-"""Run events as Chat Completions, streamed or in one piece, for plain HTTP clients.
+"""Run events as Chat Completions for plain HTTP clients.
 
-Open calls are for the client; they come at the end. Commentary is shown as reasoning,
-so that the text is only the answer. If a run ends with commentary, it is repeated as
-the answer.
+They are streamed or in one piece. Open calls are for the client; they come at the end.
+Commentary is shown as reasoning, so that the text is only the answer. If a run ends
+with commentary, it is repeated as the answer.
 """
 
 from typing import Any

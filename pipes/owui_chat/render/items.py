@@ -1,4 +1,4 @@
-"""The output items that the host holds for one message, and the events that make them.
+"""The host's output items of one message, and the events that make them.
 
 The host builds these items from events. The place of an item counts over all responses
 of a run, and each event has an empty `choices` delta for stream filters that look for

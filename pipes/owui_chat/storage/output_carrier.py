@@ -60,7 +60,8 @@ def record_item(stored: StoredRecord, before: str) -> Item:
     return {**head, "kept": dict(stored.value)}
 
 
-_Place = tuple[int, int]  # the number of a part, and where in its text
+_Place = tuple[int, int]
+"""The number of a part, and where in its text."""
 
 
 def output_values(messages: JsonObject) -> dict[str, Any]:
