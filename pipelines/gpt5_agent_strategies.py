@@ -103,11 +103,13 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    SerializerFunctionWrapHandler,
     SkipValidation,
     ValidationError,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     field_validator,
+    model_serializer,
 )
 from pydantic.alias_generators import to_camel
 
@@ -13105,6 +13107,12 @@ class Valves(BaseModel):
             return validate(value)
         except ValidationError:
             return default
+
+    @model_serializer(mode="wrap")
+    def _leave_unset_empty(
+        self, serialize: SerializerFunctionWrapHandler
+    ) -> dict[str, Any]:
+        return {name: None if v == "" else v for name, v in serialize(self).items()}
 
     @field_validator("API_KEY", "PROXY")
     @classmethod

@@ -111,7 +111,7 @@ for line in sys.stdin:
 
 
 @pytest.mark.sandbox
-@pytest.mark.parametrize("loop", ["auto", "asyncio"])
+@pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
 async def test_programs_run_whatever_loop_the_server_has(
     simulator: Simulator, loop: str
 ) -> None:
