@@ -2338,6 +2338,17 @@ _VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
 }
 
 
+def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
+    chat = _hash_id("chat", chat_id) if kind == "chat" else None
+    key = None if kind == "off" else chat or _hash_id("cache", user_id)
+    return {"safety_identifier": _hash_id("user", user_id), "prompt_cache_key": key}
+
+
+def _hash_id(kind: str, value: str) -> str | None:
+    text = f"openai_responses:{kind}:{value}"
+    return sha256(text.encode()).hexdigest()[:48] if value else None
+
+
 # ==== openai_responses.requests.json_schema: JSON Schemas of tools in the API's two forms, open and strict.
 
 _Schema = dict[str, Any]
@@ -11924,6 +11935,13 @@ class RoundCalls:
 
     def _refusal(self, call: Item) -> str | None:
         why = self._tools.refusal(call)
+        name = self._resolve_for_rules(call)["name"]
+        can_ask = self._settings.asks_in_chat or self._settings.approver.ask
+        if not why and not can_ask and self._needs_approval(name):
+            return (
+                f"Error: {name} needs an approval, and this client cannot be asked. Go "
+                "on without it."
+            )
         is_open = call["name"] == CALL_TOOL and resolve_host_call(call) is call
         if why or not (is_open and self._approver.rules):
             return why
@@ -13354,7 +13372,7 @@ def build_agent_request(
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
-        settings=_build_request_settings(valves, streams=bool(body.get("stream"))),
+        settings=_build_request_settings(question),
         persona=Persona(
             choose_text("instruction", valves.INSTRUCTION),
             choose_text("prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES),
@@ -13435,14 +13453,16 @@ def _build_run_limits(valves: Valves) -> Limits:
     return Limits(timeouts=timeouts, retries=RetryPolicy(valves.MAX_RETRIES))
 
 
-def _build_request_settings(valves: Valves, *, streams: bool) -> Settings:
-    summary = valves.REASONING_SUMMARY
+def _build_request_settings(question: AgentInput) -> Settings:
+    valves, caller = question.valves, question.caller
+    streams, summary = bool(question.body.get("stream")), valves.REASONING_SUMMARY
     return Settings(
         effort=valves.REASONING_EFFORT or None,
         summary=None if summary == "disabled" else summary,
         verbosity=valves.VERBOSITY or None,
         stream=streams and valves.ENABLE_STREAM,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults=hash_ids("chat", caller.user_id, caller.chat_id),
     )
 
 
