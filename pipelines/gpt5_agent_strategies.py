@@ -1383,13 +1383,21 @@ def repair_payload(
     return changed
 
 
+def item_names(items: Iterable[Item]) -> list[str]:
+    counts, names = Counter[str](), list[str]()
+    for name in map(json_digest, items):
+        names.append(f"{name}.{counts[name]}" if counts[name] else name)
+        counts[name] += 1
+    return names
+
+
 def repair_items(
     items: Sequence[Item], repairs: Iterable[Repair]
-) -> list[tuple[Item, Item]]:
+) -> list[tuple[str, Item]]:
+    names = item_names(items)
     wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
     if not wanted:
-        return [(item, item) for item in items]
-    names = [*map(json_digest, items)]
+        return list(zip(names, items, strict=True))
     last = {name: place for place, name in enumerate(names)}
     ends = {"reasoning": -1, "plain": -1}
     kinds: dict[str, int] = {}
@@ -1413,19 +1421,19 @@ def repair_items(
     lost = {
         i.get("call_id") for i, is_out in zip(items, left_out, strict=True) if is_out
     }
-    rows: list[tuple[Item, Item]] = []
-    for item, here, is_out in zip(items, actions, left_out, strict=True):
+    rows: list[tuple[str, Item]] = []
+    for name, item, here, is_out in zip(names, items, actions, left_out, strict=True):
         is_of_pair = is_call(item) or is_call_output(item)
         is_told = is_of_pair and item.get("call_id") in lost
         if is_out or is_told:
             while rows and is_reasoning(rows[-1][1]):
                 rows.pop()
         if is_told:  # without it the model would call again
-            rows.append((item, _told_item(item)))
+            rows.append((name, _told_item(item)))
         elif not is_out:
             is_plain = here & {"text", "plain"}
-            rows.append((item, plain_item(item) if is_plain else item))
-    made_of = {id(sent): item for item, sent in rows}
+            rows.append((name, plain_item(item) if is_plain else item))
+    made_of = {id(sent): name for name, sent in rows}
     return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
 
 
@@ -1499,13 +1507,14 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     tools, choice = payload.get("tools") or [], payload.get("tool_choice")
     kept = [tool for tool in tools if json_digest(tool) != repair.target]
-    if len(kept) == len(tools):
+    gone = [tool for tool in tools if tool not in kept]
+    if not gone:
         return payload
     allowed = as_mapping(choice).get("tools")
     if isinstance(allowed, list):
         left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
         choice = {**as_mapping(choice), "tools": left} if left else "none"
-    elif choice not in ("auto", "none"):
+    elif choice == "required" or tool_name(as_mapping(choice)) in map(tool_name, gone):
         choice = None
     changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
@@ -3249,13 +3258,13 @@ _NO_PICTURE = "A picture or file could not be sent to the model and was left out
 class _Refusal(NamedTuple):
 
     payload: Mapping[str, Any]
-    rows: list[tuple[Item, Item]]
+    rows: list[tuple[str, Item]]
     error: ApiError
     lost_items: bool
 
     @property
     def last(self) -> str:
-        return json_digest(self.rows[-1][0]) if self.rows else ""
+        return self.rows[-1][0] if self.rows else ""
 
     @property
     def is_unknown(self) -> bool:
@@ -3281,7 +3290,7 @@ def find_repair(
     has_place = _NAMED_PLACE.search(f"{error.param} {error.message}")
     if has_plain or _is_retried(failure) or (failure.status == 404 and not has_place):
         return None
-    plain = Repair("plain", json_digest(request.items()[-1]))
+    plain = Repair("plain", refusal.last)
     changed = repair_items(request.items(), [*request.repairs, plain])
     sent = [item for _, item in changed]
     return _told(plain) if sent and sent != [item for _, item in rows] else None
@@ -3387,12 +3396,11 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
-    original, sent = refusal.rows[number]
+    target, sent = refusal.rows[number]
     if has_plain_reasoning(sent):
         yield _told(Repair("reasoning_text", ""))
         return
-    target, noun = json_digest(original), item_type(sent).removesuffix("_call")
-    noun = noun.replace("_", " ")
+    noun = item_type(sent).removesuffix("_call").replace("_", " ")
     if has_media(sent):
         yield Status(_NO_PICTURE, Repair("text", target))
     elif item_type(sent) == "message" and plain_item(sent) != sent:
