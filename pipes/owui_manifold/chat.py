@@ -50,7 +50,7 @@ from owui_chat.storage.details_carrier import restore_from_details
 from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
 from owui_manifold.config import comma_list, read_config, run_limits
-from owui_manifold.context import Caller, PipeCall
+from owui_manifold.context import PipeCall
 from owui_manifold.files import add_documents, load_stored_images
 from owui_manifold.host import require_floor, scale_image, user_model
 from owui_manifold.host_tools import HostTools, build_approver, has_ruled_tools
