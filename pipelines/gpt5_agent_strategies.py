@@ -30,8 +30,7 @@ import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from asyncio import StreamReader, StreamWriter, Task
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio import StreamReader, StreamReaderProtocol, StreamWriter, Task
 from base64 import b64encode
 from bisect import bisect, bisect_left
 from collections import Counter, deque
@@ -69,6 +68,7 @@ from pathlib import Path, PurePosixPath
 from queue import Empty, SimpleQueue
 from reprlib import repr as short_repr
 from secrets import token_hex
+from subprocess import DEVNULL, PIPE, Popen
 from threading import Lock, Thread
 from time import monotonic
 from traceback import extract_tb
@@ -77,6 +77,7 @@ from typing import (
     Annotated,
     Any,
     ClassVar,
+    IO,
     Literal,
     NamedTuple,
     Protocol,
@@ -101,11 +102,13 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    SerializerFunctionWrapHandler,
     SkipValidation,
     ValidationError,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     field_validator,
+    model_serializer,
 )
 from pydantic.alias_generators import to_camel
 
@@ -2327,6 +2330,17 @@ _VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
     **dict.fromkeys(_WORDS, _read_word),
     "text.format": _read_format,
 }
+
+
+def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
+    chat = _hash_id("chat", chat_id) if kind == "chat" else None
+    key = None if kind == "off" else chat or _hash_id("cache", user_id)
+    return {"safety_identifier": _hash_id("user", user_id), "prompt_cache_key": key}
+
+
+def _hash_id(kind: str, value: str) -> str | None:
+    text = f"openai_responses:{kind}:{value}"
+    return sha256(text.encode()).hexdigest()[:48] if value else None
 
 
 # ==== openai_responses.requests.json_schema: JSON Schemas of tools in the API's two forms, open and strict.
@@ -7276,7 +7290,85 @@ def _clean_part(part: object) -> object:
     return part
 
 
-# ==== toolbox.sandbox.backend: Limits of a sandbox, and processes that can be ended at any time.
+# ==== toolbox.processes: Child processes, in any event loop.
+
+
+class ChildProcess:
+    """A process that leads a session and a group; each pipe that was asked for."""
+
+    def __init__(self, command: Sequence[str], options: Mapping[str, Any]) -> None:
+        self._process = Popen(command, start_new_session=True, bufsize=0, **options)
+        self.pid = self._process.pid
+        self.stdin: StreamWriter | None = None
+        self.stdout: StreamReader | None = None
+        self.stderr: StreamReader | None = None
+        self._ended = asyncio.Event()
+        self._opened: list[asyncio.BaseTransport] = []
+        loop = asyncio.get_running_loop()
+        Thread(target=self._wait, args=(loop,), name="child", daemon=True).start()
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.returncode
+
+    async def wait(self) -> None:
+        await self._ended.wait()
+
+    def kill_group(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        for transport in self._opened:
+            transport.close()
+
+    async def connect(self) -> None:
+        given = self._process
+        pipes = [pipe for pipe in (given.stdin, given.stdout, given.stderr) if pipe]
+        try:
+            if given.stdin:
+                self.stdin = await self._open_writer(pipes.pop(0))
+            if given.stdout:
+                self.stdout = await self._open_reader(pipes.pop(0))
+            if given.stderr:
+                self.stderr = await self._open_reader(pipes.pop(0))
+        except BaseException:
+            self.kill_group()
+            self.close()
+            for pipe in pipes:
+                pipe.close()
+            await self.wait()
+            raise
+
+    def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._process.wait()
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(self._ended.set)
+
+    async def _open_reader(self, pipe: IO[bytes]) -> StreamReader:
+        reader = StreamReader()
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: StreamReaderProtocol(reader), pipe
+        )
+        self._opened.append(transport)
+        return reader
+
+    async def _open_writer(self, pipe: IO[bytes]) -> StreamWriter:
+        loop = asyncio.get_running_loop()
+        transport, protocol = await loop.connect_write_pipe(
+            lambda: StreamReaderProtocol(StreamReader()), pipe
+        )
+        self._opened.append(transport)
+        return StreamWriter(transport, protocol, None, loop)
+
+
+async def start_process(*command: str, **options: Any) -> ChildProcess:
+    child = ChildProcess(command, options)
+    await child.connect()
+    return child
+
+
+# ==== toolbox.sandbox.backend: Limits of a sandbox, and a process that can be ended at any time.
 
 MEBIBYTE = 1024 * 1024
 
@@ -7319,23 +7411,6 @@ class ProcessHandle:
             self._descriptor = None
 
 
-async def start_process(*command: str, **options: Any) -> Process:
-    creating = asyncio.create_subprocess_exec(*command, process_group=0, **options)
-    starting = asyncio.create_task(creating)
-    try:
-        return await asyncio.shield(starting)
-    except asyncio.CancelledError:
-        await asyncio.wait({starting})
-        if starting.exception() is None:
-            process = starting.result()
-            handle = ProcessHandle(process.pid)
-            handle.kill()
-            handle.close()
-            # A process that outlives its parent ends at the end of its input.
-            await process.communicate(b"")
-        raise
-
-
 NOBODY_UID = 65534
 """The user that runs are handed to; the kernel gives it no rights at all."""
 RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -7356,7 +7431,7 @@ def find_program(name: str) -> str:
 class SandboxProcess(Protocol):
     """One sandbox with one program in it, which reads stdin and answers on stdout."""
 
-    process: Process
+    process: ChildProcess
 
     def measure_memory(self) -> int:
         """Return the bytes that its processes hold, 0 if something else limits them."""
@@ -7388,10 +7463,11 @@ _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 
 class _BubblewrapProcess:
 
-    def __init__(self, process: Process, told: int) -> None:
+    def __init__(self, process: ChildProcess, told: int) -> None:
         self.process = process
         self._bwrap_process = ProcessHandle(process.pid)
         self._info_descriptor = told
+        self._info = b""
         self._first_descriptor: int | None = None
         os.set_blocking(told, False)
 
@@ -7421,8 +7497,10 @@ class _BubblewrapProcess:
 
     def _open_first_process(self) -> int:
         if self._first_descriptor is None:
-            told = os.read(self._info_descriptor, 4096)
-            number = json.loads(told)["child-pid"] if told else "none"
+            self._info += os.read(self._info_descriptor, 4096)
+            number = "none"
+            with suppress(ValueError):  # it is not all written yet
+                number = json.loads(self._info)["child-pid"]
             self._first_descriptor = os.open(
                 f"/proc/{number}", os.O_RDONLY | os.O_DIRECTORY
             )
@@ -7630,7 +7708,7 @@ _ISOLATED_RUN = (
 
 class _ContainerProcess:
 
-    def __init__(self, process: Process, remove: tuple[str, ...]) -> None:
+    def __init__(self, process: ChildProcess, remove: tuple[str, ...]) -> None:
         self.process = process
         self._client = ProcessHandle(process.pid)
         self._remove_command = remove
@@ -9434,76 +9512,65 @@ class McpHttpTransport(_McpTransport):
 
 
 _CHILD_EXIT_SECONDS = 2.0
-_STDOUT = 1
+_STDOUT_READ_BYTES = 64 * 1024
 _INHERITED_VARIABLES = ("PATH", "HOME", "LANG")
 
 
-class _ChildProcess(asyncio.SubprocessProtocol):
+class _Program:
 
     def __init__(
-        self, take: Callable[[bytes], bool], ended: Callable[[], object]
+        self,
+        child: ChildProcess,
+        on_line: Callable[[bytes], bool],
+        on_end: Callable[[], object],
     ) -> None:
         self.is_over = False
-        self._on_line = take
-        self._on_end = ended
-        self._partial_line = bytearray()
-        self._exited = asyncio.Event()
-        self._transport: asyncio.SubprocessTransport | None = None
+        self._child = child
+        self._tasks = (
+            asyncio.create_task(self._read(on_line, on_end)),
+            asyncio.create_task(self._follow()),
+        )
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.SubprocessTransport)
-        self._transport = transport
-
-    def pipe_data_received(self, _fd: int, data: bytes) -> None:
-        *lines, begun = data.split(b"\n")
-        for line in lines:
-            whole, self._partial_line = bytes(self._partial_line + line), bytearray()
-            if not self._on_line(whole):
-                self.kill()
-                return
-        self._partial_line += begun
-        if len(self._partial_line) > MAX_REMOTE_BYTES:
-            self.kill()
-
-    def pipe_connection_lost(self, fd: int, _exc: Exception | None) -> None:
-        if fd == _STDOUT:
-            self.is_over = True
-            self._on_end()
-
-    def process_exited(self) -> None:
-        self.kill()
+    async def _read(
+        self, on_line: Callable[[bytes], bool], on_end: Callable[[], object]
+    ) -> None:
+        assert self._child.stdout
+        begun = bytearray()
+        while piece := await self._child.stdout.read(_STDOUT_READ_BYTES):
+            *lines, rest = piece.split(b"\n")
+            if lines:
+                lines[0], begun = bytes(begun + lines[0]), bytearray()
+            begun += rest
+            # `all` stops at the first line that ends it.
+            if len(begun) > MAX_REMOTE_BYTES or not all(map(on_line, lines)):
+                break
+        self._child.kill_group()
         self.is_over = True
-        self._exited.set()
+        on_end()
+
+    async def _follow(self) -> None:
+        await self._child.wait()
+        self._child.kill_group()
+        self.is_over = True
 
     def write(self, message: _RpcMessage) -> None:
-        stdin = self._stdin()
-        if stdin is not None:
-            stdin.write(_encode_rpc_message(message) + b"\n")
-
-    def kill(self) -> None:
-        if self._transport is not None and not self._exited.is_set():
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._transport.get_pid(), signal.SIGKILL)
+        assert self._child.stdin
+        self._child.stdin.write(_encode_rpc_message(message) + b"\n")
 
     async def close(self) -> None:
-        if self._transport is None:
-            return
+        assert self._child.stdin
         try:
-            stdin = self._stdin()
-            if stdin is not None:
-                stdin.close()
+            self._child.stdin.close()
             with suppress(TimeoutError):
                 async with asyncio.timeout(_CHILD_EXIT_SECONDS):
-                    await self._exited.wait()
-            self.kill()
-            await self._exited.wait()
+                    await self._child.wait()
+            self._child.kill_group()
+            await self._child.wait()
         finally:
-            self.kill()
-            self._transport.close()
-
-    def _stdin(self) -> asyncio.WriteTransport | None:
-        stdin = self._transport and self._transport.get_pipe_transport(0)
-        return stdin if isinstance(stdin, asyncio.WriteTransport) else None
+            self._child.kill_group()
+            for task in self._tasks:
+                task.cancel()
+            self._child.close()
 
 
 class McpStdioTransport(_McpTransport):
@@ -9511,30 +9578,28 @@ class McpStdioTransport(_McpTransport):
 
     def __init__(self, entry: ServerEntry) -> None:
         super().__init__(entry)
-        self._child: _ChildProcess | None = None
+        self._child: _Program | None = None
         self._waiting: dict[int, asyncio.Future[_RpcMessage]] = {}
         self._unrelated_messages = 0
         self._end_reason = "has ended"
 
     async def open(self) -> None:
         await self.close()
-        child = self._child = _ChildProcess(self._receive_line, self._fail_waiting)
         known = os.environ
         inherited = {
             name: known[name] for name in _INHERITED_VARIABLES if name in known
         }
         try:
-            await asyncio.get_running_loop().subprocess_exec(
-                lambda: child,
+            child = await start_process(
                 *self._entry.command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=DEVNULL,
                 env={**inherited, **dict(self._entry.environment)},
-                start_new_session=True,
             )
         except (OSError, ValueError):
             raise RemoteError(f"{self._name} cannot be started.") from None
+        self._child = _Program(child, self._receive_line, self._fail_waiting)
 
     async def request(self, request: _RpcMessage) -> _RpcMessage:
         answer: asyncio.Future[_RpcMessage] = asyncio.get_running_loop().create_future()
@@ -10326,8 +10391,10 @@ class ToolServers:
             tools = await listing
             problem = describe_left_out(name, server.left_out)
             found = _CachedTools(now + _TOOLS_CACHE_SECONDS, tools, problem)
-        except RemoteError as failed:
-            found = _CachedTools(now + _FAILURE_CACHE_SECONDS, problem=str(failed))
+        except Exception as failed:  # one server must not end every answer
+            known = isinstance(failed, RemoteError)
+            why = str(failed) if known else f"{name}: {describe_exception(failed)}"
+            found = _CachedTools(now + _FAILURE_CACHE_SECONDS, problem=why)
         self._cache[key] = found
         return found
 
@@ -11846,6 +11913,13 @@ class RoundCalls:
 
     def _refusal(self, call: Item) -> str | None:
         why = self._tools.refusal(call)
+        name = self._resolve_for_rules(call)["name"]
+        can_ask = self._settings.asks_in_chat or self._settings.approver.ask
+        if not why and not can_ask and self._needs_approval(name):
+            return (
+                f"Error: {name} needs an approval, and this client cannot be asked. Go "
+                "on without it."
+            )
         is_open = call["name"] == CALL_TOOL and resolve_host_call(call) is call
         if why or not (is_open and self._approver.rules):
             return why
@@ -12575,12 +12649,15 @@ class AsyncBridge:
     def _start_thread(self) -> asyncio.AbstractEventLoop:
         started: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
         self._thread = Thread(
-            target=lambda: asyncio.run(self._run_loop(started)),
-            name="agent",
-            daemon=True,
+            target=self._run_thread, args=(started,), name="agent", daemon=True
         )
         self._thread.start()
         return started.get()
+
+    def _run_thread(self, started: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
+        own_loop = getattr(asyncio, "ProactorEventLoop", asyncio.SelectorEventLoop)
+        with asyncio.Runner(loop_factory=own_loop) as runner:
+            runner.run(self._run_loop(started))
 
     async def _run_loop(self, started: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
         started.put(asyncio.get_running_loop())
@@ -13027,6 +13104,12 @@ class Valves(BaseModel):
         except ValidationError:
             return default
 
+    @model_serializer(mode="wrap")
+    def _leave_unset_empty(
+        self, serialize: SerializerFunctionWrapHandler
+    ) -> dict[str, Any]:
+        return {name: None if v == "" else v for name, v in serialize(self).items()}
+
     @field_validator("API_KEY", "PROXY")
     @classmethod
     def _seal(cls, value: str) -> str:
@@ -13120,7 +13203,7 @@ class OwnToolPool:
         )
         entries = (entry for read in servers.read_entries() for entry in read.entries)
         log.hide(secret for entry in entries for secret in entry.secrets)
-        sandbox_tools = await self._sandbox_tools(valves, chat)
+        sandbox_tools = await self._sandbox_tools(valves, chat, log)
         names = {tool.name for tool in sandbox_tools}
         async with self._servers.open_tools(servers) as opened:
             for problem in opened.problems:
@@ -13133,19 +13216,27 @@ class OwnToolPool:
             await sandbox.close()
         await self._servers.close()
 
-    async def _sandbox_tools(self, valves: Valves, chat: str) -> list[_SandboxTool]:
+    async def _sandbox_tools(
+        self, valves: Valves, chat: str, log: AgentLog
+    ) -> list[_SandboxTool]:
         if not valves.SANDBOX:
             return []
         key = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
         if key not in self._sandboxes:
-            log = AgentLog("sandbox")  # it outlives the answer that needed it first
-            self._sandboxes[key] = SandboxTools(*key, log.warn)
+            # Its log outlives the answer that needed it first.
+            self._sandboxes[key] = SandboxTools(*key, AgentLog("sandbox").warn)
         sandbox = self._sandboxes[key]
+        try:
+            specs = await sandbox.specs()
+        except Exception as error:  # an answer without Python is better than none
+            reason = describe_exception(error)
+            log.warn(f"The tools of the sandbox are not offered: {reason}")
+            return []
         return [
             _SandboxTool(
                 spec["name"], spec["description"], spec["parameters"], sandbox, chat
             )
-            for spec in await sandbox.specs()
+            for spec in specs
         ]
 
 
@@ -13259,7 +13350,7 @@ def build_agent_request(
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
-        settings=_build_request_settings(valves, streams=bool(body.get("stream"))),
+        settings=_build_request_settings(question),
         persona=Persona(
             choose_text("instruction", valves.INSTRUCTION),
             choose_text("prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES),
@@ -13342,14 +13433,16 @@ def _build_run_limits(valves: Valves) -> Limits:
     return Limits(timeouts=timeouts, retries=RetryPolicy(valves.MAX_RETRIES))
 
 
-def _build_request_settings(valves: Valves, *, streams: bool) -> Settings:
-    summary = valves.REASONING_SUMMARY
+def _build_request_settings(question: AgentInput) -> Settings:
+    valves, caller = question.valves, question.caller
+    streams, summary = bool(question.body.get("stream")), valves.REASONING_SUMMARY
     return Settings(
         effort=valves.REASONING_EFFORT or None,
         summary=None if summary == "disabled" else summary,
         verbosity=valves.VERBOSITY or None,
         stream=streams and valves.ENABLE_STREAM,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults=hash_ids("chat", caller.user_id, caller.chat_id),
     )
 
 

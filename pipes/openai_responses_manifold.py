@@ -2785,6 +2785,17 @@ _VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
 }
 
 
+def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
+    chat = _hash_id("chat", chat_id) if kind == "chat" else None
+    key = None if kind == "off" else chat or _hash_id("cache", user_id)
+    return {"safety_identifier": _hash_id("user", user_id), "prompt_cache_key": key}
+
+
+def _hash_id(kind: str, value: str) -> str | None:
+    text = f"openai_responses:{kind}:{value}"
+    return sha256(text.encode()).hexdigest()[:48] if value else None
+
+
 # ==== openai_responses.requests.json_schema: JSON Schemas of tools in the API's two forms, open and strict.
 
 _Schema = dict[str, Any]
@@ -10887,8 +10898,7 @@ def _default_parameters(
     compaction = [{"type": "compaction", "compact_threshold": threshold}]
     compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
     chosen = {
-        "safety_identifier": _hash_id("user", caller.user_id),
-        "prompt_cache_key": _cache_key(valves.PROMPT_CACHE_KEY, caller),
+        **hash_ids(valves.PROMPT_CACHE_KEY, caller.user_id, caller.chat_id),
         "service_tier": tier if tier != "auto" else None,
         "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
         "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
@@ -10897,18 +10907,6 @@ def _default_parameters(
     if any(map(is_hosted_tool, tools)):  # the API counts only their calls
         chosen["max_tool_calls"] = valves.MAX_TOOL_CALLS
     return {name: value for name, value in chosen.items() if value is not None}
-
-
-def _cache_key(kind: str, caller: Caller) -> str | None:
-    if kind == "off":
-        return None
-    chat = _hash_id("chat", caller.chat_id) if kind == "chat" else None
-    return chat or _hash_id("cache", caller.user_id)
-
-
-def _hash_id(kind: str, value: str) -> str | None:
-    text = f"openai_responses:{kind}:{value}"
-    return sha256(text.encode()).hexdigest()[:48] if value else None
 
 
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:

@@ -29,7 +29,7 @@ from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import Approver, CallLimits, read_rules
 from openai_responses.requests.build import Settings
-from openai_responses.requests.parameters import read_bool
+from openai_responses.requests.parameters import hash_ids, read_bool
 from openai_responses.transport.connections import Connections, Timeouts
 
 CONTEXT_KEY = "agent_context"
@@ -137,7 +137,7 @@ def build_agent_request(
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
-        settings=_build_request_settings(valves, streams=bool(body.get("stream"))),
+        settings=_build_request_settings(question),
         persona=Persona(
             choose_text("instruction", valves.INSTRUCTION),
             choose_text("prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES),
@@ -222,12 +222,14 @@ def _build_run_limits(valves: Valves) -> Limits:
     return Limits(timeouts=timeouts, retries=RetryPolicy(valves.MAX_RETRIES))
 
 
-def _build_request_settings(valves: Valves, *, streams: bool) -> Settings:
-    summary = valves.REASONING_SUMMARY
+def _build_request_settings(question: AgentInput) -> Settings:
+    valves, caller = question.valves, question.caller
+    streams, summary = bool(question.body.get("stream")), valves.REASONING_SUMMARY
     return Settings(
         effort=valves.REASONING_EFFORT or None,
         summary=None if summary == "disabled" else summary,
         verbosity=valves.VERBOSITY or None,
         stream=streams and valves.ENABLE_STREAM,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults=hash_ids("chat", caller.user_id, caller.chat_id),
     )

@@ -7,6 +7,7 @@ not fail because of one.
 
 import re
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from typing import Any
 
 from openai_responses.errors import InvalidRequest
@@ -168,3 +169,16 @@ _VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
     "text.format": _read_format,
 }
 """What reads a value that more than its type is known of."""
+
+
+def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
+    """Return the parameters that name the user and, by the kind of key, the cache."""
+    chat = _hash_id("chat", chat_id) if kind == "chat" else None
+    key = None if kind == "off" else chat or _hash_id("cache", user_id)
+    return {"safety_identifier": _hash_id("user", user_id), "prompt_cache_key": key}
+
+
+def _hash_id(kind: str, value: str) -> str | None:
+    """Return a stable name for an id, which is random and cannot be guessed."""
+    text = f"openai_responses:{kind}:{value}"
+    return sha256(text.encode()).hexdigest()[:48] if value else None
