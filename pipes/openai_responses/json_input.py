@@ -124,7 +124,7 @@ def json_size(value: object, most: int) -> int:
 
 def as_mapping(value: object) -> Mapping[str, Any]:
     """Return a JSON object, an empty one for anything else."""
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, (dict, Mapping)) else {}
 
 
 def as_list(value: object) -> list[Any]:
