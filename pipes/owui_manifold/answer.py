@@ -156,7 +156,9 @@ async def _remember(prepared: PreparedRequest, found: Status) -> None:
     if repair and repair.action in CHAT_ACTIONS and store:
         await store.add_repair(repair)
     elif repair and found.is_lasting:
-        is_about_all = repair.action == "field" or is_as_configured(prepared)
+        is_about_all = found.is_named and (
+            repair.action == "field" or is_as_configured(prepared)
+        )
         user = "" if is_about_all else call.caller.user_id
         call.capabilities.learn(prepared.endpoint, prepared.request.model, user, repair)
 

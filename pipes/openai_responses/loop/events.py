@@ -38,13 +38,15 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `repair` is what was changed after a refusal, `is_lasting` says whether later
-    requests would be refused as well. `reason` is for the log.
+    `repair` is what was changed after a refusal. `is_lasting` says whether later requests
+    would be refused as well, `is_named` whether the server itself named the cause: its
+    words may be the user's. `reason` is for the log.
     """
 
     sentence: str
     repair: Repair | None = None
-    is_lasting: bool = False
+    is_lasting: bool = True
+    is_named: bool = False
     reason: str = ""
 
 
