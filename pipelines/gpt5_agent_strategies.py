@@ -11,6 +11,7 @@ Built by scripts/bundle.py from pipes/ and pipelines/; do not edit.
 import asyncio
 import base64
 import errno
+import gc
 import hashlib
 import hmac
 import json
@@ -220,7 +221,7 @@ def json_size(value: object, most: int) -> int:
 
 
 def as_mapping(value: object) -> JsonObject:
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, (dict, Mapping)) else {}
 
 
 def as_list(value: object) -> list[Any]:
@@ -323,6 +324,7 @@ CALL_OUTPUTS = {
     "custom_tool_call": "custom_tool_call_output",
 }
 """Calls that we answer, and the types of their answers."""
+_CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
 
 
 def item_type(item: JsonObject) -> str:
@@ -339,19 +341,19 @@ def tool_kind(tool: JsonObject) -> _ItemKind:
 
 
 def is_call(item: JsonObject) -> bool:
-    return item_type(item) in CALL_OUTPUTS
+    return item.get("type") in _CALLS
 
 
 def is_call_output(item: JsonObject) -> bool:
-    return item_type(item) in CALL_OUTPUTS.values()
+    return item.get("type") in CALL_OUTPUTS.values()
 
 
 def is_reasoning(item: JsonObject) -> bool:
-    return item_type(item) == "reasoning"
+    return item.get("type") == "reasoning"
 
 
 def is_commentary(item: JsonObject) -> bool:
-    return item_type(item) == "message" and item.get("phase") == "commentary"
+    return item.get("phase") == "commentary" and item_type(item) == "message"
 
 
 def has_encrypted_reasoning(item: JsonObject) -> bool:
@@ -368,7 +370,7 @@ def is_encrypted(item: JsonObject) -> bool:
 
 
 def is_compaction(item: JsonObject) -> bool:
-    return item_type(item) == "compaction" and bool(item.get("encrypted_content"))
+    return item.get("type") == "compaction" and bool(item.get("encrypted_content"))
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
@@ -423,18 +425,18 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     dangling: list[Item] = []  # reasoning whose product has not come yet
     lost_call = False
     for place, item in enumerate(rows):
-        if place not in pairs and (is_call(item) or is_call_output(item)):
-            lost_call = lost_call or is_call(item)
+        calls, answers = is_call(item), is_call_output(item)
+        if (calls or answers) and place not in pairs:
+            lost_call = lost_call or calls
             continue
         # Reasoning before several calls stays as long as one of them stays.
-        is_input = is_call_output(item) or item.get("role") in _INPUT_ROLES
-        if is_input or (lost_call and not is_call(item)):
+        is_input = answers or item.get("role") in _INPUT_ROLES
+        if is_input or (lost_call and not calls):
             dangling = []
         lost_call = False
-        if is_reasoning(item):
-            dangling.append(item)
-        else:
-            kept += [*dangling, item]
+        dangling.append(item)
+        if not is_reasoning(item):
+            kept += dangling
             dangling = []
     return kept
 
@@ -457,7 +459,7 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
 
 
 def is_image_call(item: JsonObject) -> bool:
-    return item_type(item) == "image_generation_call"
+    return item.get("type") == "image_generation_call"
 
 
 def has_image(item: JsonObject) -> bool:
@@ -483,7 +485,7 @@ _DID_NOT_RUN = "The code did not run to its end."
 
 
 def is_code(item: JsonObject) -> bool:
-    return item_type(item) == "code_interpreter_call"
+    return item.get("type") == "code_interpreter_call"
 
 
 def code_output(item: JsonObject) -> str:
@@ -1961,7 +1963,17 @@ _Done = TypeVar("_Done")
 
 
 async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
-    return await asyncio.to_thread(work) if size > _LARGE else work()
+    return await asyncio.to_thread(pause_collection, work) if size > _LARGE else work()
+
+
+def pause_collection(work: Callable[[], _Done]) -> _Done:
+    if not gc.isenabled():
+        return work()
+    gc.disable()
+    try:
+        return work()
+    finally:
+        gc.enable()
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -4968,7 +4980,7 @@ def remote_failed(item: JsonObject) -> bool:
 
 
 def is_approval_request(item: JsonObject) -> bool:
-    return item_type(item) == "mcp_approval_request"
+    return item.get("type") == "mcp_approval_request"
 
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
@@ -5020,7 +5032,7 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
 
 
 def _is_response(item: JsonObject) -> bool:
-    return item_type(item) == "mcp_approval_response"
+    return item.get("type") == "mcp_approval_response"
 
 
 def _is_remote(item: JsonObject, kind: str) -> bool:
@@ -5054,15 +5066,17 @@ _MADE_HERE = "replayed"
 
 
 def strip_for_replay(item: Item) -> Item:
-    kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
+    kept = _without(item, _NEVER_REPLAYED)
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        kept["content"] = [
-            {k: v for k, v in part.items() if k != "logprobs" and v is not None}
-            for part in content_parts(kept["content"])
-        ]
-    if is_host_returned(item):
-        kept |= _required_fields(item)
-    return kept
+        parts = content_parts(kept["content"])
+        kept = {**kept, "content": [_without(one, ("logprobs",)) for one in parts]}
+    return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+
+
+def _without(fields: Item, names: Sequence[str]) -> Item:
+    if fields.keys().isdisjoint(names) and None not in fields.values():
+        return fields
+    return {k: v for k, v in fields.items() if k not in names and v is not None}
 
 
 def replay_items(item: Item) -> list[Item]:
@@ -5285,7 +5299,7 @@ Sign = Callable[[object], str]
 _FIELD = "signature"
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
 
 
 def derive_key(secret: str, purpose: str) -> bytes:
@@ -5376,11 +5390,11 @@ def format_marker(kind: str, ulid: str) -> str:
 
 
 def _has_marker(text: str) -> bool:
-    return any(sign in text for sign in _SIGNS) and bool(_MARKER.search(text))
+    return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
 
 
 def split_at_markers(text: str) -> Iterator[MarkedText]:
-    if not any(sign in text for sign in _SIGNS):
+    if not any(map(text.__contains__, _SIGNS)):
         yield MarkedText("", text)  # its ends are the model's own
         return
     ulid, start = "", 0
@@ -5529,7 +5543,7 @@ def _says_just(item: Item, shown: str) -> bool:
 
 
 def _is_entry(entry: object) -> bool:
-    if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
+    if not isinstance(entry, dict) or entry.get("format") != _FORMAT:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
         return False
@@ -5619,7 +5633,7 @@ def _mark_text(
 def _add_record(span: _Span, records: dict[str, Record]) -> str:
     ulid, last = f"{len(records):026d}", span.last
     payload = tuple(detail.item for detail in span.items)
-    shown = text_digest(message_text(last.item)) if last.shown else ""
+    shown = as_text(last.shown) and text_digest(message_text(last.item))
     records[ulid] = record = Record(ulid, "", 0, payload, "", span.origin, shown)
     return format_marker(record.kind, ulid)
 
@@ -5932,7 +5946,6 @@ class _RunHistory:
         reader: Origin | None,
     ) -> None:
         pieces = self._pieces = [piece for part in run for piece in _split(part)]
-        self._reader = reader
         self._records = {
             piece.ulid: records.pop(piece.ulid)
             for piece in pieces
@@ -5943,7 +5956,8 @@ class _RunHistory:
             ulid: [
                 item
                 for item in map(strip_for_replay, filter(is_replayed, record.payload))
-                if not is_code(item) or codes.take_out(item)
+                if (not is_encrypted(item) or _can_read(reader, record, item))
+                and (not is_code(item) or codes.take_out(item))
             ][::-1]
             for ulid, record in self._records.items()
         }
@@ -5982,32 +5996,27 @@ class _RunHistory:
             if own == call.call_id:
                 # Of a record that is not signed only the chat's own words count.
                 whole = item if item.get("name") else _call_item(call)
-                return self._allowed(ulid, [*before, whole])
+                return [*before, whole]
             if self._ulid_of_call.get(own) == ulid:
                 del self._ulid_of_call[own]
             before.append(item)
         return [_call_item(call)]
 
     def _text(self, piece: MarkedText) -> list[Item]:
-        waiting, message = self._waiting.pop(piece.ulid, [])[::-1], None
-        items = self._allowed(piece.ulid, waiting)
+        items, message = self._waiting.pop(piece.ulid, [])[::-1], None
         if items and _is_answer(items[-1]):
             last, shown = items[-1], self._records[piece.ulid].shown
-            if piece.text and shown == text_digest(piece.text):
+            if piece.text and shown and shown == text_digest(piece.text):
                 return items
             # The host does not return the text of commentary.
             if shown or not (is_commentary(last) and message_text(last)):
                 message = items.pop()
         return [*items, _message_item(message, piece.text)] if piece.text else items
 
-    def _allowed(self, ulid: str, items: Iterable[Item]) -> list[Item]:
-        reader, record = self._reader, self._records.get(ulid)
-        readable = reader and record and reader.can_decrypt(record.origin)
-        return [
-            item
-            for item in items
-            if not is_encrypted(item) or (readable and item.get("encrypted_content"))
-        ]
+
+def _can_read(reader: Origin | None, record: Record, item: Item) -> bool:
+    is_ours = reader is not None and reader.can_decrypt(record.origin)
+    return is_ours and bool(item.get("encrypted_content"))
 
 
 def _call_item(call: ToolCall) -> Item:

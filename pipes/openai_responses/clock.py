@@ -5,6 +5,7 @@ they sort by time. A package for them would have to be installed on the user's s
 """
 
 import asyncio
+import gc
 import hashlib
 import random
 import secrets
@@ -74,7 +75,22 @@ async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
 
     A large chat takes a thread, so that the server answers others meanwhile.
     """
-    return await asyncio.to_thread(work) if size > _LARGE else work()
+    return await asyncio.to_thread(pause_collection, work) if size > _LARGE else work()
+
+
+def pause_collection(work: Callable[[], _Done]) -> _Done:
+    """Return the result of `work`, during which Python searches for no cycles.
+
+    Each search reads all objects again, of which a large chat makes many. The first of
+    several threads that ends lets the searches go on, so they never wait long.
+    """
+    if not gc.isenabled():
+        return work()
+    gc.disable()
+    try:
+        return work()
+    finally:
+        gc.enable()
 
 
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"

@@ -113,6 +113,7 @@ CALL_OUTPUTS = {
     "custom_tool_call": "custom_tool_call_output",
 }
 """Calls that we answer, and the types of their answers."""
+_CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
 
 
 def item_type(item: JsonObject) -> str:
@@ -133,22 +134,22 @@ def tool_kind(tool: JsonObject) -> _ItemKind:
 
 def is_call(item: JsonObject) -> bool:
     """Say whether our side has to answer `item`."""
-    return item_type(item) in CALL_OUTPUTS
+    return item.get("type") in _CALLS
 
 
 def is_call_output(item: JsonObject) -> bool:
     """Say whether `item` answers a call."""
-    return item_type(item) in CALL_OUTPUTS.values()
+    return item.get("type") in CALL_OUTPUTS.values()
 
 
 def is_reasoning(item: JsonObject) -> bool:
     """Say whether `item` is a reasoning item."""
-    return item_type(item) == "reasoning"
+    return item.get("type") == "reasoning"
 
 
 def is_commentary(item: JsonObject) -> bool:
     """Say whether `item` is a message about the work on the answer."""
-    return item_type(item) == "message" and item.get("phase") == "commentary"
+    return item.get("phase") == "commentary" and item_type(item) == "message"
 
 
 def has_encrypted_reasoning(item: JsonObject) -> bool:
@@ -173,7 +174,7 @@ def is_encrypted(item: JsonObject) -> bool:
 
 def is_compaction(item: JsonObject) -> bool:
     """Say whether `item` replaces all items before it."""
-    return item_type(item) == "compaction" and bool(item.get("encrypted_content"))
+    return item.get("type") == "compaction" and bool(item.get("encrypted_content"))
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
@@ -242,18 +243,18 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     dangling: list[Item] = []  # reasoning whose product has not come yet
     lost_call = False
     for place, item in enumerate(rows):
-        if place not in pairs and (is_call(item) or is_call_output(item)):
-            lost_call = lost_call or is_call(item)
+        calls, answers = is_call(item), is_call_output(item)
+        if (calls or answers) and place not in pairs:
+            lost_call = lost_call or calls
             continue
         # Reasoning before several calls stays as long as one of them stays.
-        is_input = is_call_output(item) or item.get("role") in _INPUT_ROLES
-        if is_input or (lost_call and not is_call(item)):
+        is_input = answers or item.get("role") in _INPUT_ROLES
+        if is_input or (lost_call and not calls):
             dangling = []
         lost_call = False
-        if is_reasoning(item):
-            dangling.append(item)
-        else:
-            kept += [*dangling, item]
+        dangling.append(item)
+        if not is_reasoning(item):
+            kept += dangling
             dangling = []
     return kept
 
@@ -278,7 +279,7 @@ def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
 
 def is_image_call(item: JsonObject) -> bool:
     """Say whether `item` is a picture that the model drew."""
-    return item_type(item) == "image_generation_call"
+    return item.get("type") == "image_generation_call"
 
 
 def has_image(item: JsonObject) -> bool:
@@ -311,7 +312,7 @@ _DID_NOT_RUN = "The code did not run to its end."
 
 def is_code(item: JsonObject) -> bool:
     """Say whether `item` is code that the API ran."""
-    return item_type(item) == "code_interpreter_call"
+    return item.get("type") == "code_interpreter_call"
 
 
 def code_output(item: JsonObject) -> str:

@@ -127,7 +127,7 @@ def json_size(value: object, most: int) -> int:
 
 def as_mapping(value: object) -> JsonObject:
     """Return a JSON object, an empty one for anything else."""
-    return value if isinstance(value, Mapping) else {}
+    return value if isinstance(value, (dict, Mapping)) else {}
 
 
 def as_list(value: object) -> list[Any]:

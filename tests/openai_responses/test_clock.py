@@ -1,10 +1,15 @@
 """Our ids are ULIDs as another implementation reads and writes them; recent texts expire."""
 
+import asyncio
+import gc
+import threading
 import time
+from functools import partial
 
+import pytest
 import ulid
 
-from openai_responses.clock import RecentTexts, new_ulid
+from openai_responses.clock import RecentTexts, new_ulid, pause_collection, run_work
 
 
 def test_other_implementation_reads_ours() -> None:
@@ -60,3 +65,50 @@ def test_recent_texts_take_no_more_memory_than_five_thousand() -> None:
 
     assert len(texts._ends) <= 5000
     assert "x" not in str(vars(texts)["_ends"])
+
+
+def test_large_work_is_not_interrupted_by_the_search_for_cycles() -> None:
+    """Small work, in the thread of the server, changes nothing for others."""
+    assert asyncio.run(run_work(3001, gc.isenabled)) is False
+    assert asyncio.run(run_work(3000, gc.isenabled)) is True
+    assert gc.isenabled()
+
+
+def test_search_for_cycles_goes_on_after_each_work() -> None:
+    """Also after one that failed, and while another work began later."""
+
+    def fail() -> None:
+        raise ValueError("no work")
+
+    def during(ended: threading.Event) -> None:
+        begun.set()
+        ended.wait(5)
+
+    with pytest.raises(ValueError, match="no work"):
+        pause_collection(fail)
+    assert gc.isenabled()
+    begun, ends = threading.Event(), [threading.Event(), threading.Event()]
+    works = [
+        threading.Thread(target=pause_collection, args=[partial(during, end)])
+        for end in ends
+    ]
+    for work in works:
+        begun.clear()
+        work.start()
+        begun.wait(5)
+    ends[0].set()
+    works[0].join()
+    assert gc.isenabled()
+    ends[1].set()
+    works[1].join()
+    assert gc.isenabled()
+
+
+def test_who_switched_the_search_for_cycles_off_finds_it_off() -> None:
+    """Work of the pipe does not switch it on."""
+    gc.disable()
+    try:
+        pause_collection(list)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()

@@ -121,7 +121,7 @@ def remote_failed(item: JsonObject) -> bool:
 
 def is_approval_request(item: JsonObject) -> bool:
     """Say whether the API asks for permission to make a call."""
-    return item_type(item) == "mcp_approval_request"
+    return item.get("type") == "mcp_approval_request"
 
 
 def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
@@ -175,7 +175,7 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
 
 
 def _is_response(item: JsonObject) -> bool:
-    return item_type(item) == "mcp_approval_response"
+    return item.get("type") == "mcp_approval_response"
 
 
 def _is_remote(item: JsonObject, kind: str) -> bool:
@@ -213,15 +213,18 @@ def strip_for_replay(item: Item) -> Item:
 
     `logprobs` of a message and `action.sources` of a search are removed, too.
     """
-    kept = {k: v for k, v in item.items() if k not in _NEVER_REPLAYED and v is not None}
+    kept = _without(item, _NEVER_REPLAYED)
     if item_type(item) == "message" and isinstance(kept.get("content"), list):
-        kept["content"] = [
-            {k: v for k, v in part.items() if k != "logprobs" and v is not None}
-            for part in content_parts(kept["content"])
-        ]
-    if is_host_returned(item):
-        kept |= _required_fields(item)
-    return kept
+        parts = content_parts(kept["content"])
+        kept = {**kept, "content": [_without(one, ("logprobs",)) for one in parts]}
+    return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+
+
+def _without(fields: Item, names: Sequence[str]) -> Item:
+    """Return an object without nulls and `names`: if it has none, itself."""
+    if fields.keys().isdisjoint(names) and None not in fields.values():
+        return fields
+    return {k: v for k, v in fields.items() if k not in names and v is not None}
 
 
 def replay_items(item: Item) -> list[Item]:

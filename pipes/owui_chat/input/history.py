@@ -114,9 +114,12 @@ class _RunHistory:
         records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
-        """Take what the `run` names out of the `records`."""
+        """Take what the `run` names out of the `records`.
+
+        Without what nobody at this request's server can read. A call whose card was
+        deleted stays for now, because it tells which reasoning must be removed with it.
+        """
         pieces = self._pieces = [piece for part in run for piece in _split(part)]
-        self._reader = reader
         self._records = {
             piece.ulid: records.pop(piece.ulid)
             for piece in pieces
@@ -127,7 +130,8 @@ class _RunHistory:
             ulid: [
                 item
                 for item in map(strip_for_replay, filter(is_replayed, record.payload))
-                if not is_code(item) or codes.take_out(item)
+                if (not is_encrypted(item) or _can_read(reader, record, item))
+                and (not is_code(item) or codes.take_out(item))
             ][::-1]
             for ulid, record in self._records.items()
         }
@@ -168,37 +172,27 @@ class _RunHistory:
             if own == call.call_id:
                 # Of a record that is not signed only the chat's own words count.
                 whole = item if item.get("name") else _call_item(call)
-                return self._allowed(ulid, [*before, whole])
+                return [*before, whole]
             if self._ulid_of_call.get(own) == ulid:
                 del self._ulid_of_call[own]
             before.append(item)
         return [_call_item(call)]
 
     def _text(self, piece: MarkedText) -> list[Item]:
-        waiting, message = self._waiting.pop(piece.ulid, [])[::-1], None
-        items = self._allowed(piece.ulid, waiting)
+        items, message = self._waiting.pop(piece.ulid, [])[::-1], None
         if items and _is_answer(items[-1]):
             last, shown = items[-1], self._records[piece.ulid].shown
-            if piece.text and shown == text_digest(piece.text):
+            if piece.text and shown and shown == text_digest(piece.text):
                 return items
             # The host does not return the text of commentary.
             if shown or not (is_commentary(last) and message_text(last)):
                 message = items.pop()
         return [*items, _message_item(message, piece.text)] if piece.text else items
 
-    def _allowed(self, ulid: str, items: Iterable[Item]) -> list[Item]:
-        """Remove items that nobody at this request's server could read.
 
-        A call whose card was deleted stays for now, because it tells which reasoning
-        must be removed with it.
-        """
-        reader, record = self._reader, self._records.get(ulid)
-        readable = reader and record and reader.can_decrypt(record.origin)
-        return [
-            item
-            for item in items
-            if not is_encrypted(item) or (readable and item.get("encrypted_content"))
-        ]
+def _can_read(reader: Origin | None, record: Record, item: Item) -> bool:
+    is_ours = reader is not None and reader.can_decrypt(record.origin)
+    return is_ours and bool(item.get("encrypted_content"))
 
 
 def _call_item(call: ToolCall) -> Item:

@@ -112,7 +112,7 @@ def _says_just(item: Item, shown: str) -> bool:
 
 def _is_entry(entry: object) -> bool:
     """Say whether an entry is a complete entry of ours."""
-    if not isinstance(entry, Mapping) or entry.get("format") != _FORMAT:
+    if not isinstance(entry, dict) or entry.get("format") != _FORMAT:
         return False
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
         return False
@@ -209,7 +209,7 @@ def _mark_text(
 def _add_record(span: _Span, records: dict[str, Record]) -> str:
     ulid, last = f"{len(records):026d}", span.last
     payload = tuple(detail.item for detail in span.items)
-    shown = text_digest(message_text(last.item)) if last.shown else ""
+    shown = as_text(last.shown) and text_digest(message_text(last.item))
     records[ulid] = record = Record(ulid, "", 0, payload, "", span.origin, shown)
     return format_marker(record.kind, ulid)
 

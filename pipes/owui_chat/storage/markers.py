@@ -50,12 +50,12 @@ def format_marker(kind: str, ulid: str) -> str:
 
 
 def _has_marker(text: str) -> bool:
-    return any(sign in text for sign in _SIGNS) and bool(_MARKER.search(text))
+    return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
 
 
 def split_at_markers(text: str) -> Iterator[MarkedText]:
     """Yield the pieces of `text`; at a marker they have no white space."""
-    if not any(sign in text for sign in _SIGNS):
+    if not any(map(text.__contains__, _SIGNS)):
         yield MarkedText("", text)  # its ends are the model's own
         return
     ulid, start = "", 0

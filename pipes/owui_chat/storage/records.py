@@ -193,13 +193,13 @@ def _payload(value: object) -> tuple[Item, ...]:
 def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
     model, created_at = str(wire.get("model") or ""), wire.get("created_at")
     return Record(
-        ulid=ulid,
-        model=model,
-        created_at=created_at if isinstance(created_at, int) else 0,
-        payload=payload,
-        message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), model),
-        shown=str(wire.get("shown") or ""),
+        ulid,
+        model,
+        created_at if isinstance(created_at, int) else 0,
+        payload,
+        str(wire.get("message_id") or ""),
+        read_origin(wire.get("origin"), model),
+        str(wire.get("shown") or ""),
     )
 
 
@@ -270,7 +270,8 @@ def _empty_value(value: _Values) -> dict[str, Any]:
 
 def _prune_values(values: _Values, most: int, sign: Sign | None) -> dict[str, Any]:
     """Return the values that get smaller: the oldest first, outputs before items."""
-    over = sum(map(stored_size, values.values())) - most
+    sizes = {key: stored_size(value) for key, value in values.items()}
+    over = sum(sizes.values()) - most
     if over <= 0:
         return {}
     over += int(most * (1 - _KEPT_SHARE))
@@ -281,9 +282,9 @@ def _prune_values(values: _Values, most: int, sign: Sign | None) -> dict[str, An
         for key in oldest:
             if over <= 0:
                 break
-            smaller = shrink(now[key])
-            over -= stored_size(now[key]) - stored_size(smaller)
-            now[key] = smaller
+            if (smaller := shrink(now[key])) != now[key]:
+                over -= sizes[key] - (size := stored_size(smaller))
+                now[key], sizes[key] = smaller, size
     return now
 
 
