@@ -938,6 +938,9 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         return refused["model_not_found"].format(model=model)
     other = refused["5"] if status >= 500 else refused[""]
+    names_place = error.param or "input[" in error.message or "tools[" in error.message
+    if status == 404 and names_place:
+        refused = {}
     about = {"code": _shown(error.code), "param": _shown(error.param, " at {}")}
     return refused.get(str(status), other).format(**about, model=model, status=status)
 
@@ -1386,27 +1389,54 @@ def repair_items(
     names = [*map(json_digest, items)]
     last = {name: place for place, name in enumerate(names)}
     ends = {"reasoning": -1, "plain": -1}
+    kinds: dict[str, int] = {}
     for action, target in wanted:
+        what, _, end = target.rpartition("@")
         if action in ends:
             ends[action] = max(ends[action], last.get(target, -1))
+        elif action == "kind":
+            kinds[what] = max(kinds.get(what, -1), last.get(end, -1))
+    actions = [
+        {action for action, end in ends.items() if place <= end}
+        | {one for one in ("item", "text") if (one, names[place]) in wanted}
+        for place in range(len(items))
+    ]
+    left_out = [
+        _is_left_out(item, here)
+        or place <= kinds.get(item_type(item), -1)
+        or place <= kinds.get(f"{item_type(item)}:{item.get('name')}", -1)
+        for place, (item, here) in enumerate(zip(items, actions, strict=True))
+    ]
+    lost = {
+        i.get("call_id") for i, is_out in zip(items, left_out, strict=True) if is_out
+    }
     rows: list[tuple[Item, Item]] = []
-    lost: set[object] = set()
-    for place, item in enumerate(items):
-        here = {action for action, end in ends.items() if place <= end}
-        here |= {one for one in ("item", "text") if (one, names[place]) in wanted}
-        kind = item_type(item)
-        kinds = {("kind", kind), ("kind", f"{kind}:{item.get('name')}")}
-        if kinds & wanted or _is_left_out(item, here):
-            if is_call(item):  # without its output, `drop_orphans` removes it
-                lost.add(item.get("call_id"))
-                rows.append((item, item))
+    for item, here, is_out in zip(items, actions, left_out, strict=True):
+        is_of_pair = is_call(item) or is_call_output(item)
+        is_told = is_of_pair and item.get("call_id") in lost
+        if is_out or is_told:
             while rows and is_reasoning(rows[-1][1]):
                 rows.pop()
-        elif not (is_call_output(item) and item.get("call_id") in lost):
+        if is_told:  # without it the model would call again
+            rows.append((item, _told_item(item)))
+        elif not is_out:
             is_plain = here & {"text", "plain"}
             rows.append((item, plain_item(item) if is_plain else item))
     made_of = {id(sent): item for item, sent in rows}
     return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
+
+
+_MOST_TOLD = 20_000
+
+
+def _told_item(item: Item) -> Item:
+    text = f"I got this result: {plain_item(item).get('output')}"
+    if is_call(item):
+        text = (
+            f"I called {item.get('name')}: {item.get('arguments') or item.get('input')}"
+        )
+    part = {"type": "output_text", "text": text[:_MOST_TOLD], "annotations": []}
+    return {"type": "message", "role": "assistant", "content": [part]}
 
 
 def _is_left_out(item: Item, actions: set[str]) -> bool:
@@ -1809,7 +1839,7 @@ _READERS: Mapping[str, _Reader] = {
 # ==== openai_responses.loop.events: What a run reports to those who show it or record it.
 
 NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-"""Ends reasoning that only an attempt which failed began: nothing of it is shown."""
+"""Ends the thought of an attempt that failed."""
 
 
 class ToolOutput(NamedTuple):
@@ -1834,7 +1864,8 @@ class Status(NamedTuple):
 
     sentence: str
     repair: Repair | None = None
-    is_lasting: bool = False
+    is_lasting: bool = True
+    is_named: bool = False
     reason: str = ""
 
 
@@ -3157,7 +3188,8 @@ def _is_retried(failure: Failure) -> bool:
     if failure.should_retry is not None:
         return failure.should_retry
     if failure.status in (None, 200):
-        return words == {None} or bool(words & _RETRIED_CODES)
+        is_nameless = words == {None} and not _NAMED_PLACE.search(failure.error.message)
+        return is_nameless or bool(words & _RETRIED_CODES)
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
@@ -3208,6 +3240,11 @@ class _Refusal(NamedTuple):
     payload: Mapping[str, Any]
     rows: list[tuple[Item, Item]]
     error: ApiError
+    lost_items: bool
+
+    @property
+    def last(self) -> str:
+        return json_digest(self.rows[-1][0]) if self.rows else ""
 
     @property
     def is_unknown(self) -> bool:
@@ -3223,13 +3260,15 @@ def find_repair(
     if failure.status in _OTHER_CAUSES or words & (_OWN_SENTENCES | _RETRIED_CODES):
         return None
     rows = repair_items(request.items(), request.repairs)
-    refusal = _Refusal(request.payload(), rows, error)
+    lost_items = any(one.action == "item" for one in request.repairs)
+    refusal = _Refusal(request.payload(), rows, error, lost_items)
     if done < _MOST_REPAIRS:
         for found in _repairs(refusal):
             if found.repair and _is_new(found.repair, request.repairs):
                 return found
     has_plain = any(one.action == "plain" for one in request.repairs)
-    if has_plain or failure.status == 404 or _is_retried(failure):
+    has_place = _NAMED_PLACE.search(f"{error.param} {error.message}")
+    if has_plain or _is_retried(failure) or (failure.status == 404 and not has_place):
         return None
     plain = Repair("plain", json_digest(request.items()[-1]))
     changed = repair_items(request.items(), [*request.repairs, plain])
@@ -3242,8 +3281,8 @@ def _is_new(repair: Repair, done: Sequence[Repair]) -> bool:
     return repair not in done and (repair.target, repair.new) not in given_up
 
 
-def _told(repair: Repair, *, lasts: bool = True) -> Status:
-    return Status(_REPAIRED[repair.action], repair, lasts)
+def _told(repair: Repair) -> Status:
+    return Status(_REPAIRED[repair.action], repair)
 
 
 def _repairs(refusal: _Refusal) -> Iterator[Status]:
@@ -3261,7 +3300,7 @@ def _repairs(refusal: _Refusal) -> Iterator[Status]:
         yield from _unread_reasoning(refusal)
     paths = _parameter_paths(refusal)
     if refusal.error.param in paths:
-        yield _parameter(refusal, str(refusal.error.param), lasts=True)
+        yield _parameter(refusal, str(refusal.error.param))
     yield from _by_tool_name(refusal)
     yield from _by_parameter_name(refusal, paths)
     if has_text:
@@ -3273,17 +3312,18 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
     if refusal.error.code == "invalid_encrypted_content":
         yield from _unread_reasoning(refusal)
     if "code_interpreter_call" in kinds and "container" in words.lower():
-        yield _told(Repair("kind", "code_interpreter_call"))
+        yield _told(Repair("kind", f"code_interpreter_call@{refusal.last}"))
     if call := _NO_NAMESPACE.search(words):
-        sentence = f"Earlier calls of {call[1]} could not be sent and were left out."
-        yield Status(sentence, Repair("kind", f"function_call:{call[1]}"), True)
+        sentence = f"Earlier calls of {call[1]} were sent as plain text."
+        kind = f"function_call:{call[1]}@{refusal.last}"
+        yield Status(sentence, Repair("kind", kind))
     if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
-        yield _parameter(refusal, "stream", lasts=refusal.error.param == "stream")
+        yield _parameter(refusal, "stream")
 
 
 def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
     if any(is_encrypted(sent) for _, sent in refusal.rows):
-        yield _told(Repair("reasoning", json_digest(refusal.rows[-1][0])))
+        yield _told(Repair("reasoning", refusal.last))
 
 
 def _newest_media(refusal: _Refusal) -> Iterator[Status]:
@@ -3320,9 +3360,10 @@ def _by_place(refusal: _Refusal) -> Iterator[Status]:
     if refusal.is_unknown and keys:
         target = f"{where}:{'.'.join([item_type(named), *keys])}"
         sentence = f"The model's server does not know {keys[-1]}: answering without it."
-        yield Status(sentence, Repair("field", target), bool(refusal.error.param))
+        is_named = bool(refusal.error.param)
+        yield Status(sentence, Repair("field", target), is_named=is_named)
     elif where == "tools":
-        yield _tool(named)
+        yield _tool(named)._replace(is_named=bool(refusal.error.param))
     else:
         yield from _item(refusal, number)
 
@@ -3342,13 +3383,18 @@ def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     target, noun = json_digest(original), item_type(sent).removesuffix("_call")
     noun = noun.replace("_", " ")
     if has_media(sent):
-        yield Status(_NO_PICTURE, Repair("text", target), is_lasting=True)
+        yield Status(_NO_PICTURE, Repair("text", target))
     elif item_type(sent) == "message" and plain_item(sent) != sent:
         sentence = f"One earlier {noun} was sent as plain text."
-        yield Status(sentence, Repair("text", target), is_lasting=True)
+        yield Status(sentence, Repair("text", target))
+    if is_hosted(sent) and refusal.lost_items:
+        words = f"Earlier items of the kind {noun} were left out."
+        yield Status(words, Repair("kind", f"{item_type(sent)}@{refusal.last}"))
     if is_call_output(sent) or sent.get("role", "assistant") == "assistant":
         sentence = f"One earlier {noun} could not be sent again and was left out."
-        yield Status(sentence, Repair("item", target), is_lasting=True)
+        if is_call(sent) or is_call_output(sent):
+            sentence = f"One earlier {noun} was sent as plain text."
+        yield Status(sentence, Repair("item", target))
 
 
 def _parameter_paths(refusal: _Refusal) -> list[str]:
@@ -3359,8 +3405,8 @@ def _parameter_paths(refusal: _Refusal) -> list[str]:
     kept = {*_NOT_REPAIRED}
     if "format" in payload.get("text", ()):
         kept.add("text")
-    if not refusal.is_unknown:  # their default would store, or lose, something
-        kept |= {"store", "include"}
+    if not refusal.is_unknown:  # the API would store the answer
+        kept.add("store")
     return [path for path in (*inner, *payload) if path not in kept]
 
 
@@ -3370,10 +3416,10 @@ def _by_parameter_name(refusal: _Refusal, paths: Iterable[str]) -> Iterator[Stat
     found = quoted | {*re.findall(r"\b[a-z]+(?:[._][a-z]+)+\b", words)}
     for path in paths:
         if path in found or path.rpartition(".")[2] in quoted:
-            yield _parameter(refusal, path, lasts=False)
+            yield _parameter(refusal, path)
 
 
-def _parameter(refusal: _Refusal, path: str, *, lasts: bool) -> Status:
+def _parameter(refusal: _Refusal, path: str) -> Status:
     now = parameter_at(refusal.payload, path.split("."))
     value = "" if refusal.is_unknown else json.dumps(now)
     new, sentence = (
@@ -3385,7 +3431,8 @@ def _parameter(refusal: _Refusal, path: str, *, lasts: bool) -> Status:
         sentence = f"The model does not have this effort: answering with {nearest}."
     elif path == "stream":
         sentence = "The model may not stream here: the answer comes in one piece."
-    return Status(sentence, Repair("parameter", path, value, new), lasts)
+    repair = Repair("parameter", path, value, new)
+    return Status(sentence, repair, is_named=refusal.error.param == path)
 
 
 def _nearest_effort(asked: object, error: ApiError) -> str | None:
@@ -3403,13 +3450,13 @@ def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
         if words & {tool_name(tool), tool.get("type")}:
             # A server that cannot be reached may be there again soon.
             is_down = "retrieving tool list" in refusal.error.message
-            yield _tool(tool, lasts=not is_down)
+            yield _tool(tool)._replace(is_lasting=not is_down)
 
 
-def _tool(tool: Item, *, lasts: bool = True) -> Status:
+def _tool(tool: Item) -> Status:
     name = tool_name(tool)
     sentence = f"The model's server refused the tool {name}: answering without it."
-    return Status(sentence, Repair("tool", json_digest(tool)), lasts)
+    return Status(sentence, Repair("tool", json_digest(tool)))
 
 
 # ==== openai_responses.loop.response: The state machine of one response.
@@ -7017,12 +7064,14 @@ _HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
 # ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
-def _closing_line(seconds: float, ended: RunDone) -> str:
+def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))
     if ended.cost is not None:
         parts.append(_money(ended.cost))
+    if notes:
+        parts.append(f"{notes} note{'s' * (notes > 1)}")
     return " · ".join(parts)
 
 
@@ -7058,6 +7107,7 @@ class NativeRenderer:
         self._hosted = HostedItems(self._shown)
         self._places: dict[int, int] = {}
         self._marker = ""
+        self._notes = 0
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._parts: dict[int, int] = {}
@@ -7104,6 +7154,7 @@ class NativeRenderer:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
+                self._notes += 1
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 yield from self._shown.add_record(event, self._place_of(event))
@@ -7134,7 +7185,8 @@ class NativeRenderer:
         yield from self._shown.show_files(is_last=True)
         yield from end_after_code(self._shown)
         if self._closes and not failed and not open_calls(event.output):
-            yield status_chunk(_closing_line(self._now() - self._began, event))
+            seconds = self._now() - self._began
+            yield status_chunk(_closing_line(seconds, event, self._notes))
         if usage := host_usage(event):
             yield {"choices": [{"index": 0, "delta": {}}], **usage}
         if failed:
@@ -7160,7 +7212,7 @@ class NativeRenderer:
 
     def _end(self, event: ItemDone) -> Iterator[Chunk]:
         index = event.output_index
-        place = self._places.pop(index)  # another attempt may use the index again
+        place = self._places.pop(index)
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 item = {**self.items[place], "type": "openai_responses:end"}

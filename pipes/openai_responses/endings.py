@@ -274,6 +274,9 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     if status == 404 and _ABOUT_A_MODEL.search(error.message):
         return refused["model_not_found"].format(model=model)
     other = refused["5"] if status >= 500 else refused[""]
+    names_place = error.param or "input[" in error.message or "tools[" in error.message
+    if status == 404 and names_place:
+        refused = {}
     about = {"code": _shown(error.code), "param": _shown(error.param, " at {}")}
     return refused.get(str(status), other).format(**about, model=model, status=status)
 

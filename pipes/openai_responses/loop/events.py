@@ -15,7 +15,7 @@ from openai_responses.requests.repairs import Repair
 from openai_responses.transport.stream import NO_CARD, ItemEvent
 
 NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-"""Ends reasoning that only an attempt which failed began: nothing of it is shown."""
+"""Ends the thought of an attempt that failed."""
 
 
 class ToolOutput(NamedTuple):
@@ -41,13 +41,15 @@ class ResponseDone(NamedTuple):
 class Status(NamedTuple):
     """A status line for the person who waits.
 
-    `repair` is what was changed after a refusal, `is_lasting` says whether later
-    requests would be refused as well. `reason` is for the log.
+    `repair` is what was changed after a refusal. `is_lasting` says whether later requests
+    would be refused as well, `is_named` whether the server itself named the cause: its
+    words may be the user's. `reason` is for the log.
     """
 
     sentence: str
     repair: Repair | None = None
-    is_lasting: bool = False
+    is_lasting: bool = True
+    is_named: bool = False
     reason: str = ""
 
 

@@ -22,8 +22,10 @@ from openai_responses.errors import ApiError, Failure
 from openai_responses.items import (
     Item,
     has_plain_reasoning,
+    is_call,
     is_call_output,
     is_encrypted,
+    is_hosted,
     item_type,
 )
 from openai_responses.loop.events import Status
@@ -75,7 +77,8 @@ def _is_retried(failure: Failure) -> bool:
     if failure.should_retry is not None:
         return failure.should_retry
     if failure.status in (None, 200):
-        return words == {None} or bool(words & _RETRIED_CODES)
+        is_nameless = words == {None} and not _NAMED_PLACE.search(failure.error.message)
+        return is_nameless or bool(words & _RETRIED_CODES)
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
@@ -131,6 +134,13 @@ class _Refusal(NamedTuple):
     rows: list[tuple[Item, Item]]
     """Each item as it was, and as it was sent."""
     error: ApiError
+    lost_items: bool
+    """Whether a single item was left out before."""
+
+    @property
+    def last(self) -> str:
+        """The digest of the last item."""
+        return json_digest(self.rows[-1][0]) if self.rows else ""
 
     @property
     def is_unknown(self) -> bool:
@@ -151,13 +161,15 @@ def find_repair(
     if failure.status in _OTHER_CAUSES or words & (_OWN_SENTENCES | _RETRIED_CODES):
         return None
     rows = repair_items(request.items(), request.repairs)
-    refusal = _Refusal(request.payload(), rows, error)
+    lost_items = any(one.action == "item" for one in request.repairs)
+    refusal = _Refusal(request.payload(), rows, error, lost_items)
     if done < _MOST_REPAIRS:
         for found in _repairs(refusal):
             if found.repair and _is_new(found.repair, request.repairs):
                 return found
     has_plain = any(one.action == "plain" for one in request.repairs)
-    if has_plain or failure.status == 404 or _is_retried(failure):
+    has_place = _NAMED_PLACE.search(f"{error.param} {error.message}")
+    if has_plain or _is_retried(failure) or (failure.status == 404 and not has_place):
         return None
     plain = Repair("plain", json_digest(request.items()[-1]))
     changed = repair_items(request.items(), [*request.repairs, plain])
@@ -171,8 +183,8 @@ def _is_new(repair: Repair, done: Sequence[Repair]) -> bool:
     return repair not in done and (repair.target, repair.new) not in given_up
 
 
-def _told(repair: Repair, *, lasts: bool = True) -> Status:
-    return Status(_REPAIRED[repair.action], repair, lasts)
+def _told(repair: Repair) -> Status:
+    return Status(_REPAIRED[repair.action], repair)
 
 
 def _repairs(refusal: _Refusal) -> Iterator[Status]:
@@ -191,7 +203,7 @@ def _repairs(refusal: _Refusal) -> Iterator[Status]:
         yield from _unread_reasoning(refusal)
     paths = _parameter_paths(refusal)
     if refusal.error.param in paths:
-        yield _parameter(refusal, str(refusal.error.param), lasts=True)
+        yield _parameter(refusal, str(refusal.error.param))
     yield from _by_tool_name(refusal)
     yield from _by_parameter_name(refusal, paths)
     if has_text:
@@ -204,17 +216,18 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
     if refusal.error.code == "invalid_encrypted_content":
         yield from _unread_reasoning(refusal)
     if "code_interpreter_call" in kinds and "container" in words.lower():
-        yield _told(Repair("kind", "code_interpreter_call"))
+        yield _told(Repair("kind", f"code_interpreter_call@{refusal.last}"))
     if call := _NO_NAMESPACE.search(words):
-        sentence = f"Earlier calls of {call[1]} could not be sent and were left out."
-        yield Status(sentence, Repair("kind", f"function_call:{call[1]}"), True)
+        sentence = f"Earlier calls of {call[1]} were sent as plain text."
+        kind = f"function_call:{call[1]}@{refusal.last}"
+        yield Status(sentence, Repair("kind", kind))
     if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
-        yield _parameter(refusal, "stream", lasts=refusal.error.param == "stream")
+        yield _parameter(refusal, "stream")
 
 
 def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
     if any(is_encrypted(sent) for _, sent in refusal.rows):
-        yield _told(Repair("reasoning", json_digest(refusal.rows[-1][0])))
+        yield _told(Repair("reasoning", refusal.last))
 
 
 def _newest_media(refusal: _Refusal) -> Iterator[Status]:
@@ -253,9 +266,10 @@ def _by_place(refusal: _Refusal) -> Iterator[Status]:
     if refusal.is_unknown and keys:
         target = f"{where}:{'.'.join([item_type(named), *keys])}"
         sentence = f"The model's server does not know {keys[-1]}: answering without it."
-        yield Status(sentence, Repair("field", target), bool(refusal.error.param))
+        is_named = bool(refusal.error.param)
+        yield Status(sentence, Repair("field", target), is_named=is_named)
     elif where == "tools":
-        yield _tool(named)
+        yield _tool(named)._replace(is_named=bool(refusal.error.param))
     else:
         yield from _item(refusal, number)
 
@@ -277,13 +291,18 @@ def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     target, noun = json_digest(original), item_type(sent).removesuffix("_call")
     noun = noun.replace("_", " ")
     if has_media(sent):
-        yield Status(_NO_PICTURE, Repair("text", target), is_lasting=True)
+        yield Status(_NO_PICTURE, Repair("text", target))
     elif item_type(sent) == "message" and plain_item(sent) != sent:
         sentence = f"One earlier {noun} was sent as plain text."
-        yield Status(sentence, Repair("text", target), is_lasting=True)
+        yield Status(sentence, Repair("text", target))
+    if is_hosted(sent) and refusal.lost_items:
+        words = f"Earlier items of the kind {noun} were left out."
+        yield Status(words, Repair("kind", f"{item_type(sent)}@{refusal.last}"))
     if is_call_output(sent) or sent.get("role", "assistant") == "assistant":
         sentence = f"One earlier {noun} could not be sent again and was left out."
-        yield Status(sentence, Repair("item", target), is_lasting=True)
+        if is_call(sent) or is_call_output(sent):
+            sentence = f"One earlier {noun} was sent as plain text."
+        yield Status(sentence, Repair("item", target))
 
 
 def _parameter_paths(refusal: _Refusal) -> list[str]:
@@ -295,8 +314,8 @@ def _parameter_paths(refusal: _Refusal) -> list[str]:
     kept = {*_NOT_REPAIRED}
     if "format" in payload.get("text", ()):
         kept.add("text")
-    if not refusal.is_unknown:  # their default would store, or lose, something
-        kept |= {"store", "include"}
+    if not refusal.is_unknown:  # the API would store the answer
+        kept.add("store")
     return [path for path in (*inner, *payload) if path not in kept]
 
 
@@ -307,10 +326,10 @@ def _by_parameter_name(refusal: _Refusal, paths: Iterable[str]) -> Iterator[Stat
     found = quoted | {*re.findall(r"\b[a-z]+(?:[._][a-z]+)+\b", words)}
     for path in paths:
         if path in found or path.rpartition(".")[2] in quoted:
-            yield _parameter(refusal, path, lasts=False)
+            yield _parameter(refusal, path)
 
 
-def _parameter(refusal: _Refusal, path: str, *, lasts: bool) -> Status:
+def _parameter(refusal: _Refusal, path: str) -> Status:
     """Return the repair of a parameter: an effort gets the nearest that is named."""
     now = parameter_at(refusal.payload, path.split("."))
     value = "" if refusal.is_unknown else json.dumps(now)
@@ -323,7 +342,8 @@ def _parameter(refusal: _Refusal, path: str, *, lasts: bool) -> Status:
         sentence = f"The model does not have this effort: answering with {nearest}."
     elif path == "stream":
         sentence = "The model may not stream here: the answer comes in one piece."
-    return Status(sentence, Repair("parameter", path, value, new), lasts)
+    repair = Repair("parameter", path, value, new)
+    return Status(sentence, repair, is_named=refusal.error.param == path)
 
 
 def _nearest_effort(asked: object, error: ApiError) -> str | None:
@@ -342,10 +362,10 @@ def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
         if words & {tool_name(tool), tool.get("type")}:
             # A server that cannot be reached may be there again soon.
             is_down = "retrieving tool list" in refusal.error.message
-            yield _tool(tool, lasts=not is_down)
+            yield _tool(tool)._replace(is_lasting=not is_down)
 
 
-def _tool(tool: Item, *, lasts: bool = True) -> Status:
+def _tool(tool: Item) -> Status:
     name = tool_name(tool)
     sentence = f"The model's server refused the tool {name}: answering without it."
-    return Status(sentence, Repair("tool", json_digest(tool)), lasts)
+    return Status(sentence, Repair("tool", json_digest(tool)))

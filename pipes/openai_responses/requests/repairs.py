@@ -31,9 +31,11 @@ class Repair(NamedTuple):
     """One change.
 
     Of items, named by the `target`:
-        item         is left out, with its pair and the reasoning in front of it
+        item         is left out, with the reasoning in front of it; a call and its
+                     output become words
         text         its words alone stay; images and files become a line of text
-        kind         all items of this type, or calls `type:name`, are left out
+        kind         all items `type@digest` or calls `type:name@digest` are left out
+                     like one item, up to the item with the digest
     Of all items up to the `target`:
         reasoning    what is encrypted is left out
         plain        texts of people and model, calls and outputs stay, nothing else
@@ -87,27 +89,55 @@ def repair_items(
     names = [*map(json_digest, items)]
     last = {name: place for place, name in enumerate(names)}
     ends = {"reasoning": -1, "plain": -1}
+    kinds: dict[str, int] = {}
     for action, target in wanted:
+        what, _, end = target.rpartition("@")
         if action in ends:
             ends[action] = max(ends[action], last.get(target, -1))
+        elif action == "kind":
+            kinds[what] = max(kinds.get(what, -1), last.get(end, -1))
+    actions = [
+        {action for action, end in ends.items() if place <= end}
+        | {one for one in ("item", "text") if (one, names[place]) in wanted}
+        for place in range(len(items))
+    ]
+    left_out = [
+        _is_left_out(item, here)
+        or place <= kinds.get(item_type(item), -1)
+        or place <= kinds.get(f"{item_type(item)}:{item.get('name')}", -1)
+        for place, (item, here) in enumerate(zip(items, actions, strict=True))
+    ]
+    lost = {
+        i.get("call_id") for i, is_out in zip(items, left_out, strict=True) if is_out
+    }
     rows: list[tuple[Item, Item]] = []
-    lost: set[object] = set()
-    for place, item in enumerate(items):
-        here = {action for action, end in ends.items() if place <= end}
-        here |= {one for one in ("item", "text") if (one, names[place]) in wanted}
-        kind = item_type(item)
-        kinds = {("kind", kind), ("kind", f"{kind}:{item.get('name')}")}
-        if kinds & wanted or _is_left_out(item, here):
-            if is_call(item):  # without its output, `drop_orphans` removes it
-                lost.add(item.get("call_id"))
-                rows.append((item, item))
+    for item, here, is_out in zip(items, actions, left_out, strict=True):
+        is_of_pair = is_call(item) or is_call_output(item)
+        is_told = is_of_pair and item.get("call_id") in lost
+        if is_out or is_told:
             while rows and is_reasoning(rows[-1][1]):
                 rows.pop()
-        elif not (is_call_output(item) and item.get("call_id") in lost):
+        if is_told:  # without it the model would call again
+            rows.append((item, _told_item(item)))
+        elif not is_out:
             is_plain = here & {"text", "plain"}
             rows.append((item, plain_item(item) if is_plain else item))
     made_of = {id(sent): item for item, sent in rows}
     return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
+
+
+_MOST_TOLD = 20_000
+
+
+def _told_item(item: Item) -> Item:
+    """Return a call or an output as words of the model."""
+    text = f"I got this result: {plain_item(item).get('output')}"
+    if is_call(item):
+        text = (
+            f"I called {item.get('name')}: {item.get('arguments') or item.get('input')}"
+        )
+    part = {"type": "output_text", "text": text[:_MOST_TOLD], "annotations": []}
+    return {"type": "message", "role": "assistant", "content": [part]}
 
 
 def _is_left_out(item: Item, actions: set[str]) -> bool:

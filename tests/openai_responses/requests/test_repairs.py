@@ -41,6 +41,10 @@ CODE = {"type": "code_interpreter_call", "id": "ci_1", "container_id": "cntr_1"}
 IMAGE = {"type": "input_image", "image_url": "data:image/png;base64,iVBO"}
 PICTURE = {"type": "message", "role": "user", "content": [IMAGE]}
 HI, HELLO = said("user", "Hi"), said("assistant", "Hello")
+TOLD = [
+    said("assistant", "I called a: {}"),
+    said("assistant", "I got this result: of a"),
+]
 GONE = "[A picture or file stood here. It could not be sent.]"
 
 
@@ -62,20 +66,20 @@ def test_without_repairs_the_items_are_the_same_objects() -> None:
         (SEARCH, [HI, THOUGHT, SEARCH, HELLO], [HI, HELLO]),
         (HELLO, [HI, THOUGHT, HELLO, HI], [HI, HI]),
         (THOUGHT, [HI, THOUGHT, HELLO], [HI, HELLO]),
-        (call("a"), [HI, THOUGHT, call("a"), output("a"), HELLO], [HI, HELLO]),
-        (output("a"), [HI, THOUGHT, call("a"), output("a"), HELLO], [HI, HELLO]),
+        (call("a"), [HI, THOUGHT, call("a"), output("a"), HELLO], [HI, *TOLD, HELLO]),
+        (output("a"), [HI, THOUGHT, call("a"), output("a"), HELLO], [HI, *TOLD, HELLO]),
         (
             call("a"),
             [HI, THOUGHT, call("b"), call("a"), output("a"), output("b")],
-            [HI, THOUGHT, call("b"), output("b")],
+            [HI, THOUGHT, call("b"), *TOLD, output("b")],
         ),
         ({"type": "unheard"}, [HI, HELLO], [HI, HELLO]),
     ],
 )
-def test_item_goes_with_its_pair_and_its_reasoning(
+def test_item_goes_with_its_reasoning_and_a_pair_becomes_words(
     dropped: Item, items: list[Item], left: list[Item]
 ) -> None:
-    """Half pairs, and reasoning without its product, would be refused."""
+    """Half pairs would be refused, and without the words the model calls again."""
     assert sent(items, Repair("item", json_digest(dropped))) == left
 
 
@@ -96,9 +100,11 @@ def test_picture_of_a_tool_becomes_text() -> None:
 def test_all_items_of_a_kind_go() -> None:
     """Those of a name, too; others of the type stay."""
     items = [CODE, HELLO, call("a"), output("a"), call("b"), output("b"), CODE]
-    code = Repair("kind", "code_interpreter_call")
+    code = Repair("kind", f"code_interpreter_call@{json_digest(items[6])}")
     assert sent(items, code) == [HELLO, *items[2:6]]
-    assert sent(items, code, Repair("kind", "function_call:a")) == [HELLO, *items[4:6]]
+    named = Repair("kind", f"function_call:a@{json_digest(items[3])}")
+    again = [{**one, "call_id": "c_2"} for one in items[2:4]]
+    assert sent([*items, *again], code, named) == [HELLO, *TOLD, *items[4:6], *again]
 
 
 def test_reasoning_up_to_an_item_goes() -> None:
