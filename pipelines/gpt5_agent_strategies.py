@@ -354,7 +354,7 @@ def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
 
 def has_plain_reasoning(item: Mapping[str, Any]) -> bool:
     is_plain = is_reasoning(item) and not item.get("encrypted_content")
-    return is_plain and bool(message_text(item))
+    return is_plain and any(text for _, text in item_texts(item))
 
 
 def is_encrypted(item: Mapping[str, Any]) -> bool:
@@ -663,6 +663,8 @@ def read_api_error(wire: object) -> ApiError:
         return _inner_error(wire) or ApiError(message=wire)
     if not isinstance(wire, Mapping):
         return ApiError()
+    if isinstance(wire.get("detail"), list):
+        wire = _read_detail(wire["detail"])
     message = as_text(wire.get("message") or wire.get("detail"))
     raw = as_text(as_mapping(wire.get("metadata")).get("raw"))
     if inner := _inner_error(raw) or _inner_error(message):
@@ -674,6 +676,14 @@ def read_api_error(wire: object) -> ApiError:
     if isinstance(number, int) and 400 <= number < 600:
         code = str(number)
     return ApiError(code, kind, param, f"{message} {raw}".strip())
+
+
+def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
+    found = [(as_list(as_mapping(row).get("loc")), row) for row in rows]
+    loc, row = max(found, key=lambda one: len(one[0]), default=([], {}))
+    keys = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in loc[1:]]
+    place = "".join(key for key in keys if re.fullmatch(r"\[\d+]|\.[a-z_\d]+", key))
+    return {"message": as_mapping(row).get("msg"), "param": place[1:]}
 
 
 def _inner_error(text: str) -> ApiError | None:
@@ -1380,13 +1390,21 @@ def repair_payload(
     return changed
 
 
+def item_names(items: Iterable[Item]) -> list[str]:
+    counts, names = Counter[str](), list[str]()
+    for name in map(json_digest, items):
+        names.append(f"{name}.{counts[name]}" if counts[name] else name)
+        counts[name] += 1
+    return names
+
+
 def repair_items(
     items: Sequence[Item], repairs: Iterable[Repair]
-) -> list[tuple[Item, Item]]:
+) -> list[tuple[str, Item]]:
+    names = item_names(items)
     wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
     if not wanted:
-        return [(item, item) for item in items]
-    names = [*map(json_digest, items)]
+        return list(zip(names, items, strict=True))
     last = {name: place for place, name in enumerate(names)}
     ends = {"reasoning": -1, "plain": -1}
     kinds: dict[str, int] = {}
@@ -1410,19 +1428,19 @@ def repair_items(
     lost = {
         i.get("call_id") for i, is_out in zip(items, left_out, strict=True) if is_out
     }
-    rows: list[tuple[Item, Item]] = []
-    for item, here, is_out in zip(items, actions, left_out, strict=True):
+    rows: list[tuple[str, Item]] = []
+    for name, item, here, is_out in zip(names, items, actions, left_out, strict=True):
         is_of_pair = is_call(item) or is_call_output(item)
         is_told = is_of_pair and item.get("call_id") in lost
         if is_out or is_told:
             while rows and is_reasoning(rows[-1][1]):
                 rows.pop()
         if is_told:  # without it the model would call again
-            rows.append((item, _told_item(item)))
+            rows.append((name, _told_item(item)))
         elif not is_out:
             is_plain = here & {"text", "plain"}
-            rows.append((item, plain_item(item) if is_plain else item))
-    made_of = {id(sent): item for item, sent in rows}
+            rows.append((name, plain_item(item) if is_plain else item))
+    made_of = {id(sent): name for name, sent in rows}
     return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
 
 
@@ -1496,13 +1514,14 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     tools, choice = payload.get("tools") or [], payload.get("tool_choice")
     kept = [tool for tool in tools if json_digest(tool) != repair.target]
-    if len(kept) == len(tools):
+    gone = [tool for tool in tools if tool not in kept]
+    if not gone:
         return payload
     allowed = as_mapping(choice).get("tools")
     if isinstance(allowed, list):
         left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
         choice = {**as_mapping(choice), "tools": left} if left else "none"
-    elif choice not in ("auto", "none"):
+    elif choice == "required" or tool_name(as_mapping(choice)) in map(tool_name, gone):
         choice = None
     changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
@@ -3128,30 +3147,23 @@ def _text_object(
 
 _OPENAI_ONLY = (
     *("access_programs", "context_management", "image", "moderation"),
-    *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
-    *("safety_identifier", "stream_options"),
+    *("prompt_cache_", "safety_identifier"),
 )
-
 
 _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
+    kept = {k: v for k, v in payload.items() if not k.startswith(_OPENAI_ONLY)}
     return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
 
 
 def _strict_item(item: Item) -> Item:
     if item_type(item) == "message" and item.get("role") == "assistant":
-        head = {"type": "message", "role": "assistant"}
-        return {**head, "content": message_text(item)}
+        text = message_text(item)
+        return {"type": "message", "role": "assistant", "content": text}
     prefix = _ID_PREFIXES.get(item_type(item))
-    return {"id": f"{prefix}_{_digest(item)}", **item} if prefix else item
-
-
-def _digest(item: Item) -> str:
-    seed = str(item.get("encrypted_content") or item.get("call_id") or item)
-    return hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:32]
+    return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item
 
 
 # ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or repair the request.
@@ -3238,13 +3250,13 @@ _NO_PICTURE = "A picture or file could not be sent to the model and was left out
 class _Refusal(NamedTuple):
 
     payload: Mapping[str, Any]
-    rows: list[tuple[Item, Item]]
+    rows: list[tuple[str, Item]]
     error: ApiError
     lost_items: bool
 
     @property
     def last(self) -> str:
-        return json_digest(self.rows[-1][0]) if self.rows else ""
+        return self.rows[-1][0] if self.rows else ""
 
     @property
     def is_unknown(self) -> bool:
@@ -3268,9 +3280,10 @@ def find_repair(
                 return found
     has_plain = any(one.action == "plain" for one in request.repairs)
     has_place = _NAMED_PLACE.search(f"{error.param} {error.message}")
-    if has_plain or _is_retried(failure) or (failure.status == 404 and not has_place):
+    is_other = failure.status is None or (failure.status == 404 and not has_place)
+    if has_plain or is_other or _is_retried(failure):
         return None
-    plain = Repair("plain", json_digest(request.items()[-1]))
+    plain = Repair("plain", refusal.last)
     changed = repair_items(request.items(), [*request.repairs, plain])
     sent = [item for _, item in changed]
     return _told(plain) if sent and sent != [item for _, item in rows] else None
@@ -3376,12 +3389,11 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
-    original, sent = refusal.rows[number]
+    target, sent = refusal.rows[number]
     if has_plain_reasoning(sent):
         yield _told(Repair("reasoning_text", ""))
         return
-    target, noun = json_digest(original), item_type(sent).removesuffix("_call")
-    noun = noun.replace("_", " ")
+    noun = item_type(sent).removesuffix("_call").replace("_", " ")
     if has_media(sent):
         yield Status(_NO_PICTURE, Repair("text", target))
     elif item_type(sent) == "message" and plain_item(sent) != sent:
@@ -3498,7 +3510,7 @@ class ResponseState:
                     at = self._first + place
                     return [event._replace(output_index=at, item_id="")]
             case ItemAdded(index, item):
-                if self._find_item(index, item) is None:
+                if not _lacks_call_id(item) and self._find_item(index, item) is None:
                     return self._start(index, item, _ids(item))
             case ItemDone(index, item):
                 return self._end(self._find_item(index, item), index, item)
@@ -3572,6 +3584,8 @@ class ResponseState:
     def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
         if place in self._ended:
             return []
+        if _lacks_call_id(item):
+            item = {**item, "call_id": f"call_{new_ulid()}"}
         events: list[RunEvent] = []
         if place is None:
             place = len(self._items)
@@ -3642,6 +3656,10 @@ def _can_grow(item: Item, kind: str) -> bool:
 
 def _ids(item: Item) -> list[str]:
     return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
+
+
+def _lacks_call_id(item: Item) -> bool:
+    return is_call(item) and not as_text(item.get("call_id"))
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
@@ -4266,8 +4284,8 @@ class _Background:
         self._abandon()
 
     def _can_go_on(self, error: ResponsesError | None) -> bool:
-        is_final = _is_timeout(error, "total_timeout")
-        is_final = is_final or isinstance(error, AnswerTooLarge)
+        is_over = isinstance(error, TimedOut) and error.kind == "total_timeout"
+        is_final = is_over or isinstance(error, AnswerTooLarge)
         goes_on = self._response_id and not is_final
         if error is not None and not goes_on:
             raise error
@@ -4380,14 +4398,10 @@ def _retriable_failure(
         return error.failure
     is_cut = error is None and state.ending is None
     if isinstance(error, MalformedEvent) or (is_cut and not state.event_count):
-        return Failure(error=ApiError(param="stream"))  # asked for in one piece
-    silent = any(map(partial(_is_timeout, error), _SILENCES))
-    return (
-        Failure() if is_cut or silent or isinstance(error, ConnectionFailed) else None
-    )
-
-
-_SILENCES: tuple[TimeoutKind, ...] = ("first_event_timeout", "idle_timeout")
+        return Failure(error=ApiError(param="stream"), should_retry=False)
+    is_silent = isinstance(error, TimedOut) and error.kind != "total_timeout"
+    is_lost = is_cut or is_silent or isinstance(error, ConnectionFailed)
+    return Failure() if is_lost else None
 
 
 def _is_visible(event: RunEvent) -> bool:
@@ -4397,10 +4411,6 @@ def _is_visible(event: RunEvent) -> bool:
         case ItemAdded() | ItemDone() if is_reasoning(event.item):
             return any(text for _, text in item_texts(event.item))
     return not isinstance(event, ResponseDone | Status)
-
-
-def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
-    return isinstance(error, TimedOut) and error.kind == kind
 
 
 def _may_run(error: ResponsesError | None) -> bool:

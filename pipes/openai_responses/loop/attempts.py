@@ -14,7 +14,6 @@ import json
 import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from functools import partial
 from typing import Any, NamedTuple
 
 from openai_responses.clock import random_fraction
@@ -37,7 +36,6 @@ from openai_responses.errors import (
     ResponseLost,
     ResponsesError,
     TimedOut,
-    TimeoutKind,
 )
 from openai_responses.items import (
     is_reasoning,
@@ -348,8 +346,8 @@ class _Background:
 
     def _can_go_on(self, error: ResponsesError | None) -> bool:
         """Say whether there can be more of the response; raises `error` if not."""
-        is_final = _is_timeout(error, "total_timeout")
-        is_final = is_final or isinstance(error, AnswerTooLarge)
+        is_over = isinstance(error, TimedOut) and error.kind == "total_timeout"
+        is_final = is_over or isinstance(error, AnswerTooLarge)
         goes_on = self._response_id and not is_final
         if error is not None and not goes_on:
             raise error
@@ -471,21 +469,20 @@ _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 def _retriable_failure(
     error: ResponsesError | None, state: ResponseState
 ) -> Failure | None:
-    """Return why a response that showed nothing may be requested again."""
+    """Return why a response that showed nothing may be requested again.
+
+    A stream that cannot be read is asked for in one piece, once.
+    """
     if state.refusal:
         return Failure(200, state.refusal)
     if isinstance(error, ApiRefused):
         return error.failure
     is_cut = error is None and state.ending is None
     if isinstance(error, MalformedEvent) or (is_cut and not state.event_count):
-        return Failure(error=ApiError(param="stream"))  # asked for in one piece
-    silent = any(map(partial(_is_timeout, error), _SILENCES))
-    return (
-        Failure() if is_cut or silent or isinstance(error, ConnectionFailed) else None
-    )
-
-
-_SILENCES: tuple[TimeoutKind, ...] = ("first_event_timeout", "idle_timeout")
+        return Failure(error=ApiError(param="stream"), should_retry=False)
+    is_silent = isinstance(error, TimedOut) and error.kind != "total_timeout"
+    is_lost = is_cut or is_silent or isinstance(error, ConnectionFailed)
+    return Failure() if is_lost else None
 
 
 def _is_visible(event: RunEvent) -> bool:
@@ -496,10 +493,6 @@ def _is_visible(event: RunEvent) -> bool:
         case ItemAdded() | ItemDone() if is_reasoning(event.item):
             return any(text for _, text in item_texts(event.item))
     return not isinstance(event, ResponseDone | Status)
-
-
-def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
-    return isinstance(error, TimedOut) and error.kind == kind
 
 
 def _may_run(error: ResponsesError | None) -> bool:
