@@ -1861,7 +1861,7 @@ _READERS: Mapping[str, _Reader] = {
 # ==== openai_responses.loop.events: What a run reports to those who show it or record it.
 
 NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-"""Ends reasoning that only an attempt which failed began: nothing of it is shown."""
+"""Ends the thought of an attempt that failed."""
 
 
 class ToolOutput(NamedTuple):
@@ -7062,12 +7062,14 @@ _HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
 # ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
-def _closing_line(seconds: float, ended: RunDone) -> str:
+def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))
     if ended.cost is not None:
         parts.append(_money(ended.cost))
+    if notes:
+        parts.append(f"{notes} note{'s' * (notes > 1)}")
     return " · ".join(parts)
 
 
@@ -7103,6 +7105,7 @@ class NativeRenderer:
         self._hosted = HostedItems(self._shown)
         self._places: dict[int, int] = {}
         self._marker = ""
+        self._notes = 0
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._parts: dict[int, int] = {}
@@ -7149,6 +7152,7 @@ class NativeRenderer:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
+                self._notes += 1
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 yield from self._shown.add_record(event, self._place_of(event))
@@ -7179,7 +7183,8 @@ class NativeRenderer:
         yield from self._shown.show_files(is_last=True)
         yield from end_after_code(self._shown)
         if self._closes and not failed and not open_calls(event.output):
-            yield status_chunk(_closing_line(self._now() - self._began, event))
+            seconds = self._now() - self._began
+            yield status_chunk(_closing_line(seconds, event, self._notes))
         if usage := host_usage(event):
             yield {"choices": [{"index": 0, "delta": {}}], **usage}
         if failed:
@@ -7205,7 +7210,7 @@ class NativeRenderer:
 
     def _end(self, event: ItemDone) -> Chunks:
         index = event.output_index
-        place = self._places.pop(index)  # another attempt may use the index again
+        place = self._places.pop(index)
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 item = {**self.items[place], "type": "openai_responses:end"}

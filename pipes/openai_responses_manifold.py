@@ -1980,7 +1980,7 @@ _READERS: Mapping[str, _Reader] = {
 # ==== openai_responses.loop.events: What a run reports to those who show it or record it.
 
 NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-"""Ends reasoning that only an attempt which failed began: nothing of it is shown."""
+"""Ends the thought of an attempt that failed."""
 
 
 class ToolOutput(NamedTuple):
@@ -7753,12 +7753,14 @@ _HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
 # ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
-def _closing_line(seconds: float, ended: RunDone) -> str:
+def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))
     if ended.cost is not None:
         parts.append(_money(ended.cost))
+    if notes:
+        parts.append(f"{notes} note{'s' * (notes > 1)}")
     return " · ".join(parts)
 
 
@@ -7794,6 +7796,7 @@ class NativeRenderer:
         self._hosted = HostedItems(self._shown)
         self._places: dict[int, int] = {}
         self._marker = ""
+        self._notes = 0
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._parts: dict[int, int] = {}
@@ -7840,6 +7843,7 @@ class NativeRenderer:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
+                self._notes += 1
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 yield from self._shown.add_record(event, self._place_of(event))
@@ -7870,7 +7874,8 @@ class NativeRenderer:
         yield from self._shown.show_files(is_last=True)
         yield from end_after_code(self._shown)
         if self._closes and not failed and not open_calls(event.output):
-            yield status_chunk(_closing_line(self._now() - self._began, event))
+            seconds = self._now() - self._began
+            yield status_chunk(_closing_line(seconds, event, self._notes))
         if usage := host_usage(event):
             yield {"choices": [{"index": 0, "delta": {}}], **usage}
         if failed:
@@ -7896,7 +7901,7 @@ class NativeRenderer:
 
     def _end(self, event: ItemDone) -> Chunks:
         index = event.output_index
-        place = self._places.pop(index)  # another attempt may use the index again
+        place = self._places.pop(index)
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 item = {**self.items[place], "type": "openai_responses:end"}
@@ -8934,7 +8939,7 @@ LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 5
 """The numbers that `logging` has for them."""
 
 _KEPT_LINES = 2000
-_LONGEST = 4000  # characters of a line; a tool's exception may say anything
+_LONGEST_LINE = 4000
 
 
 class RunLog:
@@ -8949,7 +8954,7 @@ class RunLog:
 
     def line(self, level: str, text: str) -> None:
         known = level if level in LOG_LEVELS else "INFO"
-        one_line = redact_line(text[: 2 * _LONGEST], self._secrets)[:_LONGEST]
+        one_line = redact_line(text[: 2 * _LONGEST_LINE], self._secrets)[:_LONGEST_LINE]
         time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
             self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {known:<8} {one_line}")
@@ -10888,8 +10893,9 @@ def _repaired(
 ) -> ResponsesRequest:
     user_id, known = call.caller.user_id, call.capabilities.repairs
     learned = known(call.endpoint, request.model, user_id)
-    stored, made = store.repairs if store else (), before.repairs if before else ()
-    repairs = tuple(dict.fromkeys((*learned, *stored, *made)))
+    repairs = (*learned, *(store.repairs if store else ()))
+    if before:
+        repairs = before.repairs
     return request.model_copy(update={"repairs": repairs}) if repairs else request
 
 
@@ -11419,7 +11425,7 @@ async def answer_events(
         yield Status(notice)
     artifacts = ArtifactStore(prepared, connections)
     repairs: list[Status] = []  # until it is known that they helped
-    helped = [*prepared.request.repairs]
+    helped: list[Status] = []
     events = run(
         prepared.request,
         prepared.endpoint,
@@ -11436,8 +11442,8 @@ async def answer_events(
                 repairs += _log_status(prepared, event)
                 event = Status(event.sentence)  # the reason is for the log alone
             elif repairs and _has_answer(event):
-                helped += await _remember_all(prepared, repairs)
-                repairs.clear()
+                await _remember(prepared, repairs)
+                helped, repairs = helped + repairs, []
             # Other clients get the model's texts.
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
@@ -11508,25 +11514,19 @@ def _has_answer(event: RunEvent) -> bool:
     return not isinstance(event, ItemAdded)
 
 
-async def _remember_all(
-    prepared: PreparedRequest, repaired: Sequence[Status]
-) -> list[Repair]:
-    for found in repaired:
-        await _remember(prepared, found)
-    return [one.repair for one in repaired if one.repair]
-
-
-async def _remember(prepared: PreparedRequest, found: Status) -> None:
-    call, repair, store = prepared.call, found.repair, prepared.store
-    of_chat = repair is not None and repair.action in CHAT_ACTIONS
-    if repair and of_chat and store:
-        await store.add_repair(repair)
-    elif repair and found.is_lasting:
-        is_about_all = found.is_named and (
-            repair.action == "field" or is_as_configured(prepared)
-        )
-        user = "" if is_about_all and not of_chat else call.caller.user_id
-        call.capabilities.learn(prepared.endpoint, prepared.request.model, user, repair)
+async def _remember(prepared: PreparedRequest, repairs: Iterable[Status]) -> None:
+    call, store = prepared.call, prepared.store
+    for found in repairs:
+        repair = found.repair
+        if repair and repair.action in CHAT_ACTIONS and store:
+            await store.add_repair(repair)
+        elif repair and found.is_lasting:
+            is_about_all = found.is_named and (
+                repair.action == "field" or is_as_configured(prepared)
+            )
+            user = "" if is_about_all else call.caller.user_id
+            model = prepared.request.model
+            call.capabilities.learn(prepared.endpoint, model, user, repair)
 
 
 def _hand_over(
@@ -11534,7 +11534,7 @@ def _hand_over(
     recorder: Recorder | None,
     citations: Citations,
     ended: RunDone,
-    repairs: Iterable[Repair],
+    helped: Iterable[Status],
 ) -> None:
     if not (prepared.delegates and leaves_calls(ended)):
         return
@@ -11545,7 +11545,7 @@ def _hand_over(
     ended_round = DelegatedRound(
         *(tuple(prepared.request.input), received, pending, citations.keys),
         prepared.request.instructions or "",
-        (*repairs,),
+        (*prepared.request.repairs, *filter(None, (one.repair for one in helped))),
     )
     save_round(call.state, call.caller.message_id, ended_round)
 

@@ -327,11 +327,12 @@ def _repaired(
     store: ChatStore | None = None,
     before: DelegatedRound | None = None,
 ) -> ResponsesRequest:
-    """Return a request with what earlier refusals showed."""
+    """Return a request with what earlier refusals showed, a round with the last one's."""
     user_id, known = call.caller.user_id, call.capabilities.repairs
     learned = known(call.endpoint, request.model, user_id)
-    stored, made = store.repairs if store else (), before.repairs if before else ()
-    repairs = tuple(dict.fromkeys((*learned, *stored, *made)))
+    repairs = (*learned, *(store.repairs if store else ()))
+    if before:
+        repairs = before.repairs
     return request.model_copy(update={"repairs": repairs}) if repairs else request
 
 

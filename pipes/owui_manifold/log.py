@@ -17,7 +17,7 @@ LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 5
 """The numbers that `logging` has for them."""
 
 _KEPT_LINES = 2000
-_LONGEST = 4000  # characters of a line; a tool's exception may say anything
+_LONGEST_LINE = 4000
 
 
 class RunLog:
@@ -35,10 +35,11 @@ class RunLog:
         """Keep `text` as one line, with its time in UTC; also write it, with the run's
         id, if its level is enough.
 
-        An unknown level counts as INFO.
+        An unknown level counts as INFO. Long text is cut: an exception of a tool may
+        say anything.
         """
         known = level if level in LOG_LEVELS else "INFO"
-        one_line = redact_line(text[: 2 * _LONGEST], self._secrets)[:_LONGEST]
+        one_line = redact_line(text[: 2 * _LONGEST_LINE], self._secrets)[:_LONGEST_LINE]
         time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
             self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {known:<8} {one_line}")

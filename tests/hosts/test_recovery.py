@@ -49,10 +49,10 @@ async def recovering_pipe(
 
 
 @pytest_asyncio.fixture(params=["markers", "output"])
-async def carrier(admin: User, request: pytest.FixtureRequest) -> AsyncIterator[None]:
+async def carrier(admin: User, request: pytest.FixtureRequest) -> AsyncIterator[str]:
     """Where the chat keeps what it does not show."""
     async with valves_changed(admin, PIPE, HISTORY_CARRIER=request.param):
-        yield
+        yield request.param
 
 
 @pytest_asyncio.fixture
@@ -142,7 +142,7 @@ async def test_items_that_are_refused(
         await chat.heal(
             "sim:short First.",
             "One earlier web search could not be sent again and was left out.",
-            "One earlier function call output could not be sent again and was left out.",
+            "One earlier function call output was sent as plain text.",
             "A picture or file could not be sent to the model and was left out.",
         )
         await chat.go_on()
@@ -244,21 +244,21 @@ async def test_attempts_that_fail_before_anything_is_shown(
     assert [i for i in (await tab.message(nothing))["output"] if "content" in i] == []
 
 
-@pytest.mark.usefixtures("carrier")
 async def test_rounds_that_the_host_runs_pay_once(
-    tab: Tab, admin: User, simulator: Simulator
+    tab: Tab, admin: User, simulator: Simulator, carrier: str
 ) -> None:
-    """Also in a temporary chat, which has nowhere to remember."""
+    """Also before the answer is stored, and in a temporary chat, which is not."""
     async with valves_changed(admin, PIPE, TOOL_EXECUTION="open_webui"):
         chat = Chat(tab, simulator)
         await chat.ask("sim:short Hello")
         thought = outputs(simulator)[0][0]["encrypted_content"]
         simulator.faults.append(refuse_item("reasoning", text=thought, form="phrase"))
-        simulator.faults.append(refuse_parameter("safety_identifier", form="message"))
         since = len(answered(simulator))
         await chat.ask("sim:tool Weather?", body=CALLED)
-        assert asked(simulator, since) == [400, 400, 200, 200]
+        assert asked(simulator, since) == [400, 200, 200]
 
+        unknown = {"markers": "safety_identifier", "output": "prompt_cache_key"}
+        simulator.faults.append(refuse_parameter(unknown[carrier], form="message"))
         since = len(answered(simulator))
         turn = await tab.send(MODEL, "sim:tool Again?", body=CALLED, temporary=[])
         assert turn.error is None
@@ -267,7 +267,7 @@ async def test_rounds_that_the_host_runs_pay_once(
 
 async def test_clients_and_titles(tab: Tab, member: User, simulator: Simulator) -> None:
     """A plain client gets its answer, a chat its title, and the next pays nothing."""
-    simulator.faults.append(refuse_parameter("safety_identifier"))
+    simulator.faults.append(refuse_parameter("reasoning.summary"))
     for _ in range(2):
         result = await member.completion(
             MODEL, [{"role": "user", "content": "sim:short"}]
@@ -275,13 +275,15 @@ async def test_clients_and_titles(tab: Tab, member: User, simulator: Simulator) 
         assert result["choices"][0]["message"]["content"].startswith("Turn 1.")
     assert asked(simulator) == [400, 200, 200]
 
-    simulator.faults.append(refuse_parameter("max_output_tokens", form="message"))
+    effort = refuse_parameter("reasoning.effort", form="message", chat="### Task:")
+    simulator.faults.append(effort)
     simulator.requests.clear()
     tasks = {"title_generation": True}
     turn = await tab.send(MODEL, "sim:short hello", background_tasks=tasks)
     assert turn.error is None
     chat = await tab.user.chat(turn.chat_id)
     assert chat["title"] == "Talking to a Stand-in"
+    assert sorted(filter(None, asked(simulator))) == [200, 200, 400]
 
 
 async def test_tools_and_parameters_that_are_refused(

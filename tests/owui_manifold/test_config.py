@@ -314,7 +314,7 @@ async def test_toolset_is_what_the_valves_say() -> None:
     assert (toolset.rounds, toolset.most_calls) == (3, 7)
     assert toolset.runs_calls is True
     toolset.log("a line")
-    assert found.call.log.text().endswith("DEBUG    a line")
+    assert found.call.log.text().endswith("WARNING  a line")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from openai_responses.requests.repairs import Repair
 from openai_responses.transport.stream import NO_CARD, ItemEvent
 
 NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-"""Ends reasoning that only an attempt which failed began: nothing of it is shown."""
+"""Ends the thought of an attempt that failed."""
 
 
 class ToolOutput(NamedTuple):

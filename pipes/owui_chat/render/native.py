@@ -51,13 +51,18 @@ from owui_chat.render.items import (
 from owui_chat.storage.output_carrier import closing_commentary
 
 
-def _closing_line(seconds: float, ended: RunDone) -> str:
-    """Return the last status line: time, tokens and cost, as far as they are known."""
+def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
+    """Return the last status line: time, tokens and cost, as far as they are known.
+
+    The page hides the lines before it until somebody opens them: it counts the notes.
+    """
     parts = [f"Finished in {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))
     if ended.cost is not None:
         parts.append(_money(ended.cost))
+    if notes:
+        parts.append(f"{notes} note{'s' * (notes > 1)}")
     return " · ".join(parts)
 
 
@@ -95,6 +100,7 @@ class NativeRenderer:
         self._hosted = HostedItems(self._shown)
         self._places: dict[int, int] = {}
         self._marker = ""
+        self._notes = 0
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._parts: dict[int, int] = {}
@@ -146,6 +152,7 @@ class NativeRenderer:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
+                self._notes += 1
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 yield from self._shown.add_record(event, self._place_of(event))
@@ -176,7 +183,8 @@ class NativeRenderer:
         yield from self._shown.show_files(is_last=True)
         yield from end_after_code(self._shown)
         if self._closes and not failed and not open_calls(event.output):
-            yield status_chunk(_closing_line(self._now() - self._began, event))
+            seconds = self._now() - self._began
+            yield status_chunk(_closing_line(seconds, event, self._notes))
         if usage := host_usage(event):
             yield {"choices": [{"index": 0, "delta": {}}], **usage}
         if failed:
@@ -205,8 +213,9 @@ class NativeRenderer:
         return "\n\n" if thought and event.part != before else ""
 
     def _end(self, event: ItemDone) -> Chunks:
+        """Yield the end of an item; another attempt may use its index again."""
         index = event.output_index
-        place = self._places.pop(index)  # another attempt may use the index again
+        place = self._places.pop(index)
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 item = {**self.items[place], "type": "openai_responses:end"}

@@ -3,7 +3,7 @@
 import pytest
 
 from openai_responses.endings import COMPLETED
-from openai_responses.loop.events import RunDone
+from openai_responses.loop.events import RunDone, Status
 from openai_responses.models.usage import Usage
 from owui_chat.render.native import NativeRenderer
 
@@ -43,6 +43,17 @@ def test_nothing_was_cached() -> None:
     """Then nothing is said of it."""
     used = Usage(input=10, output=5, total=15)
     assert closing_line(3, RunDone(COMPLETED, used)) == "Finished in 3 s · 15 tokens"
+
+
+@pytest.mark.parametrize(("notes", "said"), [(1, "1 note"), (2, "2 notes")])
+def test_what_was_said_before(notes: int, said: str) -> None:
+    """The page shows only the last line: it says that there are others to open."""
+    view = NativeRenderer(lambda: 100.0)
+    for _ in range(notes):
+        list(view.render(Status("One earlier web search was left out.")))
+    [status, *_] = view.render(RunDone(COMPLETED))
+    line = f"Finished in under a second · {said}"
+    assert status["event"]["data"]["description"] == line
 
 
 @pytest.mark.parametrize(
