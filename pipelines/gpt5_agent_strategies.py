@@ -1857,6 +1857,9 @@ _READERS: Mapping[str, _Reader] = {
 
 # ==== openai_responses.loop.events: What a run reports to those who show it or record it.
 
+NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
+"""Ends reasoning that only an attempt which failed began: nothing of it is shown."""
+
 
 class ToolOutput(NamedTuple):
     """A call got its output; `item` is the input item that gives it to the model."""
@@ -4054,8 +4057,6 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 # ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
 
-_NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-
 _THOUGHT_SHARE = 0.1
 
 
@@ -4107,8 +4108,9 @@ class Attempts:
                 break
             yield note
             await asyncio.sleep(wait)
-        for event in held:
-            yield event
+        if not self.has_shown:
+            for event in (*self._end_thought(), *held):
+                yield event
 
     def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
         if self.has_shown or isinstance(event, Status):
@@ -4123,11 +4125,12 @@ class Attempts:
         if not _is_visible(event):
             return []
         self.has_shown = True
-        shown, held[:] = [*held], []
-        if self._thought and not self._thinks:  # of an attempt that failed
-            end = ItemDone(self._thought.output_index, _NO_THOUGHT)
-            return [end, *shown]
+        shown, held[:] = [*self._end_thought(), *held], []
         return shown
+
+    def _end_thought(self) -> list[RunEvent]:
+        thought = None if self._thinks else self._thought
+        return [ItemDone(thought.output_index, NO_THOUGHT)] if thought else []
 
     def count_bytes(self, chunk: bytes) -> None:
         self.response.byte_count += json_weight(chunk)
@@ -7214,7 +7217,10 @@ class NativeRenderer:
 
     def _end(self, event: ItemDone) -> Iterator[Chunk]:
         index = event.output_index
+        place = self._places.pop(index)  # another attempt may use the index again
         match item_type(event.item):
+            case _ if event.item == NO_THOUGHT:
+                item = {**self.items[place], "type": "openai_responses:end"}
             case "message":
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)
@@ -7223,7 +7229,7 @@ class NativeRenderer:
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self._shown.end(self._places[index], item)
+        yield self._shown.end(place, item)
         yield from self._shown.add_files(event.card)
 
 

@@ -1965,6 +1965,9 @@ _READERS: Mapping[str, _Reader] = {
 
 # ==== openai_responses.loop.events: What a run reports to those who show it or record it.
 
+NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
+"""Ends reasoning that only an attempt which failed began: nothing of it is shown."""
+
 
 class ToolOutput(NamedTuple):
     """A call got its output; `item` is the input item that gives it to the model."""
@@ -4369,8 +4372,6 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
 
 # ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
 
-_NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-
 _THOUGHT_SHARE = 0.1
 
 
@@ -4422,8 +4423,9 @@ class Attempts:
                 break
             yield note
             await asyncio.sleep(wait)
-        for event in held:
-            yield event
+        if not self.has_shown:
+            for event in (*self._end_thought(), *held):
+                yield event
 
     def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
         if self.has_shown or isinstance(event, Status):
@@ -4438,11 +4440,12 @@ class Attempts:
         if not _is_visible(event):
             return []
         self.has_shown = True
-        shown, held[:] = [*held], []
-        if self._thought and not self._thinks:  # of an attempt that failed
-            end = ItemDone(self._thought.output_index, _NO_THOUGHT)
-            return [end, *shown]
+        shown, held[:] = [*self._end_thought(), *held], []
         return shown
+
+    def _end_thought(self) -> list[RunEvent]:
+        thought = None if self._thinks else self._thought
+        return [ItemDone(thought.output_index, NO_THOUGHT)] if thought else []
 
     def count_bytes(self, chunk: bytes) -> None:
         self.response.byte_count += json_weight(chunk)
@@ -7914,7 +7917,10 @@ class NativeRenderer:
 
     def _end(self, event: ItemDone) -> Iterator[Chunk]:
         index = event.output_index
+        place = self._places.pop(index)  # another attempt may use the index again
         match item_type(event.item):
+            case _ if event.item == NO_THOUGHT:
+                item = {**self.items[place], "type": "openai_responses:end"}
             case "message":
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)
@@ -7923,7 +7929,7 @@ class NativeRenderer:
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self._shown.end(self._places[index], item)
+        yield self._shown.end(place, item)
         yield from self._shown.add_files(event.card)
 
 
@@ -8955,6 +8961,7 @@ LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 5
 """The numbers that `logging` has for them."""
 
 _KEPT_LINES = 2000
+_LONGEST = 4000  # characters of a line; a tool's exception may say anything
 
 
 class RunLog:
@@ -8969,7 +8976,7 @@ class RunLog:
 
     def line(self, level: str, text: str) -> None:
         known = level if level in LOG_LEVELS else "INFO"
-        one_line = redact_line(text, self._secrets)
+        one_line = redact_line(text[: 2 * _LONGEST], self._secrets)[:_LONGEST]
         time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
             self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {known:<8} {one_line}")
@@ -10472,6 +10479,7 @@ class DelegatedRound(NamedTuple):
     pending: tuple[Item, ...]
     cited: tuple[str, ...] = ()
     instructions: str = ""
+    repairs: tuple[Repair, ...] = ()
 
 
 def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:
@@ -10742,7 +10750,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     request = build_request(
         model, chat.instructions, items, _body(chat, tools), settings
     )
-    request = _repaired(request, call, store)
+    request = _repaired(request, call, store, before)
     return PreparedRequest(
         call,
         request,
@@ -10909,11 +10917,15 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
 
 
 def _repaired(
-    request: ResponsesRequest, call: PipeCall, store: ChatStore | None = None
+    request: ResponsesRequest,
+    call: PipeCall,
+    store: ChatStore | None = None,
+    before: DelegatedRound | None = None,
 ) -> ResponsesRequest:
     user_id, known = call.caller.user_id, call.capabilities.repairs
     learned = known(call.endpoint, request.model, user_id)
-    repairs = (*learned, *(store.repairs if store else ()))
+    stored, made = store.repairs if store else (), before.repairs if before else ()
+    repairs = tuple(dict.fromkeys((*learned, *stored, *made)))
     return request.model_copy(update={"repairs": repairs}) if repairs else request
 
 
@@ -10957,7 +10969,7 @@ def _hash_id(kind: str, value: str) -> str | None:
 
 
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
-    valves, log = call.valves, partial(call.log.line, "DEBUG")
+    valves, log = call.valves, partial(call.log.line, "WARNING")
     seconds = valves.TOOL_TIMEOUT_SECONDS
     return Toolset(
         HostTools(call, offered.names),
@@ -11456,6 +11468,7 @@ async def answer_events(
         yield Status(notice)
     artifacts = ArtifactStore(prepared, connections)
     repairs: list[Status] = []  # until it is known that they helped
+    helped = [*prepared.request.repairs]
     events = run(
         prepared.request,
         prepared.endpoint,
@@ -11472,13 +11485,14 @@ async def answer_events(
                 repairs += _log_status(prepared, event)
                 event = Status(event.sentence)  # the reason is for the log alone
             elif repairs and _has_answer(event):
-                repairs = await _remember_all(prepared, repairs)
+                helped += await _remember_all(prepared, repairs)
+                repairs.clear()
             # Other clients get the model's texts.
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
-                _hand_over(prepared, recorder, citations, event)
+                _hand_over(prepared, recorder, citations, event, helped)
                 for told in await _end(prepared, event):
                     yield told
 
@@ -11544,22 +11558,23 @@ def _has_answer(event: RunEvent) -> bool:
 
 
 async def _remember_all(
-    prepared: PreparedRequest, repairs: Sequence[Status]
-) -> list[Status]:
-    for found in repairs:
+    prepared: PreparedRequest, repaired: Sequence[Status]
+) -> list[Repair]:
+    for found in repaired:
         await _remember(prepared, found)
-    return []
+    return [one.repair for one in repaired if one.repair]
 
 
 async def _remember(prepared: PreparedRequest, found: Status) -> None:
     call, repair, store = prepared.call, found.repair, prepared.store
-    if repair and repair.action in CHAT_ACTIONS and store:
+    of_chat = repair is not None and repair.action in CHAT_ACTIONS
+    if repair and of_chat and store:
         await store.add_repair(repair)
     elif repair and found.is_lasting:
         is_about_all = found.is_named and (
             repair.action == "field" or is_as_configured(prepared)
         )
-        user = "" if is_about_all else call.caller.user_id
+        user = "" if is_about_all and not of_chat else call.caller.user_id
         call.capabilities.learn(prepared.endpoint, prepared.request.model, user, repair)
 
 
@@ -11568,6 +11583,7 @@ def _hand_over(
     recorder: Recorder | None,
     citations: Citations,
     ended: RunDone,
+    repairs: Iterable[Repair],
 ) -> None:
     if not (prepared.delegates and leaves_calls(ended)):
         return
@@ -11578,6 +11594,7 @@ def _hand_over(
     ended_round = DelegatedRound(
         *(tuple(prepared.request.input), received, pending, citations.keys),
         prepared.request.instructions or "",
+        (*repairs,),
     )
     save_round(call.state, call.caller.message_id, ended_round)
 

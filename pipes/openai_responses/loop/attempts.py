@@ -38,14 +38,19 @@ from openai_responses.errors import (
     TimedOut,
 )
 from openai_responses.items import (
-    Item,
     is_reasoning,
     item_texts,
     item_type,
     message_text,
 )
 from openai_responses.json_input import as_mapping, json_weight
-from openai_responses.loop.events import ResponseDone, RunEvent, Status, Trace
+from openai_responses.loop.events import (
+    NO_THOUGHT,
+    ResponseDone,
+    RunEvent,
+    Status,
+    Trace,
+)
 from openai_responses.loop.recovery import (
     RetryPolicy,
     find_repair,
@@ -72,8 +77,6 @@ from openai_responses.transport.stream import (
     join_deltas,
     parse_event,
 )
-
-_NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
 
 _THOUGHT_SHARE = 0.1
 """Reasoning is joined for a tenth of that time: the answer must not wait for it."""
@@ -138,8 +141,9 @@ class Attempts:
                 break
             yield note
             await asyncio.sleep(wait)
-        for event in held:
-            yield event
+        if not self.has_shown:
+            for event in (*self._end_thought(), *held):
+                yield event
 
     def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
         """Return what is shown now; `held` is shown with the first thing to see.
@@ -159,11 +163,12 @@ class Attempts:
         if not _is_visible(event):
             return []
         self.has_shown = True
-        shown, held[:] = [*held], []
-        if self._thought and not self._thinks:  # of an attempt that failed
-            end = ItemDone(self._thought.output_index, _NO_THOUGHT)
-            return [end, *shown]
+        shown, held[:] = [*self._end_thought(), *held], []
         return shown
+
+    def _end_thought(self) -> list[RunEvent]:
+        thought = None if self._thinks else self._thought
+        return [ItemDone(thought.output_index, NO_THOUGHT)] if thought else []
 
     def count_bytes(self, chunk: bytes) -> None:
         """Count what arrived of this response; raises AnswerTooLarge."""
