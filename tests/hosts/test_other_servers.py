@@ -27,6 +27,10 @@ OUTPUT = [
 ]
 
 
+WHOLE = "llama.cpp"
+"""The server whose stream has the least; again and Stop are tried with it alone."""
+
+
 @pytest.mark.parametrize("profile", RETELLINGS)
 async def test_chat_tool_stop_and_regenerate(
     tab: Tab, admin: User, simulator: Simulator, profile: str
@@ -34,21 +38,22 @@ async def test_chat_tool_stop_and_regenerate(
     """A tool runs once, a text stands there once, and the chat goes on."""
     headers = json.dumps({"X-Simulator-Profile": profile})
     async with valves_changed(admin, PIPE, EXTRA_HEADERS=headers):
-        asked = await tab.send(MODEL, "sim:tool weather?", body=USED)
-        again = await tab.regenerate(MODEL, asked, body=USED)
-        stopped = await tab.begin(MODEL, "sim:slow", chat_id=asked.chat_id)
-        await stopped.until(lambda seen: bool(seen.text), seconds=20)
-        await tab.stop(stopped)
-        await tab.settle(stopped)
+        turns = [await tab.send(MODEL, "sim:tool weather?", body=USED)]
+        if profile == WHOLE:
+            turns.append(await tab.regenerate(MODEL, turns[0], body=USED))
+            stopped = await tab.begin(MODEL, "sim:slow", chat_id=turns[0].chat_id)
+            await stopped.until(lambda seen: bool(seen.text), seconds=20)
+            await tab.stop(stopped)
+            await tab.settle(stopped)
+            assert (await tab.message(stopped))["done"]
 
-    for turn in (asked, again):
+    for turn in turns:
         assert turn.error is None
         stored = await tab.message(turn)
         shown = [i["type"] for i in stored["output"] if ":" not in i["type"]]
         assert shown == OUTPUT
         assert stored["content"].count("It said: ") == 1
-    assert (await tab.message(stopped))["done"]
     sent = [
         kinds(body["input"]).count("function_call") for body in chat_bodies(simulator)
     ]
-    assert sent == [0, 1, 0, 1, 1]
+    assert sent == ([0, 1, 0, 1, 1] if profile == WHOLE else [0, 1])
