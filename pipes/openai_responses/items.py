@@ -157,9 +157,13 @@ def has_encrypted_reasoning(item: JsonObject) -> bool:
 
 
 def has_plain_reasoning(item: JsonObject) -> bool:
-    """Say whether `item` is reasoning whose text its server gave, and nothing else."""
+    """Say whether `item` is reasoning of which its server gave the words alone.
+
+    LiteLLM gives them as the summary, and models behind it demand them
+    (docs/servers.md).
+    """
     is_plain = is_reasoning(item) and not item.get("encrypted_content")
-    return is_plain and bool(message_text(item))
+    return is_plain and any(text for _, text in item_texts(item))
 
 
 def is_encrypted(item: JsonObject) -> bool:

@@ -136,7 +136,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     request = build_request(
         model, chat.instructions, items, _body(chat, tools), settings
     )
-    request = _repaired(request, call, store)
+    request = _repaired(request, call, store, before)
     return PreparedRequest(
         call,
         request,
@@ -322,12 +322,16 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
 
 
 def _repaired(
-    request: ResponsesRequest, call: PipeCall, store: ChatStore | None = None
+    request: ResponsesRequest,
+    call: PipeCall,
+    store: ChatStore | None = None,
+    before: DelegatedRound | None = None,
 ) -> ResponsesRequest:
     """Return a request with what earlier refusals showed."""
     user_id, known = call.caller.user_id, call.capabilities.repairs
     learned = known(call.endpoint, request.model, user_id)
-    repairs = (*learned, *(store.repairs if store else ()))
+    stored, made = store.repairs if store else (), before.repairs if before else ()
+    repairs = tuple(dict.fromkeys((*learned, *stored, *made)))
     return request.model_copy(update={"repairs": repairs}) if repairs else request
 
 
@@ -379,7 +383,7 @@ def _hash_id(kind: str, value: str) -> str | None:
 
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless others must run one of them."""
-    valves, log = call.valves, partial(call.log.line, "DEBUG")
+    valves, log = call.valves, partial(call.log.line, "WARNING")
     seconds = valves.TOOL_TIMEOUT_SECONDS
     return Toolset(
         HostTools(call, offered.names),

@@ -15,7 +15,6 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationError
 
-from openai_responses.clock import hex_digest
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, item_type, message_text, tool_kind
 from openai_responses.json_input import JsonObject, clamp_number
@@ -26,7 +25,7 @@ from openai_responses.requests.parameters import (
     parameter_error,
     read_parameters,
 )
-from openai_responses.requests.repairs import Repair, repair_payload
+from openai_responses.requests.repairs import Repair, json_digest, repair_payload
 from openai_responses.requests.tools import clean_call
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
@@ -246,10 +245,9 @@ def unsent_parameters(
 
 _OPENAI_ONLY = (
     *("access_programs", "context_management", "image", "moderation"),
-    *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
-    *("safety_identifier", "stream_options"),
+    *("prompt_cache_", "safety_identifier"),
 )
-
+"""How the names begin."""
 
 _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 """How the ids begin that other servers ask for."""
@@ -257,14 +255,13 @@ _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "c
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
-    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
+    kept = {k: v for k, v in payload.items() if not k.startswith(_OPENAI_ONLY)}
     return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
 
 
 def _strict_item(item: Item) -> Item:
     if item_type(item) == "message" and item.get("role") == "assistant":
-        head = {"type": "message", "role": "assistant"}
-        return {**head, "content": message_text(item)}
+        text = message_text(item)
+        return {"type": "message", "role": "assistant", "content": text}
     prefix = _ID_PREFIXES.get(item_type(item))
-    seed = str(item.get("encrypted_content") or item.get("call_id") or item)
-    return {"id": f"{prefix}_{hex_digest(seed)[:32]}", **item} if prefix else item
+    return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item

@@ -16,7 +16,7 @@ from openai_responses.items import (
     item_type,
     open_calls,
 )
-from openai_responses.loop.events import RunDone, Status, ToolOutput
+from openai_responses.loop.events import NO_THOUGHT, RunDone, Status, ToolOutput
 from openai_responses.models.usage import Usage
 from openai_responses.transport.stream import (
     ItemAdded,
@@ -206,7 +206,10 @@ class NativeRenderer:
 
     def _end(self, event: ItemDone) -> Chunks:
         index = event.output_index
+        place = self._places.pop(index)  # another attempt may use the index again
         match item_type(event.item):
+            case _ if event.item == NO_THOUGHT:
+                item = {**self.items[place], "type": "openai_responses:end"}
             case "message":
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)
@@ -215,7 +218,7 @@ class NativeRenderer:
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self._shown.end(self._places[index], item)
+        yield self._shown.end(place, item)
         yield from self._shown.add_files(event.card)
 
 
