@@ -17,7 +17,7 @@ from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.guard import find_own_names
-from openai_responses.endpoint import Endpoint, Network, connection_secrets
+from openai_responses.endpoint import Endpoint, connection_secrets
 from openai_responses.errors import InvalidRequest, valve_error
 from openai_responses.json_input import (
     as_list,
@@ -197,7 +197,9 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
         extra_headers=headers,
-        network=Network(valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), proxy),
+        verify_ssl=valves.VERIFY_SSL,
+        ca_bundle=valves.CA_BUNDLE.strip(),
+        proxy=proxy,
         strict=valves.COMPATIBILITY == "strict",
     )
 
