@@ -59,6 +59,7 @@ from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
+from hashlib import sha256
 from importlib import import_module
 from itertools import accumulate, chain, count, groupby, islice, product
 from mimetypes import guess_type
