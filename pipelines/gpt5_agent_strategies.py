@@ -31,8 +31,7 @@ import sys
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from asyncio import StreamReader, StreamWriter, Task
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio import StreamReader, StreamReaderProtocol, StreamWriter, Task
 from base64 import b64encode
 from bisect import bisect, bisect_left
 from collections import Counter, deque
@@ -71,6 +70,7 @@ from pathlib import Path, PurePosixPath
 from queue import Empty, SimpleQueue
 from reprlib import repr as short_repr
 from secrets import token_hex
+from subprocess import DEVNULL, PIPE, Popen
 from threading import Lock, Thread
 from time import monotonic
 from traceback import extract_tb
@@ -79,6 +79,7 @@ from typing import (
     Annotated,
     Any,
     ClassVar,
+    IO,
     Literal,
     NamedTuple,
     Protocol,
@@ -103,15 +104,20 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    SerializerFunctionWrapHandler,
     SkipValidation,
     ValidationError,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     field_validator,
+    model_serializer,
 )
 from pydantic.alias_generators import to_camel
 
 # ==== openai_responses.json_input: JSON that others wrote, which may be invalid.
+
+JsonObject = Mapping[str, Any]
+"""One that is only read."""
 
 MAX_JSON_BYTES = 64 * 1024 * 1024
 """Of an event or a body: each can be a whole response with its images."""
@@ -214,7 +220,7 @@ def json_size(value: object, most: int) -> int:
     return size
 
 
-def as_mapping(value: object) -> Mapping[str, Any]:
+def as_mapping(value: object) -> JsonObject:
     return value if isinstance(value, (dict, Mapping)) else {}
 
 
@@ -321,49 +327,49 @@ CALL_OUTPUTS = {
 _CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
 
 
-def item_type(item: Mapping[str, Any]) -> str:
+def item_type(item: JsonObject) -> str:
     kind = item.get("type")
     return kind if isinstance(kind, str) else "message" if "role" in item else ""
 
 
-def kind_of(item: Mapping[str, Any]) -> _ItemKind:
+def kind_of(item: JsonObject) -> _ItemKind:
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
-def tool_kind(tool: Mapping[str, Any]) -> _ItemKind:
+def tool_kind(tool: JsonObject) -> _ItemKind:
     return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
-def is_call(item: Mapping[str, Any]) -> bool:
+def is_call(item: JsonObject) -> bool:
     return item.get("type") in _CALLS
 
 
-def is_call_output(item: Mapping[str, Any]) -> bool:
+def is_call_output(item: JsonObject) -> bool:
     return item.get("type") in CALL_OUTPUTS.values()
 
 
-def is_reasoning(item: Mapping[str, Any]) -> bool:
+def is_reasoning(item: JsonObject) -> bool:
     return item.get("type") == "reasoning"
 
 
-def is_commentary(item: Mapping[str, Any]) -> bool:
+def is_commentary(item: JsonObject) -> bool:
     return item.get("phase") == "commentary" and item_type(item) == "message"
 
 
-def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
+def has_encrypted_reasoning(item: JsonObject) -> bool:
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
-def has_plain_reasoning(item: Mapping[str, Any]) -> bool:
+def has_plain_reasoning(item: JsonObject) -> bool:
     is_plain = is_reasoning(item) and not item.get("encrypted_content")
-    return is_plain and bool(message_text(item))
+    return is_plain and any(text for _, text in item_texts(item))
 
 
-def is_encrypted(item: Mapping[str, Any]) -> bool:
+def is_encrypted(item: JsonObject) -> bool:
     return kind_of(item).is_encrypted
 
 
-def is_compaction(item: Mapping[str, Any]) -> bool:
+def is_compaction(item: JsonObject) -> bool:
     return item.get("type") == "compaction" and bool(item.get("encrypted_content"))
 
 
@@ -372,7 +378,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     return list(items[places[-1] :] if places else items)
 
 
-def message_text(item: Mapping[str, Any]) -> str:
+def message_text(item: JsonObject) -> str:
     content = item.get("content")
     if isinstance(content, str):
         return content
@@ -383,7 +389,7 @@ def content_parts(content: object) -> list[Item]:
     return [row for row in as_list(content) if isinstance(row, dict)]
 
 
-def part_text(part: Mapping[str, Any]) -> str:
+def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
@@ -392,7 +398,7 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
-def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
+def _paired_places(items: Sequence[JsonObject]) -> set[int]:
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
     for place, item in enumerate(items):
@@ -439,7 +445,7 @@ TextPlace = tuple[str, int]
 """A kind of text and the number of its part."""
 
 
-def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
+def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
     kind = kind_of(item)
     for text_kind, field in kind.parts:
         for index, part in enumerate(as_list(item.get(field))):
@@ -452,25 +458,25 @@ def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
         yield (text_kind, 0), as_text(item.get(field))
 
 
-def is_image_call(item: Mapping[str, Any]) -> bool:
+def is_image_call(item: JsonObject) -> bool:
     return item.get("type") == "image_generation_call"
 
 
-def has_image(item: Mapping[str, Any]) -> bool:
+def has_image(item: JsonObject) -> bool:
     is_drawn = is_image_call(item) and bool(item.get("result"))
     return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
 
-def _image_format(item: Mapping[str, Any]) -> str:
+def _image_format(item: JsonObject) -> str:
     return str(item.get("output_format") or "png")
 
 
-def image_url(item: Mapping[str, Any]) -> str:
+def image_url(item: JsonObject) -> str:
     kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
-def image_message(item: Mapping[str, Any]) -> Item:
+def image_message(item: JsonObject) -> Item:
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
 
@@ -478,11 +484,11 @@ def image_message(item: Mapping[str, Any]) -> Item:
 _DID_NOT_RUN = "The code did not run to its end."
 
 
-def is_code(item: Mapping[str, Any]) -> bool:
+def is_code(item: JsonObject) -> bool:
     return item.get("type") == "code_interpreter_call"
 
 
-def code_output(item: Mapping[str, Any]) -> str:
+def code_output(item: JsonObject) -> str:
     if item.get("status") in ("failed", "incomplete"):
         return _DID_NOT_RUN
     outputs = content_parts(item.get("outputs"))
@@ -493,11 +499,11 @@ _UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplet
 _ACTIONS = ("search", "open_page", "find_in_page")
 
 
-def is_hosted(item: Mapping[str, Any]) -> bool:
+def is_hosted(item: JsonObject) -> bool:
     return bool(kind_of(item).tool)
 
 
-def is_host_returned(item: Mapping[str, Any]) -> bool:
+def is_host_returned(item: JsonObject) -> bool:
     kind = kind_of(item)
     if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
@@ -509,11 +515,11 @@ def is_host_returned(item: Mapping[str, Any]) -> bool:
     return all(item.get(key) is not None for key in kind.required)
 
 
-def is_kept_hosted(item: Mapping[str, Any]) -> bool:
+def is_kept_hosted(item: JsonObject) -> bool:
     return is_host_returned(item) and kind_of(item).returned == "always"
 
 
-def is_replayed(item: Mapping[str, Any]) -> bool:
+def is_replayed(item: JsonObject) -> bool:
     kind = kind_of(item)
     if kind.tool:
         return is_kept_hosted(item) or has_image(item)
@@ -534,14 +540,14 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     return kept
 
 
-def search_queries(item: Mapping[str, Any]) -> list[str]:
+def search_queries(item: JsonObject) -> list[str]:
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
     action = as_mapping(item.get("action"))
     return _texts(action.get("queries")) or _texts([action.get("query")])
 
 
-def search_pages(item: Mapping[str, Any]) -> list[str]:
+def search_pages(item: JsonObject) -> list[str]:
     rows = content_parts(as_mapping(item.get("action")).get("sources"))
     return list(dict.fromkeys(_texts([row.get("url") for row in rows])))
 
@@ -665,6 +671,8 @@ def read_api_error(wire: object) -> ApiError:
         return _inner_error(wire) or ApiError(message=wire)
     if not isinstance(wire, Mapping):
         return ApiError()
+    if isinstance(wire.get("detail"), list):
+        wire = _read_detail(wire["detail"])
     message = as_text(wire.get("message") or wire.get("detail"))
     raw = as_text(as_mapping(wire.get("metadata")).get("raw"))
     if inner := _inner_error(raw) or _inner_error(message):
@@ -676,6 +684,14 @@ def read_api_error(wire: object) -> ApiError:
     if isinstance(number, int) and 400 <= number < 600:
         code = str(number)
     return ApiError(code, kind, param, f"{message} {raw}".strip())
+
+
+def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
+    found = [(as_list(as_mapping(row).get("loc")), row) for row in rows]
+    loc, row = max(found, key=lambda one: len(one[0]), default=([], {}))
+    keys = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in loc[1:]]
+    place = "".join(key for key in keys if re.fullmatch(r"\[\d+]|\.[a-z_\d]+", key))
+    return {"message": as_mapping(row).get("msg"), "param": place[1:]}
 
 
 def _inner_error(text: str) -> ApiError | None:
@@ -992,8 +1008,6 @@ def api_word(word: str | None) -> str | None:
 
 # ruff: noqa: E501 - one model a line reads as a table
 
-# Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
-# Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
 chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5
@@ -1083,7 +1097,6 @@ CATALOG_ALIASES: dict[str, str] = {
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 _SNAPSHOT_DATE = re.compile(r"-(\d{4}-\d{2}-\d{2})$")
-# One digit, because Azure spells gpt-3.5 as gpt-35.
 _GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
 _O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
@@ -1103,27 +1116,25 @@ class ModelPrices(NamedTuple):
 class _ModelFacts(NamedTuple):
 
     reasoning: bool = False
-    efforts: tuple[str, ...] = ()  # lowest first; empty: none, or unknown
-    default_effort: str | None = None  # what the API uses when none is sent
-    sampling: str = "always"  # or "with_none", "never": temperature, top_p, logprobs
+    efforts: tuple[str, ...] = ()
+    default_effort: str | None = None
+    sampling: str = "always"
     summary: bool = False
     verbosity: bool = False
     functions: bool = True
-    hosted: bool = False  # takes the tools that OpenAI itself runs
-    lacks: tuple[str, ...] = ()  # types of such tools that it does not take
+    hosted: bool = False
+    lacks: tuple[str, ...] = ()
     vision: bool = True
-    prefix_bound: bool = False  # reasoning is dropped when what preceded it changed
+    prefix_bound: bool = False
     max_output_tokens: int | None = None
-    shutdown: str | None = None  # ISO date
+    shutdown: str | None = None
     successor: str | None = None
     prices: ModelPrices | None = None
-    known_family: bool = True  # False: the name says nothing, the facts are cautious
+    known_family: bool = True
 
 
 _PLAIN_FACTS = _ModelFacts()
 
-# For an unknown gpt from version 5 on (docs/reference/responses-api.md, "Unknown
-# models").
 _REASONING_FACTS = _ModelFacts(
     reasoning=True, sampling="never", summary=True, verbosity=True, hosted=True
 )
@@ -1132,11 +1143,11 @@ _REASONING_FACTS = _ModelFacts(
 class ResolvedModel(NamedTuple):
     """What a name stands for."""
 
-    id: str  # sent as `model`
-    family: str  # encrypted reasoning is readable inside one family
-    effort: str | None  # the effort that the name stood for
+    id: str
+    family: str
+    effort: str | None
     facts: _ModelFacts
-    name: str  # for people
+    name: str
 
     def lowest_effort(self) -> str | None:
         return self.facts.efforts[0] if self.facts.efforts else None
@@ -1382,13 +1393,21 @@ def repair_payload(
     return changed
 
 
+def item_names(items: Iterable[Item]) -> list[str]:
+    counts, names = Counter[str](), list[str]()
+    for name in map(json_digest, items):
+        names.append(f"{name}.{counts[name]}" if counts[name] else name)
+        counts[name] += 1
+    return names
+
+
 def repair_items(
     items: Sequence[Item], repairs: Iterable[Repair]
-) -> list[tuple[Item, Item]]:
+) -> list[tuple[str, Item]]:
+    names = item_names(items)
     wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
     if not wanted:
-        return [(item, item) for item in items]
-    names = [*map(json_digest, items)]
+        return list(zip(names, items, strict=True))
     last = {name: place for place, name in enumerate(names)}
     ends = {"reasoning": -1, "plain": -1}
     kinds: dict[str, int] = {}
@@ -1412,19 +1431,19 @@ def repair_items(
     lost = {
         i.get("call_id") for i, is_out in zip(items, left_out, strict=True) if is_out
     }
-    rows: list[tuple[Item, Item]] = []
-    for item, here, is_out in zip(items, actions, left_out, strict=True):
+    rows: list[tuple[str, Item]] = []
+    for name, item, here, is_out in zip(names, items, actions, left_out, strict=True):
         is_of_pair = is_call(item) or is_call_output(item)
         is_told = is_of_pair and item.get("call_id") in lost
         if is_out or is_told:
             while rows and is_reasoning(rows[-1][1]):
                 rows.pop()
         if is_told:  # without it the model would call again
-            rows.append((item, _told_item(item)))
+            rows.append((name, _told_item(item)))
         elif not is_out:
             is_plain = here & {"text", "plain"}
-            rows.append((item, plain_item(item) if is_plain else item))
-    made_of = {id(sent): item for item, sent in rows}
+            rows.append((name, plain_item(item) if is_plain else item))
+    made_of = {id(sent): name for name, sent in rows}
     return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
 
 
@@ -1498,13 +1517,14 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     tools, choice = payload.get("tools") or [], payload.get("tool_choice")
     kept = [tool for tool in tools if json_digest(tool) != repair.target]
-    if len(kept) == len(tools):
+    gone = [tool for tool in tools if tool not in kept]
+    if not gone:
         return payload
     allowed = as_mapping(choice).get("tools")
     if isinstance(allowed, list):
         left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
         choice = {**as_mapping(choice), "tools": left} if left else "none"
-    elif choice not in ("auto", "none"):
+    elif choice == "required" or tool_name(as_mapping(choice)) in map(tool_name, gone):
         choice = None
     changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
@@ -1613,7 +1633,7 @@ class EventStreamDecoder:
         return events
 
 
-NO_CARD: Mapping[str, Any] = MappingProxyType({})
+NO_CARD: JsonObject = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
@@ -1637,7 +1657,7 @@ class TextDone(NamedTuple):
 
 
 class AnnotationAdded(NamedTuple):
-    """`response.output_text.annotation.added`: what a place in a text refers to."""
+    """What a place in a text refers to."""
 
     output_index: int
     part: int
@@ -1646,7 +1666,7 @@ class AnnotationAdded(NamedTuple):
 
 
 class PartialImage(NamedTuple):
-    """`response.image_generation_call.partial_image`: an image as far as it is drawn."""
+    """An image as far as it is drawn."""
 
     output_index: int
     number: int
@@ -1656,31 +1676,31 @@ class PartialImage(NamedTuple):
 
 
 class ItemAdded(NamedTuple):
-    """`response.output_item.added`: an item began; its content is still missing."""
+    """An item began; its content is still missing."""
 
     output_index: int
     item: Item
 
 
 class ItemDone(NamedTuple):
-    """`response.output_item.done`: the item as it counts, byte for byte."""
+    """The item as it counts, byte for byte."""
 
     output_index: int
     item: Item
-    card: Mapping[str, Any] = NO_CARD
+    card: JsonObject = NO_CARD
     shown: str = ""
     """The text of a message as a host shows it."""
 
 
 class FinalResponse(NamedTuple):
-    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot."""
+    """The end of a response, with its final snapshot."""
 
     status: str
-    response: Mapping[str, Any]
+    response: JsonObject
 
 
 class StreamError(NamedTuple):
-    """`error`: the request failed; no response object comes with it."""
+    """The request failed; no response object comes with it."""
 
     error: ApiError
 
@@ -1708,7 +1728,7 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 
 
 _JSON_READER = json.JSONDecoder()
-_Reader = Callable[[Mapping[str, Any]], StreamEvent]
+_Reader = Callable[[JsonObject], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
@@ -1746,7 +1766,7 @@ def _checked(value: object, kind: type) -> Any:
     return value
 
 
-def _index(wire: Mapping[str, Any]) -> int:
+def _index(wire: JsonObject) -> int:
     index = wire.get("output_index")
     return -1 if index is None else _checked(index, int)
 
@@ -1756,7 +1776,7 @@ def _text_reader(
 ) -> _Reader:
     new = partial(tuple.__new__, event)  # half the time of the named tuple's own
 
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
+    def read(wire: JsonObject) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire.get("output_index"), wire[field]
         if index is None:
             index = -1
@@ -1772,7 +1792,7 @@ def _text_reader(
     return read
 
 
-def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
+def _read_annotation(wire: JsonObject) -> StreamEvent:
     annotation, part = wire.get("annotation"), _checked(
         wire.get("content_index", 0), int
     )
@@ -1782,7 +1802,7 @@ def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
     return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
 
 
-def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
+def _read_partial_image(wire: JsonObject) -> StreamEvent:
     return PartialImage(
         _index(wire),
         _checked(wire.get("partial_image_index", 0), int),
@@ -1800,7 +1820,7 @@ def _final_reader(status: str) -> _Reader:
     return lambda wire: FinalResponse(status, _checked(wire["response"], dict))
 
 
-def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
+def _read_error(wire: JsonObject) -> StreamEvent:
     # In the flat form `type` is only "error".
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
@@ -1839,6 +1859,9 @@ _READERS: Mapping[str, _Reader] = {
 
 
 # ==== openai_responses.loop.events: What a run reports to those who show it or record it.
+
+NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
+"""Ends reasoning that only an attempt which failed began: nothing of it is shown."""
 
 
 class ToolOutput(NamedTuple):
@@ -1891,6 +1914,75 @@ class RunDone(NamedTuple):
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
+
+
+# ==== openai_responses.clock: Time, random numbers, ids of both, digests, recent texts; threads for long work.
+
+
+def unix_seconds() -> int:
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    return random.random()
+
+
+def hex_digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_DAY_SECONDS = 86_400
+_MOST_TEXTS = 5000
+
+
+class RecentTexts:
+    """The texts of the last day, five thousand at most."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        self._now = now
+        self._ends: dict[int, float] = {}  # by hash: a text may be long, or secret
+
+    def __contains__(self, text: str) -> bool:
+        return self._now() < self._ends.get(hash(text), 0)
+
+    def first_time(self, text: str) -> bool:
+        if text in self:
+            return False
+        if len(self._ends) >= _MOST_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + _DAY_SECONDS
+        return True
+
+
+_LARGE = 3000
+_Done = TypeVar("_Done")
+
+
+async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
+    return await asyncio.to_thread(pause_collection, work) if size > _LARGE else work()
+
+
+def pause_collection(work: Callable[[], _Done]) -> _Done:
+    if not gc.isenabled():
+        return work()
+    gc.disable()
+    try:
+        return work()
+    finally:
+        gc.enable()
+
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def new_ulid() -> str:
+    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
+    digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
+    return "".join(digits)
 
 
 # ==== openai_responses.redaction: Removes secrets from text: known values, then what looks like a secret.
@@ -1994,15 +2086,6 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
-    """How a server is reached; the address of a proxy can contain a password."""
-
-    verify_ssl: bool = True
-    ca_bundle: str = ""
-    proxy: str = field(default="", repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Endpoint:
     """The address and the key of a server; an address can contain a password."""
 
@@ -2011,7 +2094,9 @@ class Endpoint:
     organization: str = ""
     project: str = ""
     extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    network: Network = field(default_factory=Network)
+    verify_ssl: bool = True
+    ca_bundle: str = ""
+    proxy: str = field(default="", repr=False)
     strict: bool = False
 
     def url(self, path: str) -> str:
@@ -2035,11 +2120,11 @@ class Endpoint:
 
     def account(self) -> str:
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
-        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
+        return hex_digest(identity)
 
     def owner(self) -> str:
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
-        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
+        return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
         key = self.api_key.strip()
@@ -2090,30 +2175,8 @@ def url_parts(text: str) -> SplitResult | None:
     return parts if sound and parts.scheme in ("http", "https") else None
 
 
-class Trust:
-    """The certificates of CA bundles, one context a file to reuse connections."""
-
-    def __init__(self) -> None:
-        self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
-
-    def context(self, network: Network) -> ssl.SSLContext | bool:
-        path = network.ca_bundle
-        if not (network.verify_ssl and path):
-            return network.verify_ssl
-        try:
-            key = (path, Path(path).stat().st_mtime_ns)
-            if key not in self._contexts:
-                self._contexts[key] = ssl.create_default_context(cafile=path)
-            return self._contexts[key]
-        except (OSError, ValueError):  # no such file, or no certificates in it
-            raise valve_error(
-                "CA_BUNDLE is not a file with certificates that this server can read",
-                place=PIPE_VALVES,
-            ) from None
-
-
-def proxy_for(network: Network, url: str) -> str | None:
-    proxy = network.proxy.strip() or _environment_proxy(url)
+def proxy_for(endpoint: Endpoint, url: str) -> str | None:
+    proxy = endpoint.proxy.strip() or _environment_proxy(url)
     if not proxy:
         return None
     address = proxy if "://" in proxy else f"http://{proxy}"
@@ -2133,71 +2196,6 @@ def _environment_proxy(url: str) -> str | None:
     if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
-
-
-# ==== openai_responses.clock: The time, random numbers, ids made of both, recent texts; threads for long work.
-
-
-def unix_seconds() -> int:
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    return random.random()
-
-
-_DAY_SECONDS = 86_400
-_MOST_TEXTS = 5000
-
-
-class RecentTexts:
-    """The texts of the last day, five thousand at most."""
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        self._now = now
-        self._ends: dict[int, float] = {}  # by hash: a text may be long, or secret
-
-    def __contains__(self, text: str) -> bool:
-        return self._now() < self._ends.get(hash(text), 0)
-
-    def first_time(self, text: str) -> bool:
-        if text in self:
-            return False
-        if len(self._ends) >= _MOST_TEXTS:
-            self._ends.clear()
-        self._ends[hash(text)] = self._now() + _DAY_SECONDS
-        return True
-
-
-_LARGE = 3000
-_Done = TypeVar("_Done")
-
-
-async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
-    return await asyncio.to_thread(pause_collection, work) if size > _LARGE else work()
-
-
-def pause_collection(work: Callable[[], _Done]) -> _Done:
-    if not gc.isenabled():
-        return work()
-    gc.disable()
-    try:
-        return work()
-    finally:
-        gc.enable()
-
-
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-
-
-def new_ulid() -> str:
-    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
-    digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
-    return "".join(digits)
 
 
 # ==== openai_responses.requests.parameters: The caller's parameters, in the names and forms of the API.
@@ -2237,7 +2235,7 @@ _ANSWER_FORMATS = ("text", "json_object", "json_schema")
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def read_parameters(body: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     given, errors = _given_values(body), list[str]()
     for theirs, ours in _RENAMED.items():
         if theirs in given:
@@ -2258,7 +2256,7 @@ def read_parameters(body: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]
     return given, errors
 
 
-def _given_values(values: Mapping[str, Any]) -> dict[str, Any]:
+def _given_values(values: JsonObject) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
@@ -2282,7 +2280,7 @@ def read_bool(name: str, value: object) -> bool:
     raise parameter_error(name, "it must be true or false")
 
 
-def _read_object(name: str, value: object) -> Mapping[str, Any]:
+def _read_object(name: str, value: object) -> JsonObject:
     if not isinstance(value, Mapping):
         raise parameter_error(name, "it must be a JSON object")
     return value
@@ -2347,6 +2345,17 @@ _VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
 }
 
 
+def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
+    chat = _hash_id("chat", chat_id) if kind == "chat" else None
+    key = None if kind == "off" else chat or _hash_id("cache", user_id)
+    return {"safety_identifier": _hash_id("user", user_id), "prompt_cache_key": key}
+
+
+def _hash_id(kind: str, value: str) -> str | None:
+    text = f"openai_responses:{kind}:{value}"
+    return sha256(text.encode()).hexdigest()[:48] if value else None
+
+
 # ==== openai_responses.requests.json_schema: JSON Schemas of tools in the API's two forms, open and strict.
 
 _Schema = dict[str, Any]
@@ -2359,10 +2368,10 @@ _FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
 class SchemaReferences:
     """What the references of a schema name, as pointers; `#` is the schema itself."""
 
-    def __init__(self, root: Mapping[str, Any]) -> None:
+    def __init__(self, root: JsonObject) -> None:
         self.root = root
 
-    def target(self, node: Mapping[str, Any]) -> Any:
+    def target(self, node: JsonObject) -> Any:
         pointer = str(node.get("$ref"))
         first, *steps = pointer.split("/")
         found: Any = self.root
@@ -2379,9 +2388,9 @@ class SchemaReferences:
 
 
 def joined_schemas(
-    node: Any, parts_of: Callable[[Mapping[str, Any]], list[Any]]
-) -> list[Mapping[str, Any]]:
-    found: dict[int, Mapping[str, Any]] = {}
+    node: Any, parts_of: Callable[[JsonObject], list[Any]]
+) -> list[JsonObject]:
+    found: dict[int, JsonObject] = {}
     ahead = [node]
     while ahead:
         part = ahead.pop()
@@ -2480,7 +2489,7 @@ _LONGEST_NOTE = 200
 
 
 def function_parameters(
-    schema: Mapping[str, Any], strict_left: JsonBudget | None = None
+    schema: JsonObject, strict_left: JsonBudget | None = None
 ) -> tuple[_Schema, bool]:
     mended = _MendedSchema(schema)
     if strict_left and mended.is_simple:
@@ -2495,7 +2504,7 @@ def function_parameters(
 
 class _MendedSchema:
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, schema: JsonObject) -> None:
         whole = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
         whole |= {"type": "object", "properties": _all_properties(schema)}
         self.is_simple = not schema.keys() & {*_NOT_AT_THE_ROOT}
@@ -2527,7 +2536,7 @@ class _MendedSchema:
             return self._object(node)
         return node if isinstance(node, bool) else {}
 
-    def _object(self, node: Mapping[str, Any]) -> _Schema:
+    def _object(self, node: JsonObject) -> _Schema:
         self.is_simple = self.is_simple and not node.keys() & _NOT_SIMPLE
         made = {
             key: self._value(key, value)
@@ -2559,7 +2568,7 @@ class _MendedSchema:
         return {name: self._mend(value[name]) for name in names}
 
 
-def _mend_types(made: _Schema, node: Mapping[str, Any]) -> None:
+def _mend_types(made: _Schema, node: JsonObject) -> None:
     if kinds := known_types(node.get("type")):
         made["type"] = kinds[0] if len(kinds) == 1 else kinds
     if "object" in kinds:
@@ -2572,7 +2581,7 @@ def _mend_types(made: _Schema, node: Mapping[str, Any]) -> None:
             made["description"] = f"{said} ({key}: {lost[:_LONGEST_NOTE]})".lstrip()
 
 
-def _mend_required(made: _Schema, node: Mapping[str, Any]) -> None:
+def _mend_required(made: _Schema, node: JsonObject) -> None:
     names = [name for name in made.get("required", ()) if isinstance(name, str)]
     for name, part in as_mapping(node.get("properties")).items():
         if as_mapping(part).get("required") is True:
@@ -2581,7 +2590,7 @@ def _mend_required(made: _Schema, node: Mapping[str, Any]) -> None:
         made["required"] = list(dict.fromkeys(names))
 
 
-def _all_properties(schema: Mapping[str, Any]) -> _Schema:
+def _all_properties(schema: JsonObject) -> _Schema:
     parts = joined_schemas(schema, partial(_all_parts, SchemaReferences(schema)))
     found: _Schema = {}
     for part in reversed(parts):
@@ -2589,7 +2598,7 @@ def _all_properties(schema: Mapping[str, Any]) -> _Schema:
     return found
 
 
-def _all_parts(references: SchemaReferences, node: Mapping[str, Any]) -> list[Any]:
+def _all_parts(references: SchemaReferences, node: JsonObject) -> list[Any]:
     parts = [references.target(node)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
         parts += as_list(node.get(key))
@@ -2639,7 +2648,7 @@ def _strict(node: Any, depth: int) -> _Schema:
     return strict
 
 
-def _strict_choice(node: Mapping[str, Any], depth: int) -> _Schema:
+def _strict_choice(node: JsonObject, depth: int) -> _Schema:
     if node.keys() & {"properties", "items", "enum", "const", "required"} or (
         {"anyOf", "oneOf"} <= node.keys()
     ):
@@ -2648,7 +2657,7 @@ def _strict_choice(node: Mapping[str, Any], depth: int) -> _Schema:
     return {**_description(node), "anyOf": [_strict(one, depth + 1) for one in options]}
 
 
-def _strict_object(node: Mapping[str, Any], depth: int) -> _Schema:
+def _strict_object(node: JsonObject, depth: int) -> _Schema:
     properties, required = node.get("properties", {}), set(node.get("required", ()))
     closed = node.get("additionalProperties", not properties and depth > 1) is False
     if not closed or not required <= properties.keys():
@@ -2678,11 +2687,11 @@ def _make_nullable(schema: _Schema) -> _Schema:
     return made
 
 
-def _description(node: Mapping[str, Any]) -> _Schema:
+def _description(node: JsonObject) -> _Schema:
     return {key: node[key] for key in ("description",) if key in node}
 
 
-def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
+def _types_of(node: JsonObject, enum: object) -> list[str]:
     stated = node.get("type") or ("object" if "properties" in node else None)
     if stated is None and isinstance(enum, list):
         stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
@@ -2691,7 +2700,7 @@ def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
     return kinds
 
 
-def _is_within_limits(schema: Mapping[str, Any]) -> bool:
+def _is_within_limits(schema: JsonObject) -> bool:
     nodes = list(_nodes(schema))
     properties = [name for node in nodes for name in node.get("properties", ())]
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
@@ -2705,19 +2714,19 @@ def _is_within_limits(schema: Mapping[str, Any]) -> bool:
     )
 
 
-def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _nodes(node: JsonObject) -> Iterator[JsonObject]:
     yield node
     items = [node["items"]] if "items" in node else []
     for inner in (*node.get("anyOf", ()), *items, *node.get("properties", {}).values()):
         yield from _nodes(inner)
 
 
-# ==== openai_responses.requests.tools: Tools of a chat body or of the host, in the API's form and with names it allows.
+# ==== openai_responses.requests.tools: Tools in the API's form, with names that it allows.
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
 _MOST_SHOWN_OF_NAME = 64
-_STEM = 51  # of 64; the rest is `_` and the digest
+_STEM = 51
 _DIGEST = 12
 
 
@@ -2770,7 +2779,7 @@ def _allowed_name(name: str, taken: Collection[str]) -> str:
         return name
     stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
     while True:
-        seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+        seed = hex_digest(seed)
         sent = f"{stem}_{seed[:_DIGEST]}"
         if sent not in taken:
             return sent
@@ -2790,8 +2799,7 @@ def clean_call(item: Item) -> Item:
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
         changed["name"] = ToolNames().sent_name(name.removeprefix(_MODELS_PREFIX))
     if isinstance(call_id, str) and not 0 < len(call_id) <= _LONGEST_CALL_ID:
-        digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
-        changed["call_id"] = f"call_{digest[:32]}"
+        changed["call_id"] = f"call_{hex_digest(call_id)[:32]}"
     return {**item, **changed} if changed else item
 
 
@@ -2807,7 +2815,7 @@ _NAMED_IN_LOG = 10
 
 
 def responses_tools(
-    specs: Sequence[Mapping[str, Any]],
+    specs: Sequence[JsonObject],
     *,
     strict: bool = False,
     log: Callable[[str], object] = str,
@@ -2838,7 +2846,7 @@ def _spec_name(spec: object) -> str:
     return repr(as_text(inner.get("name") or outer.get("name"))[:_MOST_SHOWN_OF_NAME])
 
 
-def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
+def is_hosted_tool(tool: JsonObject) -> bool:
     return tool.get("type") not in CALLED_BY_NAME
 
 
@@ -2869,9 +2877,7 @@ def next_tool_choice(choice: object) -> object:
     return "none" if choice == "none" else None
 
 
-def _responses_tool(
-    spec: Mapping[str, Any], strict: bool, strict_left: JsonBudget
-) -> Item:
+def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
     if not isinstance(spec, Mapping) or not as_text(spec.get("type", "function")):
         raise InvalidRequest(
             "A tool is not described by a JSON object, or its type is not a text."
@@ -2880,7 +2886,7 @@ def _responses_tool(
     if kind not in CALLED_BY_NAME:
         return dict(spec)
     nested = spec.get(kind)
-    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
+    flat: JsonObject = nested if isinstance(nested, Mapping) else spec
     if not as_text(flat.get("name")):
         raise InvalidRequest(
             "A tool has no name. Every function or custom tool needs one."
@@ -2892,9 +2898,7 @@ def _responses_tool(
     return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
 
 
-def _function(
-    function: Mapping[str, Any], strict: bool, strict_left: JsonBudget
-) -> Item:
+def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
     own = function.get("strict")
     wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
@@ -2906,14 +2910,14 @@ def _function(
     return {**tool, "parameters": shown, "strict": is_strict}
 
 
-def _flat_format(custom: Mapping[str, Any]) -> Item:
+def _flat_format(custom: JsonObject) -> Item:
     grammar = as_mapping(custom.get("format")).get("grammar")
     if not isinstance(grammar, Mapping):
         return {}
     return {"format": {"type": "grammar", **grammar}}
 
 
-def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
+def _identity(tool: JsonObject) -> tuple[str, object]:
     kind = tool.get("type")
     if kind in CALLED_BY_NAME:
         return "name", tool.get("name")
@@ -2933,7 +2937,7 @@ def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Ite
     return {"type": "function", "name": sent}
 
 
-def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
+def _tool_choice(choice: JsonObject, names: ToolNames) -> Item:
     kind = choice.get("type", "function")
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
@@ -2973,6 +2977,7 @@ _MOST_OUTPUT_TOKENS = 128_000
 _Positive = Annotated[int, Field(gt=0)]
 _ShortText = Annotated[str, Field(max_length=64)]
 _LongerText = Annotated[str, Field(max_length=512)]
+_Metadata = Annotated[dict[_ShortText, _LongerText], Field(max_length=16)]
 _ServiceTier = Literal[
     "auto", "default", "flex", "scale", "priority", "fast", "ultrafast"
 ]
@@ -3008,9 +3013,7 @@ class ResponsesRequest(BaseModel):
     prompt_cache_retention: Literal["in_memory", "24h"] | None = None
     safety_identifier: Annotated[str, Field(max_length=128)] | None = None
     context_management: list[dict[str, Any]] | None = None
-    metadata: Annotated[dict[_ShortText, _LongerText], Field(max_length=16)] | None = (
-        None
-    )
+    metadata: _Metadata | None = None
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
@@ -3040,14 +3043,14 @@ class Settings(NamedTuple):
     encrypted_reasoning: bool = True
     tools: Sequence[Item] = ()
     parallel_tool_calls: bool | None = None
-    defaults: Mapping[str, Any] = MappingProxyType({})
+    defaults: JsonObject = MappingProxyType({})
 
 
 def build_request(
     model: ResolvedModel,
     instructions: str,
     items: Sequence[Item],
-    body: Mapping[str, Any],
+    body: JsonObject,
     settings: Settings,
 ) -> ResponsesRequest:
     if not items:
@@ -3081,14 +3084,12 @@ def build_request(
     return ResponsesRequest(**fields)
 
 
-def _effort(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
-) -> str | None:
+def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str | None:
     asked = given["reasoning"].get("effort") or settings.effort or model.effort
     return asked if asked and model.takes_effort(asked) else None
 
 
-def _passed_on(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
     kept = {key: given[key] for key in given.keys() & _PASSED_ON}
     try:
         ResponsesRequest(model="", input=[], **kept)
@@ -3115,7 +3116,7 @@ def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
 def _reasoning(
     model: ResolvedModel,
     effort: str | None,
-    given: Mapping[str, Any],
+    given: JsonObject,
     settings: Settings,
 ) -> dict[str, Any] | None:
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
@@ -3126,7 +3127,7 @@ def _reasoning(
 
 
 def _text_object(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+    model: ResolvedModel, given: JsonObject, settings: Settings
 ) -> dict[str, Any]:
     own = dict(given["text"])
     verbosity = own.pop("verbosity", None) or settings.verbosity
@@ -3137,30 +3138,23 @@ def _text_object(
 
 _OPENAI_ONLY = (
     *("access_programs", "context_management", "image", "moderation"),
-    *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
-    *("safety_identifier", "stream_options"),
+    *("prompt_cache_", "safety_identifier"),
 )
-
 
 _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
+    kept = {k: v for k, v in payload.items() if not k.startswith(_OPENAI_ONLY)}
     return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
 
 
 def _strict_item(item: Item) -> Item:
     if item_type(item) == "message" and item.get("role") == "assistant":
-        head = {"type": "message", "role": "assistant"}
-        return {**head, "content": message_text(item)}
+        text = message_text(item)
+        return {"type": "message", "role": "assistant", "content": text}
     prefix = _ID_PREFIXES.get(item_type(item))
-    return {"id": f"{prefix}_{_digest(item)}", **item} if prefix else item
-
-
-def _digest(item: Item) -> str:
-    seed = str(item.get("encrypted_content") or item.get("call_id") or item)
-    return hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:32]
+    return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item
 
 
 # ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or repair the request.
@@ -3247,13 +3241,13 @@ _NO_PICTURE = "A picture or file could not be sent to the model and was left out
 class _Refusal(NamedTuple):
 
     payload: Mapping[str, Any]
-    rows: list[tuple[Item, Item]]
+    rows: list[tuple[str, Item]]
     error: ApiError
     lost_items: bool
 
     @property
     def last(self) -> str:
-        return json_digest(self.rows[-1][0]) if self.rows else ""
+        return self.rows[-1][0] if self.rows else ""
 
     @property
     def is_unknown(self) -> bool:
@@ -3277,9 +3271,10 @@ def find_repair(
                 return found
     has_plain = any(one.action == "plain" for one in request.repairs)
     has_place = _NAMED_PLACE.search(f"{error.param} {error.message}")
-    if has_plain or _is_retried(failure) or (failure.status == 404 and not has_place):
+    is_other = failure.status is None or (failure.status == 404 and not has_place)
+    if has_plain or is_other or _is_retried(failure):
         return None
-    plain = Repair("plain", json_digest(request.items()[-1]))
+    plain = Repair("plain", refusal.last)
     changed = repair_items(request.items(), [*request.repairs, plain])
     sent = [item for _, item in changed]
     return _told(plain) if sent and sent != [item for _, item in rows] else None
@@ -3385,12 +3380,11 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
-    original, sent = refusal.rows[number]
+    target, sent = refusal.rows[number]
     if has_plain_reasoning(sent):
         yield _told(Repair("reasoning_text", ""))
         return
-    target, noun = json_digest(original), item_type(sent).removesuffix("_call")
-    noun = noun.replace("_", " ")
+    noun = item_type(sent).removesuffix("_call").replace("_", " ")
     if has_media(sent):
         yield Status(_NO_PICTURE, Repair("text", target))
     elif item_type(sent) == "message" and plain_item(sent) != sent:
@@ -3507,7 +3501,7 @@ class ResponseState:
                     at = self._first + place
                     return [event._replace(output_index=at, item_id="")]
             case ItemAdded(index, item):
-                if self._find_item(index, item) is None:
+                if not _lacks_call_id(item) and self._find_item(index, item) is None:
                     return self._start(index, item, _ids(item))
             case ItemDone(index, item):
                 return self._end(self._find_item(index, item), index, item)
@@ -3581,6 +3575,8 @@ class ResponseState:
     def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
         if place in self._ended:
             return []
+        if _lacks_call_id(item):
+            item = {**item, "call_id": f"call_{new_ulid()}"}
         events: list[RunEvent] = []
         if place is None:
             place = len(self._items)
@@ -3651,6 +3647,10 @@ def _can_grow(item: Item, kind: str) -> bool:
 
 def _ids(item: Item) -> list[str]:
     return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
+
+
+def _lacks_call_id(item: Item) -> bool:
+    return is_call(item) and not as_text(item.get("call_id"))
 
 
 def _removals(transformations: object) -> Mapping[str, int]:
@@ -3862,11 +3862,11 @@ class _HttpResponse:
                 async for _ in self._response.content.iter_any():
                     pass
 
-    async def response_object(self) -> dict[str, Any]:
-        wire = await self.read_json()
-        if isinstance(wire, dict) and isinstance(wire.get("output"), list):
+    async def response_object(self) -> JsonObject:
+        wire = as_mapping(await self.read_json())
+        if isinstance(wire.get("output"), list):
             return wire
-        if isinstance(wire, dict) and wire.get("error"):
+        if wire.get("error"):
             error = read_api_error(wire)
             failure = Failure(self._response.status, error)
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
@@ -3920,7 +3920,7 @@ class Connections:
     def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         self._idle_seconds = idle_seconds
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-        self._trust = Trust()
+        self._certificates: dict[tuple[str, int], ssl.SSLContext] = {}
 
     def __del__(self) -> None:
         for loop, pool in self._pools.items():
@@ -3963,8 +3963,8 @@ class Connections:
                 allow_redirects=False,
                 data=body,
                 headers=endpoint.headers(),
-                ssl=self._trust.context(endpoint.network),
-                proxy=proxy_for(endpoint.network, url),
+                ssl=self._trusted(endpoint),
+                proxy=proxy_for(endpoint, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
             response = await _receive(answer, endpoint, deadlines)
@@ -3972,6 +3972,21 @@ class Connections:
                 yield response
             finally:
                 response.close()  # has no effect after it was read to the end
+
+    def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
+        path, contexts = endpoint.ca_bundle, self._certificates
+        if not (endpoint.verify_ssl and path):
+            return endpoint.verify_ssl
+        try:
+            key = (path, Path(path).stat().st_mtime_ns)
+            if key not in contexts:
+                contexts[key] = ssl.create_default_context(cafile=path)
+            return contexts[key]
+        except (OSError, ValueError):  # no such file, or no certificates in it
+            problem = (
+                "CA_BUNDLE is not a file with certificates that this server can read"
+            )
+            raise valve_error(problem, place=PIPE_VALVES) from None
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
         self.do_later(self._post_quietly(endpoint, path))
@@ -3995,7 +4010,7 @@ class Connections:
 _ITEMS_AT_ONCE = 1000
 
 
-async def _encode(payload: Mapping[str, Any]) -> bytes:
+async def _encode(payload: JsonObject) -> bytes:
     items, texts = payload.get("input"), list[str]()
     if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:
         payload = {**payload, "input": []}
@@ -4048,8 +4063,6 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 # ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
 
-_NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-
 _THOUGHT_SHARE = 0.1
 
 
@@ -4101,8 +4114,9 @@ class Attempts:
                 break
             yield note
             await asyncio.sleep(wait)
-        for event in held:
-            yield event
+        if not self.has_shown:
+            for event in (*self._end_thought(), *held):
+                yield event
 
     def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
         if self.has_shown or isinstance(event, Status):
@@ -4117,11 +4131,12 @@ class Attempts:
         if not _is_visible(event):
             return []
         self.has_shown = True
-        shown, held[:] = [*held], []
-        if self._thought and not self._thinks:  # of an attempt that failed
-            end = ItemDone(self._thought.output_index, _NO_THOUGHT)
-            return [end, *shown]
+        shown, held[:] = [*self._end_thought(), *held], []
         return shown
+
+    def _end_thought(self) -> list[RunEvent]:
+        thought = None if self._thinks else self._thought
+        return [ItemDone(thought.output_index, NO_THOUGHT)] if thought else []
 
     def count_bytes(self, chunk: bytes) -> None:
         self.response.byte_count += json_weight(chunk)
@@ -4275,8 +4290,8 @@ class _Background:
         self._abandon()
 
     def _can_go_on(self, error: ResponsesError | None) -> bool:
-        is_final = _is_timeout(error, "total_timeout")
-        is_final = is_final or isinstance(error, AnswerTooLarge)
+        is_over = isinstance(error, TimedOut) and error.kind == "total_timeout"
+        is_final = is_over or isinstance(error, AnswerTooLarge)
         goes_on = self._response_id and not is_final
         if error is not None and not goes_on:
             raise error
@@ -4389,14 +4404,10 @@ def _retriable_failure(
         return error.failure
     is_cut = error is None and state.ending is None
     if isinstance(error, MalformedEvent) or (is_cut and not state.event_count):
-        return Failure(error=ApiError(param="stream"))  # asked for in one piece
-    silent = any(map(partial(_is_timeout, error), _SILENCES))
-    return (
-        Failure() if is_cut or silent or isinstance(error, ConnectionFailed) else None
-    )
-
-
-_SILENCES: tuple[TimeoutKind, ...] = ("first_event_timeout", "idle_timeout")
+        return Failure(error=ApiError(param="stream"), should_retry=False)
+    is_silent = isinstance(error, TimedOut) and error.kind != "total_timeout"
+    is_lost = is_cut or is_silent or isinstance(error, ConnectionFailed)
+    return Failure() if is_lost else None
 
 
 def _is_visible(event: RunEvent) -> bool:
@@ -4406,10 +4417,6 @@ def _is_visible(event: RunEvent) -> bool:
         case ItemAdded() | ItemDone() if is_reasoning(event.item):
             return any(text for _, text in item_texts(event.item))
     return not isinstance(event, ResponseDone | Status)
-
-
-def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
-    return isinstance(error, TimedOut) and error.kind == kind
 
 
 def _may_run(error: ResponsesError | None) -> bool:
@@ -4441,12 +4448,12 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 class _SchemaWork:
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, schema: JsonObject) -> None:
         json_size(schema, LARGEST_SCHEMA)
         self.references = SchemaReferences(schema)
         self._budget = JsonBudget(_MOST_WORK)
 
-    def pay_for(self, value: Any, node: Mapping[str, Any], path: str = "") -> None:
+    def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
         parts = (node.get(key) for key in _READ_KEYWORDS)
         size = _STEP + len(path)
         size += sum(len(part) for part in parts if isinstance(part, list | dict))
@@ -4474,7 +4481,7 @@ class _SchemaValidator:
             self._found[place] = self._error(value, node, path, depth)
         return self._found[place]
 
-    def _error(self, value: Any, node: Mapping[str, Any], path: str, depth: int) -> str:
+    def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
         self.work.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
@@ -4494,7 +4501,7 @@ class _SchemaValidator:
         return ""
 
     def _inner(
-        self, value: Any, node: Mapping[str, Any], path: str
+        self, value: Any, node: JsonObject, path: str
     ) -> Iterator[tuple[Any, Any, str]]:
         if isinstance(value, Mapping):
             properties = node.get("properties") or {}
@@ -4511,7 +4518,7 @@ class _SchemaValidator:
             yield value, part, path
 
 
-def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
+def _own_error(value: Any, node: JsonObject, path: str) -> str:
     place = path or "object"
     kinds = known_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
@@ -4549,7 +4556,7 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 
 
 def check_arguments(
-    arguments: object, schema: Mapping[str, Any]
+    arguments: object, schema: JsonObject
 ) -> tuple[dict[str, Any], str | None]:
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
@@ -4589,9 +4596,7 @@ def _drop_nulls(value: Any, node: Any, work: _SchemaWork, depth: int) -> Any:
     }
 
 
-def _applicable_parts(
-    value: Any, work: _SchemaWork, node: Mapping[str, Any]
-) -> list[Any]:
+def _applicable_parts(value: Any, work: _SchemaWork, node: JsonObject) -> list[Any]:
     work.pay_for(value, node)
     parts = [work.references.target(node)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
@@ -4615,7 +4620,7 @@ Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
-Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
+Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 """Shows a person the id, name and arguments of a call; only True approves it."""
 
 
@@ -4645,7 +4650,7 @@ class Approver:
         return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
-        self, call_id: str, name: str, arguments: Mapping[str, Any], via: str = ""
+        self, call_id: str, name: str, arguments: JsonObject, via: str = ""
     ) -> str | None:
         match self.rule_for(name, via):
             case "auto":
@@ -4698,13 +4703,13 @@ class ToolResult(NamedTuple):
 
     output: str | list[Item]
     failed: bool = False
-    card: Mapping[str, Any] = NO_CARD
+    card: JsonObject = NO_CARD
 
 
 class CallableTools(Protocol):
     """The tools of a request, by their own names or by those that the API was given."""
 
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
+    def parameters(self, name: str) -> JsonObject | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
 
     def resolve_call(
@@ -4949,11 +4954,11 @@ def read_origin(wire: object, host_model: str) -> Origin:
 _REMOTE_SIGN = "mcp"
 
 
-def remote_name(item: Mapping[str, Any]) -> str:
+def remote_name(item: JsonObject) -> str:
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
-def remote_call(item: Mapping[str, Any]) -> Item:
+def remote_call(item: JsonObject) -> Item:
     return {
         "type": "function_call",
         "call_id": _remote_call_id(item),
@@ -4962,19 +4967,19 @@ def remote_call(item: Mapping[str, Any]) -> Item:
     }
 
 
-def remote_output(item: Mapping[str, Any]) -> Item:
+def remote_output(item: JsonObject) -> Item:
     return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
 
 
-def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
+def refused_pair(request: JsonObject, why: str) -> list[Item]:
     return [remote_call(request), _call_output(request, f"Error: {why}")]
 
 
-def remote_failed(item: Mapping[str, Any]) -> bool:
+def remote_failed(item: JsonObject) -> bool:
     return bool(item.get("error")) or item.get("status") == "failed"
 
 
-def is_approval_request(item: Mapping[str, Any]) -> bool:
+def is_approval_request(item: JsonObject) -> bool:
     return item.get("type") == "mcp_approval_request"
 
 
@@ -5002,7 +5007,7 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     return kept
 
 
-def _asked_id(item: Mapping[str, Any]) -> object:
+def _asked_id(item: JsonObject) -> object:
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
@@ -5026,25 +5031,25 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     return ordered
 
 
-def _is_response(item: Mapping[str, Any]) -> bool:
-    return item.get("type") == "mcp_approval_response"
+def _is_response(item: JsonObject) -> bool:
+    return item_type(item) == "mcp_approval_response"
 
 
-def _is_remote(item: Mapping[str, Any], kind: str) -> bool:
+def _is_remote(item: JsonObject, kind: str) -> bool:
     return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
 
 
-def _remote_call_id(item: Mapping[str, Any]) -> str:
+def _remote_call_id(item: JsonObject) -> str:
     own = str(item.get("id") or "")
     return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
 
 
-def _call_output(item: Mapping[str, Any], text: str) -> Item:
+def _call_output(item: JsonObject, text: str) -> Item:
     kind = "function_call_output"
     return {"type": kind, "call_id": _remote_call_id(item), "output": text}
 
 
-def _remote_error(item: Mapping[str, Any]) -> str:
+def _remote_error(item: JsonObject) -> str:
     error = item.get("error")
     if not error:
         return ""
@@ -5132,8 +5137,7 @@ def _new_id(own: str) -> str:
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
-    digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
-    return f"{prefix[:8]}_{_MADE_HERE}{digest[:40]}"
+    return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
 
 
 # ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.
@@ -5345,7 +5349,7 @@ TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
 """The beginning of the user message that the host makes of the images of tools."""
 
 
-def read_call_tool(arguments: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
     params = parse_json_object(arguments.get("params"))
     return None if params is None else (arguments.get("tool_name"), params)
 
@@ -5669,7 +5673,7 @@ def _own_text(detail: _DetailItem, text: str) -> str:
 CODE_CARD = "open_webui:code_interpreter"
 
 
-def code_host_item(item: Mapping[str, Any]) -> Item:
+def code_host_item(item: JsonObject) -> Item:
     return {
         "type": CODE_CARD,
         "id": item.get("id"),
@@ -5679,7 +5683,7 @@ def code_host_item(item: Mapping[str, Any]) -> Item:
     }
 
 
-def replay_code(item: Mapping[str, Any], printed: str) -> str:
+def replay_code(item: JsonObject, printed: str) -> str:
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
     return f"{code}\n```\n```text\n{shown}" if shown else code
@@ -5696,7 +5700,7 @@ class CodeTexts:
         self._cuts: dict[int, list[int]] = {}
         self._place = self._start = self._deleted = 0
 
-    def take_out(self, item: Mapping[str, Any]) -> bool:
+    def take_out(self, item: JsonObject) -> bool:
         code = code_host_item(item)["code"]
         if not code or self._deleted >= _MOST_DELETED:
             return not code
@@ -5735,7 +5739,7 @@ class Attachment(NamedTuple):
 class StoredMessage(NamedTuple):
     """A message of the user as the chat's row holds it."""
 
-    row: Mapping[str, Any]
+    row: JsonObject
     answer_id: str
     """Names the answer to it in this branch of the chat; empty without one."""
 
@@ -5786,7 +5790,7 @@ ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 
 
 def parse_messages(
-    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
+    messages: Sequence[JsonObject], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -5799,7 +5803,7 @@ def parse_messages(
     return instructions, [part for m in rest for part in _chat_parts(m, detail)]
 
 
-def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
+def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
@@ -5860,7 +5864,7 @@ def _input_part(part: object, detail: str) -> Item:
     )
 
 
-def _image_part(wire: Mapping[str, Any], default: str) -> Item:
+def _image_part(wire: JsonObject, default: str) -> Item:
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -6052,7 +6056,7 @@ def _message_item(kept: Item | None, shown: str) -> Item:
 class SourceCited(NamedTuple):
     """A source to list below the answer, in the host's form."""
 
-    source: Mapping[str, Any]
+    source: JsonObject
 
 
 class Marker(NamedTuple):
@@ -6065,7 +6069,7 @@ class StoredRecord(NamedTuple):
     """A value to store in the answer's own output."""
 
     ulid: str
-    value: Mapping[str, Any]
+    value: JsonObject
     output_index: int | None = None
     """The item whose text follows the record, None for the end of the run."""
 
@@ -6085,13 +6089,13 @@ AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
 
-def link_files(text: str, card: Mapping[str, Any]) -> str:
+def link_files(text: str, card: JsonObject) -> str:
     links = card.get("links") or {}
     linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
-def file_lines(card: Mapping[str, Any]) -> str:
+def file_lines(card: JsonObject) -> str:
     links = (card.get("links") or {}).items()
     lines = [
         f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
@@ -6106,13 +6110,10 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
-# A Markdown link, with the parentheses directly around it.
 _LINK = re.compile(
     rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
 )
 
-# Every alternative begins with one plain character, so that `re` skips all others three
-# times as fast.
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
 _BEGUN_TRACKING = (
@@ -6196,9 +6197,7 @@ class Citations:
             case _:
                 yield event
 
-    def _host_sources(
-        self, sources: Iterable[Mapping[str, Any]]
-    ) -> Iterator[CitedEvent]:
+    def _host_sources(self, sources: Iterable[JsonObject]) -> Iterator[CitedEvent]:
         for key in source_keys(sources):
             self._numbers.setdefault(key, len(self._numbers) + 1)
         yield from map(SourceCited, sources)
@@ -6283,7 +6282,7 @@ class Citations:
             self._names[_key(annotation)] = str(name)
 
 
-def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
+def source_keys(sources: Iterable[JsonObject]) -> list[str]:
     keys = []
     for source in sources:
         metadata = source.get("metadata") or []
@@ -6359,6 +6358,7 @@ def _url_citation(annotation: Item, shift: _PlaceShift, before: int) -> Item:
 # ==== owui_chat.render.chunks: Chunks that Open WebUI understands in addition to an answer's text.
 
 Chunk = dict[str, Any]
+Chunks = Iterator[Chunk]
 
 
 def host_usage(ended: RunDone) -> Chunk:
@@ -6396,7 +6396,7 @@ def source_chunk(name: str, text: str) -> Chunk:
     return host_event("source", {**head, "metadata": [{"source": name}]})
 
 
-def host_event(kind: str, data: Mapping[str, Any]) -> Chunk:
+def host_event(kind: str, data: JsonObject) -> Chunk:
     event = {"type": kind, "data": data}
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
@@ -6426,7 +6426,7 @@ def record_item(stored: StoredRecord, before: str) -> Item:
     return {**head, "kept": dict(stored.value)}
 
 
-# ==== owui_chat.render.completions: Run events as Chat Completions, streamed or in one piece, for plain HTTP clients.
+# ==== owui_chat.render.completions: Run events as Chat Completions for plain HTTP clients.
 
 _GAP = "\n\n"
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -6448,7 +6448,7 @@ class ChunkRenderer:
         self._places: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
 
-    def render(self, event: AnswerEvent) -> Iterator[Chunk]:
+    def render(self, event: AnswerEvent) -> Chunks:
         match event:
             case ItemAdded() if is_commentary(event.item):
                 self._commentary[event.output_index] = event.item
@@ -6474,11 +6474,11 @@ class ChunkRenderer:
                 yield from self._add_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
-    def _think(self, event: TextDelta, text: str) -> Iterator[Chunk]:
+    def _think(self, event: TextDelta, text: str) -> Chunks:
         gap = self._gap("reasoning", (event.output_index, event.part))
         yield from self._add_reasoning(gap + text)
 
-    def _end_message(self, event: ItemDone) -> Iterator[Chunk]:
+    def _end_message(self, event: ItemDone) -> Chunks:
         rest = strip_tracking(self._held.rest())
         if event.output_index in self._commentary:
             self._commentary[event.output_index] = event.item
@@ -6490,17 +6490,17 @@ class ChunkRenderer:
                 yield self._chunk({"annotations": cited})
         yield from self._add_text(file_lines(event.card))
 
-    def _add_closing(self, commentary: Item | None) -> Iterator[Chunk]:
+    def _add_closing(self, commentary: Item | None) -> Chunks:
         if commentary is not None and commentary in self._commentary.values():
             gap = _GAP if self._length else ""
             yield from self._add_text(gap + _clean_text(commentary))
 
-    def _add_text(self, text: str) -> Iterator[Chunk]:
+    def _add_text(self, text: str) -> Chunks:
         self._length += len(text)
         if text:
             yield self._chunk({"content": text})
 
-    def _add_reasoning(self, text: str) -> Iterator[Chunk]:
+    def _add_reasoning(self, text: str) -> Chunks:
         if text:
             yield self._chunk({"reasoning_content": text})
 
@@ -6513,7 +6513,7 @@ class ChunkRenderer:
         self._places[kind] = place
         return "" if before == place else _GAP
 
-    def _end(self, event: RunDone) -> Iterator[Chunk]:
+    def _end(self, event: RunDone) -> Chunks:
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
@@ -6613,7 +6613,7 @@ def _progress(ended: RunDone) -> str:
     return strip_tracking(_GAP.join(texts))
 
 
-# ==== owui_chat.render.items: The output items that the host holds for one message, and the events that make them.
+# ==== owui_chat.render.items: The host's output items of one message, and the events that make them.
 
 
 def call_host_item(item: Item) -> Item:
@@ -6730,11 +6730,11 @@ class OutputItems:
     def update(self, place: int, **fields: Any) -> Chunk:
         return self.end(place, {**self.items[place], **fields})
 
-    def add(self, item: Item) -> Iterator[Chunk]:
+    def add(self, item: Item) -> Chunks:
         yield self.begin(item)
         yield self.end(len(self.items) - 1, item)
 
-    def add_marker(self, marker: str) -> Iterator[Chunk]:
+    def add_marker(self, marker: str) -> Chunks:
         place = len(self.items)
         item = message_host_item({"id": f"msg_kept_{place}"}, marker)
         yield self.begin(begun_host_item(item))
@@ -6746,38 +6746,36 @@ class OutputItems:
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
-    def add_files(self, card: Mapping[str, Any]) -> Iterator[Chunk]:
+    def add_files(self, card: JsonObject) -> Chunks:
         if files := card.get("files"):
             yield host_event("files", {"files": files})
             if self.files:
                 yield from self.show_files(files)
             self.files += files
 
-    def show_files(
-        self, more: Sequence[Item] = (), *, is_last: bool = False
-    ) -> Iterator[Chunk]:
+    def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
         count = len(self.files)
         if count > _FEW_FILES if is_last else count >= self._files_due:
             self._files_due = count + count // _FEW_FILES
             event = host_event("chat:message:files", {"files": [*self.files, *more]})
             yield {**event, "choices": []}
 
-    def answer(self, event: ToolOutput) -> Iterator[Chunk]:
+    def answer(self, event: ToolOutput) -> Chunks:
         place = self._open_calls.get(event.item["call_id"])
         if place is not None and event.failed:
             yield self.update(place, status="failed")
         yield from self.add(output_host_item(event))
 
-    def break_off_calls(self) -> Iterator[Chunk]:
+    def break_off_calls(self) -> Chunks:
         for place in [*self._open_calls.values()]:
             yield from self.break_off(place, _NOT_RUN)
 
-    def break_off(self, place: int, why: str) -> Iterator[Chunk]:
+    def break_off(self, place: int, why: str) -> Chunks:
         yield self.update(place, status="incomplete")
         output = {"call_id": self.items[place].get("call_id"), "output": why}
         yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
 
-    def add_record(self, stored: StoredRecord, place: int | None) -> Iterator[Chunk]:
+    def add_record(self, stored: StoredRecord, place: int | None) -> Chunks:
         before = "" if place is None else self.items[place].get("id") or ""
         record = record_item(stored, before)
         earlier = self._records.setdefault(record["id"], len(self.items))
@@ -6786,7 +6784,7 @@ class OutputItems:
         else:
             yield from self.add(record)
 
-    def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
+    def add_details(self, turn: TurnDetails) -> Chunks:
         new = range(self._turn_start, len(self.items))
         self._turn_start = len(self.items)
         place = next((at for at in new if is_reasoning(self.items[at])), None)
@@ -6813,7 +6811,7 @@ class Commentary:
         self._ended: ItemDone | None = None
         self._marker = (self.place, "")
 
-    def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
+    def render(self, event: ItemEvent, marker: str) -> Chunks:
         match event:
             case ItemAdded():
                 yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
@@ -6823,11 +6821,11 @@ class Commentary:
                 yield from self._end(event, marker)
                 yield from self._shown.add_files(event.card)
 
-    def break_off(self) -> Iterator[Chunk]:
+    def break_off(self) -> Chunks:
         if self._ended is None:
             yield self._whole("incomplete")
 
-    def become_answer(self, closing: Item | None) -> Iterator[Chunk]:
+    def become_answer(self, closing: Item | None) -> Chunks:
         if self._ended is None or self._ended.item != closing:
             return
         place, marker = self._marker
@@ -6838,7 +6836,7 @@ class Commentary:
         item = message_host_item(head, marker + self._ended.shown)
         yield self._shown.end(place, item)
 
-    def _grow(self, text: str) -> Iterator[Chunk]:
+    def _grow(self, text: str) -> Chunks:
         if not text:
             return
         more = text.replace("\n", "\n> ") if self._quoted else _quotation(text)
@@ -6854,7 +6852,7 @@ class Commentary:
         item = _commentary_item(self._shown.items[self.place], text, status)
         return self._shown.end(self.place, item)
 
-    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
+    def _end(self, event: ItemDone, marker: str) -> Chunks:
         self._ended = event
         card = _commentary_item(event.item, _quotation(event.shown), "completed")
         yield self._shown.end(self.place, card)
@@ -6883,7 +6881,7 @@ class HostedItems:
         self._shown = shown
         self._open: dict[int, _HostedItem] = {}
 
-    def render(self, event: ItemEvent) -> Iterator[Chunk]:
+    def render(self, event: ItemEvent) -> Chunks:
         index = event.output_index
         if isinstance(event, ItemAdded):
             card = _HOSTED_ITEMS.get(item_type(event.item))
@@ -6893,8 +6891,10 @@ class HostedItems:
             yield from self._open[index].render(event)
         if isinstance(event, ItemDone):
             self._open.pop(index, None)
+            if item_type(event.item) == "mcp_list_tools":
+                yield status_chunk(_list_sentence(event.item))
 
-    def break_off(self, event: RunDone) -> Iterator[Chunk]:
+    def break_off(self, event: RunDone) -> Chunks:
         for item in self._open.values():
             yield from item.render(event)
 
@@ -6906,7 +6906,7 @@ class _HostedItem(ABC):
         self._place = len(shown.items)
 
     @abstractmethod
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Chunks:
         """Yield the chunks for an event."""
 
 
@@ -6916,7 +6916,7 @@ _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
 class _ImageHostItem(_HostedItem):
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
                 yield status_chunk("Drawing a picture")
@@ -6931,14 +6931,14 @@ class _ImageHostItem(_HostedItem):
                 yield from self._note(_BROKE_OFF)
                 yield from self._shown.show_files()
 
-    def _end(self, event: ItemDone) -> Iterator[Chunk]:
+    def _end(self, event: ItemDone) -> Chunks:
         notes = event.card.get("notes", ())
         if event.item.get("result") and not notes:
             yield status_chunk("Picture drawn")
         else:
             yield from self._note(next(iter(notes), _failure(event.item)))
 
-    def _note(self, sentence: str) -> Iterator[Chunk]:
+    def _note(self, sentence: str) -> Chunks:
         part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
         note = {"type": "openai_responses:note", "id": f"note_{number}"}
@@ -6958,7 +6958,7 @@ class _CodeHostItem(_HostedItem):
         super().__init__(shown)
         self._code: list[str] = []
 
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
                 begun = {**event.item, "code": "", "status": "in_progress"}
@@ -6974,7 +6974,7 @@ class _CodeHostItem(_HostedItem):
                 yield self._shown.update(self._place, status="incomplete", code=code)
 
 
-def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
+def end_after_code(shown: OutputItems) -> Chunks:
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
         yield from shown.add(
@@ -6983,7 +6983,7 @@ def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
 
 
 class _SearchHostItem(_HostedItem):
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
                 begun = {**event.item, "status": "in_progress"}
@@ -7020,7 +7020,7 @@ _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this c
 
 
 class _McpCallHostItem(_HostedItem):
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
                 begun = _mcp_call_host_item(event.item, "in_progress")
@@ -7036,13 +7036,6 @@ class _McpCallHostItem(_HostedItem):
                 yield from self._shown.add(output_host_item(answer))
             case RunDone():
                 yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
-
-
-class _McpListHostItem(_HostedItem):
-
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
-        if isinstance(event, ItemDone):
-            yield status_chunk(_list_sentence(event.item))
 
 
 def _mcp_call_host_item(item: Item, status: str) -> Item:
@@ -7061,7 +7054,6 @@ _HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
     "web_search_call": _SearchHostItem,
     "file_search_call": _SearchHostItem,
     "mcp_call": _McpCallHostItem,
-    "mcp_list_tools": _McpListHostItem,
     "code_interpreter_call": _CodeHostItem,
     "image_generation_call": _ImageHostItem,
 }
@@ -7122,7 +7114,7 @@ class NativeRenderer:
     def amend(self, place: int, item: Item) -> Chunk:
         return self._shown.end(place, item)
 
-    def render(self, event: AnswerEvent) -> Iterator[Chunk]:
+    def render(self, event: AnswerEvent) -> Chunks:
         match event:
             case TextDelta() if event.output_index in self._places:
                 yield from self._grow(event)
@@ -7143,7 +7135,7 @@ class NativeRenderer:
 
     def _render_other(
         self, event: ItemAdded | TextDelta | PartialImage | ItemDone
-    ) -> Iterator[Chunk]:
+    ) -> Chunks:
         index = event.output_index
         if isinstance(event, ItemAdded) and is_commentary(event.item):
             self._commentary[index] = Commentary(self._shown)
@@ -7152,7 +7144,7 @@ class NativeRenderer:
         else:
             yield from self._hosted.render(event)
 
-    def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
+    def _render_beside(self, event: AnswerEvent) -> Chunks:
         match event:
             case SourceCited():
                 yield host_event("source", event.source)
@@ -7172,7 +7164,7 @@ class NativeRenderer:
         marker, self._marker = self._marker, ""
         return marker
 
-    def _end_run(self, event: RunDone) -> Iterator[Chunk]:
+    def _end_run(self, event: RunDone) -> Chunks:
         failed = event.ending.is_failure
         yield from self._hosted.break_off(event)
         for commentary in self._commentary.values():
@@ -7198,7 +7190,7 @@ class NativeRenderer:
         self._started[event.output_index] = self._now()
         return self._shown.begin(begun_host_item(event.item))
 
-    def _grow(self, event: TextDelta) -> Iterator[Chunk]:
+    def _grow(self, event: TextDelta) -> Chunks:
         marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
@@ -7211,9 +7203,12 @@ class NativeRenderer:
         thought = event.kind in ("summary", "reasoning")
         return "\n\n" if thought and event.part != before else ""
 
-    def _end(self, event: ItemDone) -> Iterator[Chunk]:
+    def _end(self, event: ItemDone) -> Chunks:
         index = event.output_index
+        place = self._places.pop(index)  # another attempt may use the index again
         match item_type(event.item):
+            case _ if event.item == NO_THOUGHT:
+                item = {**self.items[place], "type": "openai_responses:end"}
             case "message":
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)
@@ -7222,7 +7217,7 @@ class NativeRenderer:
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self._shown.end(self._places[index], item)
+        yield self._shown.end(place, item)
         yield from self._shown.add_files(event.card)
 
 
@@ -7252,8 +7247,8 @@ _ANSWER_KEYS = (
 
 def task_request(
     model: ResolvedModel,
-    messages: Sequence[Mapping[str, Any]],
-    body: Mapping[str, Any],
+    messages: Sequence[JsonObject],
+    body: JsonObject,
     task: str,
 ) -> ResponsesRequest:
     messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
@@ -7269,9 +7264,7 @@ def task_request(
     return build_request(model, instructions, items, given, settings)
 
 
-def _task_format(
-    task: str, messages: Sequence[Mapping[str, Any]]
-) -> dict[str, Any] | None:
+def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
     key, value = _TASK_OBJECTS.get(task, ("", {}))
     if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
         return None
@@ -7307,7 +7300,85 @@ def _clean_part(part: object) -> object:
     return part
 
 
-# ==== toolbox.sandbox.backend: Limits of a sandbox, and processes that can be ended at any time.
+# ==== toolbox.processes: Child processes, in any event loop.
+
+
+class ChildProcess:
+    """A process that leads a session and a group; each pipe that was asked for."""
+
+    def __init__(self, command: Sequence[str], options: Mapping[str, Any]) -> None:
+        self._process = Popen(command, start_new_session=True, bufsize=0, **options)
+        self.pid = self._process.pid
+        self.stdin: StreamWriter | None = None
+        self.stdout: StreamReader | None = None
+        self.stderr: StreamReader | None = None
+        self._ended = asyncio.Event()
+        self._opened: list[asyncio.BaseTransport] = []
+        loop = asyncio.get_running_loop()
+        Thread(target=self._wait, args=(loop,), name="child", daemon=True).start()
+
+    @property
+    def returncode(self) -> int | None:
+        return self._process.returncode
+
+    async def wait(self) -> None:
+        await self._ended.wait()
+
+    def kill_group(self) -> None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def close(self) -> None:
+        for transport in self._opened:
+            transport.close()
+
+    async def connect(self) -> None:
+        given = self._process
+        pipes = [pipe for pipe in (given.stdin, given.stdout, given.stderr) if pipe]
+        try:
+            if given.stdin:
+                self.stdin = await self._open_writer(pipes.pop(0))
+            if given.stdout:
+                self.stdout = await self._open_reader(pipes.pop(0))
+            if given.stderr:
+                self.stderr = await self._open_reader(pipes.pop(0))
+        except BaseException:
+            self.kill_group()
+            self.close()
+            for pipe in pipes:
+                pipe.close()
+            await self.wait()
+            raise
+
+    def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._process.wait()
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(self._ended.set)
+
+    async def _open_reader(self, pipe: IO[bytes]) -> StreamReader:
+        reader = StreamReader()
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: StreamReaderProtocol(reader), pipe
+        )
+        self._opened.append(transport)
+        return reader
+
+    async def _open_writer(self, pipe: IO[bytes]) -> StreamWriter:
+        loop = asyncio.get_running_loop()
+        transport, protocol = await loop.connect_write_pipe(
+            lambda: StreamReaderProtocol(StreamReader()), pipe
+        )
+        self._opened.append(transport)
+        return StreamWriter(transport, protocol, None, loop)
+
+
+async def start_process(*command: str, **options: Any) -> ChildProcess:
+    child = ChildProcess(command, options)
+    await child.connect()
+    return child
+
+
+# ==== toolbox.sandbox.backend: Limits of a sandbox, and a process that can be ended at any time.
 
 MEBIBYTE = 1024 * 1024
 
@@ -7350,23 +7421,6 @@ class ProcessHandle:
             self._descriptor = None
 
 
-async def start_process(*command: str, **options: Any) -> Process:
-    creating = asyncio.create_subprocess_exec(*command, process_group=0, **options)
-    starting = asyncio.create_task(creating)
-    try:
-        return await asyncio.shield(starting)
-    except asyncio.CancelledError:
-        await asyncio.wait({starting})
-        if starting.exception() is None:
-            process = starting.result()
-            handle = ProcessHandle(process.pid)
-            handle.kill()
-            handle.close()
-            # A process that outlives its parent ends at the end of its input.
-            await process.communicate(b"")
-        raise
-
-
 NOBODY_UID = 65534
 """The user that runs are handed to; the kernel gives it no rights at all."""
 RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -7387,7 +7441,7 @@ def find_program(name: str) -> str:
 class SandboxProcess(Protocol):
     """One sandbox with one program in it, which reads stdin and answers on stdout."""
 
-    process: Process
+    process: ChildProcess
 
     def measure_memory(self) -> int:
         """Return the bytes that its processes hold, 0 if something else limits them."""
@@ -7419,10 +7473,11 @@ _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 
 class _BubblewrapProcess:
 
-    def __init__(self, process: Process, told: int) -> None:
+    def __init__(self, process: ChildProcess, told: int) -> None:
         self.process = process
         self._bwrap_process = ProcessHandle(process.pid)
         self._info_descriptor = told
+        self._info = b""
         self._first_descriptor: int | None = None
         os.set_blocking(told, False)
 
@@ -7452,8 +7507,10 @@ class _BubblewrapProcess:
 
     def _open_first_process(self) -> int:
         if self._first_descriptor is None:
-            told = os.read(self._info_descriptor, 4096)
-            number = json.loads(told)["child-pid"] if told else "none"
+            self._info += os.read(self._info_descriptor, 4096)
+            number = "none"
+            with suppress(ValueError):  # it is not all written yet
+                number = json.loads(self._info)["child-pid"]
             self._first_descriptor = os.open(
                 f"/proc/{number}", os.O_RDONLY | os.O_DIRECTORY
             )
@@ -7661,7 +7718,7 @@ _ISOLATED_RUN = (
 
 class _ContainerProcess:
 
-    def __init__(self, process: Process, remove: tuple[str, ...]) -> None:
+    def __init__(self, process: ChildProcess, remove: tuple[str, ...]) -> None:
         self.process = process
         self._client = ProcessHandle(process.pid)
         self._remove_command = remove
@@ -9465,76 +9522,65 @@ class McpHttpTransport(_McpTransport):
 
 
 _CHILD_EXIT_SECONDS = 2.0
-_STDOUT = 1
+_STDOUT_READ_BYTES = 64 * 1024
 _INHERITED_VARIABLES = ("PATH", "HOME", "LANG")
 
 
-class _ChildProcess(asyncio.SubprocessProtocol):
+class _Program:
 
     def __init__(
-        self, take: Callable[[bytes], bool], ended: Callable[[], object]
+        self,
+        child: ChildProcess,
+        on_line: Callable[[bytes], bool],
+        on_end: Callable[[], object],
     ) -> None:
         self.is_over = False
-        self._on_line = take
-        self._on_end = ended
-        self._partial_line = bytearray()
-        self._exited = asyncio.Event()
-        self._transport: asyncio.SubprocessTransport | None = None
+        self._child = child
+        self._tasks = (
+            asyncio.create_task(self._read(on_line, on_end)),
+            asyncio.create_task(self._follow()),
+        )
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.SubprocessTransport)
-        self._transport = transport
-
-    def pipe_data_received(self, _fd: int, data: bytes) -> None:
-        *lines, begun = data.split(b"\n")
-        for line in lines:
-            whole, self._partial_line = bytes(self._partial_line + line), bytearray()
-            if not self._on_line(whole):
-                self.kill()
-                return
-        self._partial_line += begun
-        if len(self._partial_line) > MAX_REMOTE_BYTES:
-            self.kill()
-
-    def pipe_connection_lost(self, fd: int, _exc: Exception | None) -> None:
-        if fd == _STDOUT:
-            self.is_over = True
-            self._on_end()
-
-    def process_exited(self) -> None:
-        self.kill()
+    async def _read(
+        self, on_line: Callable[[bytes], bool], on_end: Callable[[], object]
+    ) -> None:
+        assert self._child.stdout
+        begun = bytearray()
+        while piece := await self._child.stdout.read(_STDOUT_READ_BYTES):
+            *lines, rest = piece.split(b"\n")
+            if lines:
+                lines[0], begun = bytes(begun + lines[0]), bytearray()
+            begun += rest
+            # `all` stops at the first line that ends it.
+            if len(begun) > MAX_REMOTE_BYTES or not all(map(on_line, lines)):
+                break
+        self._child.kill_group()
         self.is_over = True
-        self._exited.set()
+        on_end()
+
+    async def _follow(self) -> None:
+        await self._child.wait()
+        self._child.kill_group()
+        self.is_over = True
 
     def write(self, message: _RpcMessage) -> None:
-        stdin = self._stdin()
-        if stdin is not None:
-            stdin.write(_encode_rpc_message(message) + b"\n")
-
-    def kill(self) -> None:
-        if self._transport is not None and not self._exited.is_set():
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._transport.get_pid(), signal.SIGKILL)
+        assert self._child.stdin
+        self._child.stdin.write(_encode_rpc_message(message) + b"\n")
 
     async def close(self) -> None:
-        if self._transport is None:
-            return
+        assert self._child.stdin
         try:
-            stdin = self._stdin()
-            if stdin is not None:
-                stdin.close()
+            self._child.stdin.close()
             with suppress(TimeoutError):
                 async with asyncio.timeout(_CHILD_EXIT_SECONDS):
-                    await self._exited.wait()
-            self.kill()
-            await self._exited.wait()
+                    await self._child.wait()
+            self._child.kill_group()
+            await self._child.wait()
         finally:
-            self.kill()
-            self._transport.close()
-
-    def _stdin(self) -> asyncio.WriteTransport | None:
-        stdin = self._transport and self._transport.get_pipe_transport(0)
-        return stdin if isinstance(stdin, asyncio.WriteTransport) else None
+            self._child.kill_group()
+            for task in self._tasks:
+                task.cancel()
+            self._child.close()
 
 
 class McpStdioTransport(_McpTransport):
@@ -9542,30 +9588,28 @@ class McpStdioTransport(_McpTransport):
 
     def __init__(self, entry: ServerEntry) -> None:
         super().__init__(entry)
-        self._child: _ChildProcess | None = None
+        self._child: _Program | None = None
         self._waiting: dict[int, asyncio.Future[_RpcMessage]] = {}
         self._unrelated_messages = 0
         self._end_reason = "has ended"
 
     async def open(self) -> None:
         await self.close()
-        child = self._child = _ChildProcess(self._receive_line, self._fail_waiting)
         known = os.environ
         inherited = {
             name: known[name] for name in _INHERITED_VARIABLES if name in known
         }
         try:
-            await asyncio.get_running_loop().subprocess_exec(
-                lambda: child,
+            child = await start_process(
                 *self._entry.command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=DEVNULL,
                 env={**inherited, **dict(self._entry.environment)},
-                start_new_session=True,
             )
         except (OSError, ValueError):
             raise RemoteError(f"{self._name} cannot be started.") from None
+        self._child = _Program(child, self._receive_line, self._fail_waiting)
 
     async def request(self, request: _RpcMessage) -> _RpcMessage:
         answer: asyncio.Future[_RpcMessage] = asyncio.get_running_loop().create_future()
@@ -10357,8 +10401,10 @@ class ToolServers:
             tools = await listing
             problem = describe_left_out(name, server.left_out)
             found = _CachedTools(now + _TOOLS_CACHE_SECONDS, tools, problem)
-        except RemoteError as failed:
-            found = _CachedTools(now + _FAILURE_CACHE_SECONDS, problem=str(failed))
+        except Exception as failed:  # one server must not end every answer
+            known = isinstance(failed, RemoteError)
+            why = str(failed) if known else f"{name}: {describe_exception(failed)}"
+            found = _CachedTools(now + _FAILURE_CACHE_SECONDS, problem=why)
         self._cache[key] = found
         return found
 
@@ -11877,6 +11923,13 @@ class RoundCalls:
 
     def _refusal(self, call: Item) -> str | None:
         why = self._tools.refusal(call)
+        name = self._resolve_for_rules(call)["name"]
+        can_ask = self._settings.asks_in_chat or self._settings.approver.ask
+        if not why and not can_ask and self._needs_approval(name):
+            return (
+                f"Error: {name} needs an approval, and this client cannot be asked. Go "
+                "on without it."
+            )
         is_open = call["name"] == CALL_TOOL and resolve_host_call(call) is call
         if why or not (is_open and self._approver.rules):
             return why
@@ -12606,12 +12659,15 @@ class AsyncBridge:
     def _start_thread(self) -> asyncio.AbstractEventLoop:
         started: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
         self._thread = Thread(
-            target=lambda: asyncio.run(self._run_loop(started)),
-            name="agent",
-            daemon=True,
+            target=self._run_thread, args=(started,), name="agent", daemon=True
         )
         self._thread.start()
         return started.get()
+
+    def _run_thread(self, started: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
+        own_loop = getattr(asyncio, "ProactorEventLoop", asyncio.SelectorEventLoop)
+        with asyncio.Runner(loop_factory=own_loop) as runner:
+            runner.run(self._run_loop(started))
 
     async def _run_loop(self, started: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
         started.put(asyncio.get_running_loop())
@@ -13058,6 +13114,12 @@ class Valves(BaseModel):
         except ValidationError:
             return default
 
+    @model_serializer(mode="wrap")
+    def _leave_unset_empty(
+        self, serialize: SerializerFunctionWrapHandler
+    ) -> dict[str, Any]:
+        return {name: None if v == "" else v for name, v in serialize(self).items()}
+
     @field_validator("API_KEY", "PROXY")
     @classmethod
     def _seal(cls, value: str) -> str:
@@ -13151,7 +13213,7 @@ class OwnToolPool:
         )
         entries = (entry for read in servers.read_entries() for entry in read.entries)
         log.hide(secret for entry in entries for secret in entry.secrets)
-        sandbox_tools = await self._sandbox_tools(valves, chat)
+        sandbox_tools = await self._sandbox_tools(valves, chat, log)
         names = {tool.name for tool in sandbox_tools}
         async with self._servers.open_tools(servers) as opened:
             for problem in opened.problems:
@@ -13164,19 +13226,27 @@ class OwnToolPool:
             await sandbox.close()
         await self._servers.close()
 
-    async def _sandbox_tools(self, valves: Valves, chat: str) -> list[_SandboxTool]:
+    async def _sandbox_tools(
+        self, valves: Valves, chat: str, log: AgentLog
+    ) -> list[_SandboxTool]:
         if not valves.SANDBOX:
             return []
         key = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
         if key not in self._sandboxes:
-            log = AgentLog("sandbox")  # it outlives the answer that needed it first
-            self._sandboxes[key] = SandboxTools(*key, log.warn)
+            # Its log outlives the answer that needed it first.
+            self._sandboxes[key] = SandboxTools(*key, AgentLog("sandbox").warn)
         sandbox = self._sandboxes[key]
+        try:
+            specs = await sandbox.specs()
+        except Exception as error:  # an answer without Python is better than none
+            reason = describe_exception(error)
+            log.warn(f"The tools of the sandbox are not offered: {reason}")
+            return []
         return [
             _SandboxTool(
                 spec["name"], spec["description"], spec["parameters"], sandbox, chat
             )
-            for spec in await sandbox.specs()
+            for spec in specs
         ]
 
 
@@ -13290,7 +13360,7 @@ def build_agent_request(
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
-        settings=_build_request_settings(valves, streams=bool(body.get("stream"))),
+        settings=_build_request_settings(question),
         persona=Persona(
             choose_text("instruction", valves.INSTRUCTION),
             choose_text("prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES),
@@ -13348,7 +13418,9 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
         extra_headers=headers,
-        network=Network(valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), proxy),
+        verify_ssl=valves.VERIFY_SSL,
+        ca_bundle=valves.CA_BUNDLE.strip(),
+        proxy=proxy,
         strict=valves.COMPATIBILITY == "strict",
     )
 
@@ -13371,14 +13443,16 @@ def _build_run_limits(valves: Valves) -> Limits:
     return Limits(timeouts=timeouts, retries=RetryPolicy(valves.MAX_RETRIES))
 
 
-def _build_request_settings(valves: Valves, *, streams: bool) -> Settings:
-    summary = valves.REASONING_SUMMARY
+def _build_request_settings(question: AgentInput) -> Settings:
+    valves, caller = question.valves, question.caller
+    streams, summary = bool(question.body.get("stream")), valves.REASONING_SUMMARY
     return Settings(
         effort=valves.REASONING_EFFORT or None,
         summary=None if summary == "disabled" else summary,
         verbosity=valves.VERBOSITY or None,
         stream=streams and valves.ENABLE_STREAM,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults=hash_ids("chat", caller.user_id, caller.chat_id),
     )
 
 

@@ -87,7 +87,7 @@ from pydantic import (
     field_validator,
 )
 
-# ==== openai_responses.clock: The time, random numbers, ids made of both, recent texts; threads for long work.
+# ==== openai_responses.clock: Time, random numbers, ids of both, digests, recent texts; threads for long work.
 
 
 def unix_seconds() -> int:
@@ -104,6 +104,10 @@ def random_fraction() -> float:
 
 def utc_today() -> date:
     return datetime.now(UTC).date()
+
+
+def hex_digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 _DAY_SECONDS = 86_400
@@ -157,6 +161,9 @@ def new_ulid() -> str:
 
 
 # ==== openai_responses.json_input: JSON that others wrote, which may be invalid.
+
+JsonObject = Mapping[str, Any]
+"""One that is only read."""
 
 MAX_JSON_BYTES = 64 * 1024 * 1024
 """Of an event or a body: each can be a whole response with its images."""
@@ -259,7 +266,7 @@ def json_size(value: object, most: int) -> int:
     return size
 
 
-def as_mapping(value: object) -> Mapping[str, Any]:
+def as_mapping(value: object) -> JsonObject:
     return value if isinstance(value, (dict, Mapping)) else {}
 
 
@@ -386,6 +393,8 @@ def read_api_error(wire: object) -> ApiError:
         return _inner_error(wire) or ApiError(message=wire)
     if not isinstance(wire, Mapping):
         return ApiError()
+    if isinstance(wire.get("detail"), list):
+        wire = _read_detail(wire["detail"])
     message = as_text(wire.get("message") or wire.get("detail"))
     raw = as_text(as_mapping(wire.get("metadata")).get("raw"))
     if inner := _inner_error(raw) or _inner_error(message):
@@ -397,6 +406,14 @@ def read_api_error(wire: object) -> ApiError:
     if isinstance(number, int) and 400 <= number < 600:
         code = str(number)
     return ApiError(code, kind, param, f"{message} {raw}".strip())
+
+
+def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
+    found = [(as_list(as_mapping(row).get("loc")), row) for row in rows]
+    loc, row = max(found, key=lambda one: len(one[0]), default=([], {}))
+    keys = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in loc[1:]]
+    place = "".join(key for key in keys if re.fullmatch(r"\[\d+]|\.[a-z_\d]+", key))
+    return {"message": as_mapping(row).get("msg"), "param": place[1:]}
 
 
 def _inner_error(text: str) -> ApiError | None:
@@ -804,49 +821,49 @@ CALL_OUTPUTS = {
 _CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
 
 
-def item_type(item: Mapping[str, Any]) -> str:
+def item_type(item: JsonObject) -> str:
     kind = item.get("type")
     return kind if isinstance(kind, str) else "message" if "role" in item else ""
 
 
-def kind_of(item: Mapping[str, Any]) -> _ItemKind:
+def kind_of(item: JsonObject) -> _ItemKind:
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
-def tool_kind(tool: Mapping[str, Any]) -> _ItemKind:
+def tool_kind(tool: JsonObject) -> _ItemKind:
     return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
-def is_call(item: Mapping[str, Any]) -> bool:
+def is_call(item: JsonObject) -> bool:
     return item.get("type") in _CALLS
 
 
-def is_call_output(item: Mapping[str, Any]) -> bool:
+def is_call_output(item: JsonObject) -> bool:
     return item.get("type") in CALL_OUTPUTS.values()
 
 
-def is_reasoning(item: Mapping[str, Any]) -> bool:
+def is_reasoning(item: JsonObject) -> bool:
     return item.get("type") == "reasoning"
 
 
-def is_commentary(item: Mapping[str, Any]) -> bool:
+def is_commentary(item: JsonObject) -> bool:
     return item.get("phase") == "commentary" and item_type(item) == "message"
 
 
-def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
+def has_encrypted_reasoning(item: JsonObject) -> bool:
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
-def has_plain_reasoning(item: Mapping[str, Any]) -> bool:
+def has_plain_reasoning(item: JsonObject) -> bool:
     is_plain = is_reasoning(item) and not item.get("encrypted_content")
-    return is_plain and bool(message_text(item))
+    return is_plain and any(text for _, text in item_texts(item))
 
 
-def is_encrypted(item: Mapping[str, Any]) -> bool:
+def is_encrypted(item: JsonObject) -> bool:
     return kind_of(item).is_encrypted
 
 
-def is_compaction(item: Mapping[str, Any]) -> bool:
+def is_compaction(item: JsonObject) -> bool:
     return item.get("type") == "compaction" and bool(item.get("encrypted_content"))
 
 
@@ -855,7 +872,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     return list(items[places[-1] :] if places else items)
 
 
-def message_text(item: Mapping[str, Any]) -> str:
+def message_text(item: JsonObject) -> str:
     content = item.get("content")
     if isinstance(content, str):
         return content
@@ -866,7 +883,7 @@ def content_parts(content: object) -> list[Item]:
     return [row for row in as_list(content) if isinstance(row, dict)]
 
 
-def part_text(part: Mapping[str, Any]) -> str:
+def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
@@ -875,7 +892,7 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
-def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
+def _paired_places(items: Sequence[JsonObject]) -> set[int]:
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
     for place, item in enumerate(items):
@@ -922,7 +939,7 @@ TextPlace = tuple[str, int]
 """A kind of text and the number of its part."""
 
 
-def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
+def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
     kind = kind_of(item)
     for text_kind, field in kind.parts:
         for index, part in enumerate(as_list(item.get(field))):
@@ -935,25 +952,25 @@ def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
         yield (text_kind, 0), as_text(item.get(field))
 
 
-def is_image_call(item: Mapping[str, Any]) -> bool:
+def is_image_call(item: JsonObject) -> bool:
     return item.get("type") == "image_generation_call"
 
 
-def has_image(item: Mapping[str, Any]) -> bool:
+def has_image(item: JsonObject) -> bool:
     is_drawn = is_image_call(item) and bool(item.get("result"))
     return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
 
-def _image_format(item: Mapping[str, Any]) -> str:
+def _image_format(item: JsonObject) -> str:
     return str(item.get("output_format") or "png")
 
 
-def image_url(item: Mapping[str, Any]) -> str:
+def image_url(item: JsonObject) -> str:
     kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
-def image_message(item: Mapping[str, Any]) -> Item:
+def image_message(item: JsonObject) -> Item:
     part = {"type": "input_image", "detail": "auto", "image_url": image_url(item)}
     return {"type": "message", "role": "user", "content": [part]}
 
@@ -961,11 +978,11 @@ def image_message(item: Mapping[str, Any]) -> Item:
 _DID_NOT_RUN = "The code did not run to its end."
 
 
-def is_code(item: Mapping[str, Any]) -> bool:
+def is_code(item: JsonObject) -> bool:
     return item.get("type") == "code_interpreter_call"
 
 
-def code_output(item: Mapping[str, Any]) -> str:
+def code_output(item: JsonObject) -> str:
     if item.get("status") in ("failed", "incomplete"):
         return _DID_NOT_RUN
     outputs = content_parts(item.get("outputs"))
@@ -976,11 +993,11 @@ _UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplet
 _ACTIONS = ("search", "open_page", "find_in_page")
 
 
-def is_hosted(item: Mapping[str, Any]) -> bool:
+def is_hosted(item: JsonObject) -> bool:
     return bool(kind_of(item).tool)
 
 
-def is_host_returned(item: Mapping[str, Any]) -> bool:
+def is_host_returned(item: JsonObject) -> bool:
     kind = kind_of(item)
     if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
@@ -992,11 +1009,11 @@ def is_host_returned(item: Mapping[str, Any]) -> bool:
     return all(item.get(key) is not None for key in kind.required)
 
 
-def is_kept_hosted(item: Mapping[str, Any]) -> bool:
+def is_kept_hosted(item: JsonObject) -> bool:
     return is_host_returned(item) and kind_of(item).returned == "always"
 
 
-def is_replayed(item: Mapping[str, Any]) -> bool:
+def is_replayed(item: JsonObject) -> bool:
     kind = kind_of(item)
     if kind.tool:
         return is_kept_hosted(item) or has_image(item)
@@ -1017,14 +1034,14 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     return kept
 
 
-def search_queries(item: Mapping[str, Any]) -> list[str]:
+def search_queries(item: JsonObject) -> list[str]:
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
     action = as_mapping(item.get("action"))
     return _texts(action.get("queries")) or _texts([action.get("query")])
 
 
-def search_pages(item: Mapping[str, Any]) -> list[str]:
+def search_pages(item: JsonObject) -> list[str]:
     rows = content_parts(as_mapping(item.get("action")).get("sources"))
     return list(dict.fromkeys(_texts([row.get("url") for row in rows])))
 
@@ -1037,8 +1054,6 @@ def _texts(values: object) -> list[str]:
 
 # ruff: noqa: E501 - one model a line reads as a table
 
-# Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
-# Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
 chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5
@@ -1128,7 +1143,6 @@ CATALOG_ALIASES: dict[str, str] = {
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 _SNAPSHOT_DATE = re.compile(r"-(\d{4}-\d{2}-\d{2})$")
-# One digit, because Azure spells gpt-3.5 as gpt-35.
 _GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
 _O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
@@ -1148,27 +1162,25 @@ class ModelPrices(NamedTuple):
 class _ModelFacts(NamedTuple):
 
     reasoning: bool = False
-    efforts: tuple[str, ...] = ()  # lowest first; empty: none, or unknown
-    default_effort: str | None = None  # what the API uses when none is sent
-    sampling: str = "always"  # or "with_none", "never": temperature, top_p, logprobs
+    efforts: tuple[str, ...] = ()
+    default_effort: str | None = None
+    sampling: str = "always"
     summary: bool = False
     verbosity: bool = False
     functions: bool = True
-    hosted: bool = False  # takes the tools that OpenAI itself runs
-    lacks: tuple[str, ...] = ()  # types of such tools that it does not take
+    hosted: bool = False
+    lacks: tuple[str, ...] = ()
     vision: bool = True
-    prefix_bound: bool = False  # reasoning is dropped when what preceded it changed
+    prefix_bound: bool = False
     max_output_tokens: int | None = None
-    shutdown: str | None = None  # ISO date
+    shutdown: str | None = None
     successor: str | None = None
     prices: ModelPrices | None = None
-    known_family: bool = True  # False: the name says nothing, the facts are cautious
+    known_family: bool = True
 
 
 _PLAIN_FACTS = _ModelFacts()
 
-# For an unknown gpt from version 5 on (docs/reference/responses-api.md, "Unknown
-# models").
 _REASONING_FACTS = _ModelFacts(
     reasoning=True, sampling="never", summary=True, verbosity=True, hosted=True
 )
@@ -1177,11 +1189,11 @@ _REASONING_FACTS = _ModelFacts(
 class ResolvedModel(NamedTuple):
     """What a name stands for."""
 
-    id: str  # sent as `model`
-    family: str  # encrypted reasoning is readable inside one family
-    effort: str | None  # the effort that the name stood for
+    id: str
+    family: str
+    effort: str | None
     facts: _ModelFacts
-    name: str  # for people
+    name: str
 
     def lowest_effort(self) -> str | None:
         return self.facts.efforts[0] if self.facts.efforts else None
@@ -1452,7 +1464,7 @@ def _cost_of_tools(output: Iterable[Item]) -> float:
 
 
 def _read_row(row: object) -> ModelPrices:
-    prices: Mapping[str, Any] = row if isinstance(row, Mapping) else {"": row}
+    prices: JsonObject = row if isinstance(row, Mapping) else {"": row}
     numbers = all(
         name in _PRICE_NAMES
         and isinstance(price, int | float)
@@ -1500,13 +1512,21 @@ def repair_payload(
     return changed
 
 
+def item_names(items: Iterable[Item]) -> list[str]:
+    counts, names = Counter[str](), list[str]()
+    for name in map(json_digest, items):
+        names.append(f"{name}.{counts[name]}" if counts[name] else name)
+        counts[name] += 1
+    return names
+
+
 def repair_items(
     items: Sequence[Item], repairs: Iterable[Repair]
-) -> list[tuple[Item, Item]]:
+) -> list[tuple[str, Item]]:
+    names = item_names(items)
     wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
     if not wanted:
-        return [(item, item) for item in items]
-    names = [*map(json_digest, items)]
+        return list(zip(names, items, strict=True))
     last = {name: place for place, name in enumerate(names)}
     ends = {"reasoning": -1, "plain": -1}
     kinds: dict[str, int] = {}
@@ -1530,19 +1550,19 @@ def repair_items(
     lost = {
         i.get("call_id") for i, is_out in zip(items, left_out, strict=True) if is_out
     }
-    rows: list[tuple[Item, Item]] = []
-    for item, here, is_out in zip(items, actions, left_out, strict=True):
+    rows: list[tuple[str, Item]] = []
+    for name, item, here, is_out in zip(names, items, actions, left_out, strict=True):
         is_of_pair = is_call(item) or is_call_output(item)
         is_told = is_of_pair and item.get("call_id") in lost
         if is_out or is_told:
             while rows and is_reasoning(rows[-1][1]):
                 rows.pop()
         if is_told:  # without it the model would call again
-            rows.append((item, _told_item(item)))
+            rows.append((name, _told_item(item)))
         elif not is_out:
             is_plain = here & {"text", "plain"}
-            rows.append((item, plain_item(item) if is_plain else item))
-    made_of = {id(sent): item for item, sent in rows}
+            rows.append((name, plain_item(item) if is_plain else item))
+    made_of = {id(sent): name for name, sent in rows}
     return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
 
 
@@ -1616,13 +1636,14 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     tools, choice = payload.get("tools") or [], payload.get("tool_choice")
     kept = [tool for tool in tools if json_digest(tool) != repair.target]
-    if len(kept) == len(tools):
+    gone = [tool for tool in tools if tool not in kept]
+    if not gone:
         return payload
     allowed = as_mapping(choice).get("tools")
     if isinstance(allowed, list):
         left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
         choice = {**as_mapping(choice), "tools": left} if left else "none"
-    elif choice not in ("auto", "none"):
+    elif choice == "required" or tool_name(as_mapping(choice)) in map(tool_name, gone):
         choice = None
     changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
@@ -1731,7 +1752,7 @@ class EventStreamDecoder:
         return events
 
 
-NO_CARD: Mapping[str, Any] = MappingProxyType({})
+NO_CARD: JsonObject = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
@@ -1755,7 +1776,7 @@ class TextDone(NamedTuple):
 
 
 class AnnotationAdded(NamedTuple):
-    """`response.output_text.annotation.added`: what a place in a text refers to."""
+    """What a place in a text refers to."""
 
     output_index: int
     part: int
@@ -1764,7 +1785,7 @@ class AnnotationAdded(NamedTuple):
 
 
 class PartialImage(NamedTuple):
-    """`response.image_generation_call.partial_image`: an image as far as it is drawn."""
+    """An image as far as it is drawn."""
 
     output_index: int
     number: int
@@ -1774,31 +1795,31 @@ class PartialImage(NamedTuple):
 
 
 class ItemAdded(NamedTuple):
-    """`response.output_item.added`: an item began; its content is still missing."""
+    """An item began; its content is still missing."""
 
     output_index: int
     item: Item
 
 
 class ItemDone(NamedTuple):
-    """`response.output_item.done`: the item as it counts, byte for byte."""
+    """The item as it counts, byte for byte."""
 
     output_index: int
     item: Item
-    card: Mapping[str, Any] = NO_CARD
+    card: JsonObject = NO_CARD
     shown: str = ""
     """The text of a message as a host shows it."""
 
 
 class FinalResponse(NamedTuple):
-    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot."""
+    """The end of a response, with its final snapshot."""
 
     status: str
-    response: Mapping[str, Any]
+    response: JsonObject
 
 
 class StreamError(NamedTuple):
-    """`error`: the request failed; no response object comes with it."""
+    """The request failed; no response object comes with it."""
 
     error: ApiError
 
@@ -1826,7 +1847,7 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 
 
 _JSON_READER = json.JSONDecoder()
-_Reader = Callable[[Mapping[str, Any]], StreamEvent]
+_Reader = Callable[[JsonObject], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
@@ -1864,7 +1885,7 @@ def _checked(value: object, kind: type) -> Any:
     return value
 
 
-def _index(wire: Mapping[str, Any]) -> int:
+def _index(wire: JsonObject) -> int:
     index = wire.get("output_index")
     return -1 if index is None else _checked(index, int)
 
@@ -1874,7 +1895,7 @@ def _text_reader(
 ) -> _Reader:
     new = partial(tuple.__new__, event)  # half the time of the named tuple's own
 
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
+    def read(wire: JsonObject) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire.get("output_index"), wire[field]
         if index is None:
             index = -1
@@ -1890,7 +1911,7 @@ def _text_reader(
     return read
 
 
-def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
+def _read_annotation(wire: JsonObject) -> StreamEvent:
     annotation, part = wire.get("annotation"), _checked(
         wire.get("content_index", 0), int
     )
@@ -1900,7 +1921,7 @@ def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
     return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
 
 
-def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
+def _read_partial_image(wire: JsonObject) -> StreamEvent:
     return PartialImage(
         _index(wire),
         _checked(wire.get("partial_image_index", 0), int),
@@ -1918,7 +1939,7 @@ def _final_reader(status: str) -> _Reader:
     return lambda wire: FinalResponse(status, _checked(wire["response"], dict))
 
 
-def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
+def _read_error(wire: JsonObject) -> StreamEvent:
     # In the flat form `type` is only "error".
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
@@ -1957,6 +1978,9 @@ _READERS: Mapping[str, _Reader] = {
 
 
 # ==== openai_responses.loop.events: What a run reports to those who show it or record it.
+
+NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
+"""Ends reasoning that only an attempt which failed began: nothing of it is shown."""
 
 
 class ToolOutput(NamedTuple):
@@ -2112,15 +2136,6 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
-    """How a server is reached; the address of a proxy can contain a password."""
-
-    verify_ssl: bool = True
-    ca_bundle: str = ""
-    proxy: str = field(default="", repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Endpoint:
     """The address and the key of a server; an address can contain a password."""
 
@@ -2129,7 +2144,9 @@ class Endpoint:
     organization: str = ""
     project: str = ""
     extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    network: Network = field(default_factory=Network)
+    verify_ssl: bool = True
+    ca_bundle: str = ""
+    proxy: str = field(default="", repr=False)
     strict: bool = False
 
     def url(self, path: str) -> str:
@@ -2153,11 +2170,11 @@ class Endpoint:
 
     def account(self) -> str:
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
-        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
+        return hex_digest(identity)
 
     def owner(self) -> str:
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
-        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
+        return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
         key = self.api_key.strip()
@@ -2208,30 +2225,8 @@ def url_parts(text: str) -> SplitResult | None:
     return parts if sound and parts.scheme in ("http", "https") else None
 
 
-class Trust:
-    """The certificates of CA bundles, one context a file to reuse connections."""
-
-    def __init__(self) -> None:
-        self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
-
-    def context(self, network: Network) -> ssl.SSLContext | bool:
-        path = network.ca_bundle
-        if not (network.verify_ssl and path):
-            return network.verify_ssl
-        try:
-            key = (path, Path(path).stat().st_mtime_ns)
-            if key not in self._contexts:
-                self._contexts[key] = ssl.create_default_context(cafile=path)
-            return self._contexts[key]
-        except (OSError, ValueError):  # no such file, or no certificates in it
-            raise valve_error(
-                "CA_BUNDLE is not a file with certificates that this server can read",
-                place=PIPE_VALVES,
-            ) from None
-
-
-def proxy_for(network: Network, url: str) -> str | None:
-    proxy = network.proxy.strip() or _environment_proxy(url)
+def proxy_for(endpoint: Endpoint, url: str) -> str | None:
+    proxy = endpoint.proxy.strip() or _environment_proxy(url)
     if not proxy:
         return None
     address = proxy if "://" in proxy else f"http://{proxy}"
@@ -2443,11 +2438,11 @@ class _HttpResponse:
                 async for _ in self._response.content.iter_any():
                     pass
 
-    async def response_object(self) -> dict[str, Any]:
-        wire = await self.read_json()
-        if isinstance(wire, dict) and isinstance(wire.get("output"), list):
+    async def response_object(self) -> JsonObject:
+        wire = as_mapping(await self.read_json())
+        if isinstance(wire.get("output"), list):
             return wire
-        if isinstance(wire, dict) and wire.get("error"):
+        if wire.get("error"):
             error = read_api_error(wire)
             failure = Failure(self._response.status, error)
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
@@ -2501,7 +2496,7 @@ class Connections:
     def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         self._idle_seconds = idle_seconds
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-        self._trust = Trust()
+        self._certificates: dict[tuple[str, int], ssl.SSLContext] = {}
 
     def __del__(self) -> None:
         for loop, pool in self._pools.items():
@@ -2544,8 +2539,8 @@ class Connections:
                 allow_redirects=False,
                 data=body,
                 headers=endpoint.headers(),
-                ssl=self._trust.context(endpoint.network),
-                proxy=proxy_for(endpoint.network, url),
+                ssl=self._trusted(endpoint),
+                proxy=proxy_for(endpoint, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
             response = await _receive(answer, endpoint, deadlines)
@@ -2553,6 +2548,21 @@ class Connections:
                 yield response
             finally:
                 response.close()  # has no effect after it was read to the end
+
+    def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
+        path, contexts = endpoint.ca_bundle, self._certificates
+        if not (endpoint.verify_ssl and path):
+            return endpoint.verify_ssl
+        try:
+            key = (path, Path(path).stat().st_mtime_ns)
+            if key not in contexts:
+                contexts[key] = ssl.create_default_context(cafile=path)
+            return contexts[key]
+        except (OSError, ValueError):  # no such file, or no certificates in it
+            problem = (
+                "CA_BUNDLE is not a file with certificates that this server can read"
+            )
+            raise valve_error(problem, place=PIPE_VALVES) from None
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
         self.do_later(self._post_quietly(endpoint, path))
@@ -2576,7 +2586,7 @@ class Connections:
 _ITEMS_AT_ONCE = 1000
 
 
-async def _encode(payload: Mapping[str, Any]) -> bytes:
+async def _encode(payload: JsonObject) -> bytes:
     items, texts = payload.get("input"), list[str]()
     if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:
         payload = {**payload, "input": []}
@@ -2677,7 +2687,7 @@ _ANSWER_FORMATS = ("text", "json_object", "json_schema")
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def read_parameters(body: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     given, errors = _given_values(body), list[str]()
     for theirs, ours in _RENAMED.items():
         if theirs in given:
@@ -2698,7 +2708,7 @@ def read_parameters(body: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]
     return given, errors
 
 
-def _given_values(values: Mapping[str, Any]) -> dict[str, Any]:
+def _given_values(values: JsonObject) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
@@ -2722,7 +2732,7 @@ def read_bool(name: str, value: object) -> bool:
     raise parameter_error(name, "it must be true or false")
 
 
-def _read_object(name: str, value: object) -> Mapping[str, Any]:
+def _read_object(name: str, value: object) -> JsonObject:
     if not isinstance(value, Mapping):
         raise parameter_error(name, "it must be a JSON object")
     return value
@@ -2787,6 +2797,17 @@ _VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
 }
 
 
+def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
+    chat = _hash_id("chat", chat_id) if kind == "chat" else None
+    key = None if kind == "off" else chat or _hash_id("cache", user_id)
+    return {"safety_identifier": _hash_id("user", user_id), "prompt_cache_key": key}
+
+
+def _hash_id(kind: str, value: str) -> str | None:
+    text = f"openai_responses:{kind}:{value}"
+    return sha256(text.encode()).hexdigest()[:48] if value else None
+
+
 # ==== openai_responses.requests.json_schema: JSON Schemas of tools in the API's two forms, open and strict.
 
 _Schema = dict[str, Any]
@@ -2799,10 +2820,10 @@ _FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
 class SchemaReferences:
     """What the references of a schema name, as pointers; `#` is the schema itself."""
 
-    def __init__(self, root: Mapping[str, Any]) -> None:
+    def __init__(self, root: JsonObject) -> None:
         self.root = root
 
-    def target(self, node: Mapping[str, Any]) -> Any:
+    def target(self, node: JsonObject) -> Any:
         pointer = str(node.get("$ref"))
         first, *steps = pointer.split("/")
         found: Any = self.root
@@ -2819,9 +2840,9 @@ class SchemaReferences:
 
 
 def joined_schemas(
-    node: Any, parts_of: Callable[[Mapping[str, Any]], list[Any]]
-) -> list[Mapping[str, Any]]:
-    found: dict[int, Mapping[str, Any]] = {}
+    node: Any, parts_of: Callable[[JsonObject], list[Any]]
+) -> list[JsonObject]:
+    found: dict[int, JsonObject] = {}
     ahead = [node]
     while ahead:
         part = ahead.pop()
@@ -2920,7 +2941,7 @@ _LONGEST_NOTE = 200
 
 
 def function_parameters(
-    schema: Mapping[str, Any], strict_left: JsonBudget | None = None
+    schema: JsonObject, strict_left: JsonBudget | None = None
 ) -> tuple[_Schema, bool]:
     mended = _MendedSchema(schema)
     if strict_left and mended.is_simple:
@@ -2935,7 +2956,7 @@ def function_parameters(
 
 class _MendedSchema:
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, schema: JsonObject) -> None:
         whole = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
         whole |= {"type": "object", "properties": _all_properties(schema)}
         self.is_simple = not schema.keys() & {*_NOT_AT_THE_ROOT}
@@ -2967,7 +2988,7 @@ class _MendedSchema:
             return self._object(node)
         return node if isinstance(node, bool) else {}
 
-    def _object(self, node: Mapping[str, Any]) -> _Schema:
+    def _object(self, node: JsonObject) -> _Schema:
         self.is_simple = self.is_simple and not node.keys() & _NOT_SIMPLE
         made = {
             key: self._value(key, value)
@@ -2999,7 +3020,7 @@ class _MendedSchema:
         return {name: self._mend(value[name]) for name in names}
 
 
-def _mend_types(made: _Schema, node: Mapping[str, Any]) -> None:
+def _mend_types(made: _Schema, node: JsonObject) -> None:
     if kinds := known_types(node.get("type")):
         made["type"] = kinds[0] if len(kinds) == 1 else kinds
     if "object" in kinds:
@@ -3012,7 +3033,7 @@ def _mend_types(made: _Schema, node: Mapping[str, Any]) -> None:
             made["description"] = f"{said} ({key}: {lost[:_LONGEST_NOTE]})".lstrip()
 
 
-def _mend_required(made: _Schema, node: Mapping[str, Any]) -> None:
+def _mend_required(made: _Schema, node: JsonObject) -> None:
     names = [name for name in made.get("required", ()) if isinstance(name, str)]
     for name, part in as_mapping(node.get("properties")).items():
         if as_mapping(part).get("required") is True:
@@ -3021,7 +3042,7 @@ def _mend_required(made: _Schema, node: Mapping[str, Any]) -> None:
         made["required"] = list(dict.fromkeys(names))
 
 
-def _all_properties(schema: Mapping[str, Any]) -> _Schema:
+def _all_properties(schema: JsonObject) -> _Schema:
     parts = joined_schemas(schema, partial(_all_parts, SchemaReferences(schema)))
     found: _Schema = {}
     for part in reversed(parts):
@@ -3029,7 +3050,7 @@ def _all_properties(schema: Mapping[str, Any]) -> _Schema:
     return found
 
 
-def _all_parts(references: SchemaReferences, node: Mapping[str, Any]) -> list[Any]:
+def _all_parts(references: SchemaReferences, node: JsonObject) -> list[Any]:
     parts = [references.target(node)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
         parts += as_list(node.get(key))
@@ -3079,7 +3100,7 @@ def _strict(node: Any, depth: int) -> _Schema:
     return strict
 
 
-def _strict_choice(node: Mapping[str, Any], depth: int) -> _Schema:
+def _strict_choice(node: JsonObject, depth: int) -> _Schema:
     if node.keys() & {"properties", "items", "enum", "const", "required"} or (
         {"anyOf", "oneOf"} <= node.keys()
     ):
@@ -3088,7 +3109,7 @@ def _strict_choice(node: Mapping[str, Any], depth: int) -> _Schema:
     return {**_description(node), "anyOf": [_strict(one, depth + 1) for one in options]}
 
 
-def _strict_object(node: Mapping[str, Any], depth: int) -> _Schema:
+def _strict_object(node: JsonObject, depth: int) -> _Schema:
     properties, required = node.get("properties", {}), set(node.get("required", ()))
     closed = node.get("additionalProperties", not properties and depth > 1) is False
     if not closed or not required <= properties.keys():
@@ -3118,11 +3139,11 @@ def _make_nullable(schema: _Schema) -> _Schema:
     return made
 
 
-def _description(node: Mapping[str, Any]) -> _Schema:
+def _description(node: JsonObject) -> _Schema:
     return {key: node[key] for key in ("description",) if key in node}
 
 
-def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
+def _types_of(node: JsonObject, enum: object) -> list[str]:
     stated = node.get("type") or ("object" if "properties" in node else None)
     if stated is None and isinstance(enum, list):
         stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
@@ -3131,7 +3152,7 @@ def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
     return kinds
 
 
-def _is_within_limits(schema: Mapping[str, Any]) -> bool:
+def _is_within_limits(schema: JsonObject) -> bool:
     nodes = list(_nodes(schema))
     properties = [name for node in nodes for name in node.get("properties", ())]
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
@@ -3145,19 +3166,19 @@ def _is_within_limits(schema: Mapping[str, Any]) -> bool:
     )
 
 
-def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _nodes(node: JsonObject) -> Iterator[JsonObject]:
     yield node
     items = [node["items"]] if "items" in node else []
     for inner in (*node.get("anyOf", ()), *items, *node.get("properties", {}).values()):
         yield from _nodes(inner)
 
 
-# ==== openai_responses.requests.tools: Tools of a chat body or of the host, in the API's form and with names it allows.
+# ==== openai_responses.requests.tools: Tools in the API's form, with names that it allows.
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
 _MOST_SHOWN_OF_NAME = 64
-_STEM = 51  # of 64; the rest is `_` and the digest
+_STEM = 51
 _DIGEST = 12
 
 
@@ -3210,7 +3231,7 @@ def _allowed_name(name: str, taken: Collection[str]) -> str:
         return name
     stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
     while True:
-        seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+        seed = hex_digest(seed)
         sent = f"{stem}_{seed[:_DIGEST]}"
         if sent not in taken:
             return sent
@@ -3230,8 +3251,7 @@ def clean_call(item: Item) -> Item:
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
         changed["name"] = ToolNames().sent_name(name.removeprefix(_MODELS_PREFIX))
     if isinstance(call_id, str) and not 0 < len(call_id) <= _LONGEST_CALL_ID:
-        digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
-        changed["call_id"] = f"call_{digest[:32]}"
+        changed["call_id"] = f"call_{hex_digest(call_id)[:32]}"
     return {**item, **changed} if changed else item
 
 
@@ -3247,7 +3267,7 @@ _NAMED_IN_LOG = 10
 
 
 def responses_tools(
-    specs: Sequence[Mapping[str, Any]],
+    specs: Sequence[JsonObject],
     *,
     strict: bool = False,
     log: Callable[[str], object] = str,
@@ -3278,7 +3298,7 @@ def _spec_name(spec: object) -> str:
     return repr(as_text(inner.get("name") or outer.get("name"))[:_MOST_SHOWN_OF_NAME])
 
 
-def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
+def is_hosted_tool(tool: JsonObject) -> bool:
     return tool.get("type") not in CALLED_BY_NAME
 
 
@@ -3309,9 +3329,7 @@ def next_tool_choice(choice: object) -> object:
     return "none" if choice == "none" else None
 
 
-def _responses_tool(
-    spec: Mapping[str, Any], strict: bool, strict_left: JsonBudget
-) -> Item:
+def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
     if not isinstance(spec, Mapping) or not as_text(spec.get("type", "function")):
         raise InvalidRequest(
             "A tool is not described by a JSON object, or its type is not a text."
@@ -3320,7 +3338,7 @@ def _responses_tool(
     if kind not in CALLED_BY_NAME:
         return dict(spec)
     nested = spec.get(kind)
-    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
+    flat: JsonObject = nested if isinstance(nested, Mapping) else spec
     if not as_text(flat.get("name")):
         raise InvalidRequest(
             "A tool has no name. Every function or custom tool needs one."
@@ -3332,9 +3350,7 @@ def _responses_tool(
     return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
 
 
-def _function(
-    function: Mapping[str, Any], strict: bool, strict_left: JsonBudget
-) -> Item:
+def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
     own = function.get("strict")
     wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
@@ -3346,14 +3362,14 @@ def _function(
     return {**tool, "parameters": shown, "strict": is_strict}
 
 
-def _flat_format(custom: Mapping[str, Any]) -> Item:
+def _flat_format(custom: JsonObject) -> Item:
     grammar = as_mapping(custom.get("format")).get("grammar")
     if not isinstance(grammar, Mapping):
         return {}
     return {"format": {"type": "grammar", **grammar}}
 
 
-def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
+def _identity(tool: JsonObject) -> tuple[str, object]:
     kind = tool.get("type")
     if kind in CALLED_BY_NAME:
         return "name", tool.get("name")
@@ -3373,7 +3389,7 @@ def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Ite
     return {"type": "function", "name": sent}
 
 
-def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
+def _tool_choice(choice: JsonObject, names: ToolNames) -> Item:
     kind = choice.get("type", "function")
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)
@@ -3413,6 +3429,7 @@ _MOST_OUTPUT_TOKENS = 128_000
 _Positive = Annotated[int, Field(gt=0)]
 _ShortText = Annotated[str, Field(max_length=64)]
 _LongerText = Annotated[str, Field(max_length=512)]
+_Metadata = Annotated[dict[_ShortText, _LongerText], Field(max_length=16)]
 _ServiceTier = Literal[
     "auto", "default", "flex", "scale", "priority", "fast", "ultrafast"
 ]
@@ -3448,9 +3465,7 @@ class ResponsesRequest(BaseModel):
     prompt_cache_retention: Literal["in_memory", "24h"] | None = None
     safety_identifier: Annotated[str, Field(max_length=128)] | None = None
     context_management: list[dict[str, Any]] | None = None
-    metadata: Annotated[dict[_ShortText, _LongerText], Field(max_length=16)] | None = (
-        None
-    )
+    metadata: _Metadata | None = None
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
@@ -3480,14 +3495,14 @@ class Settings(NamedTuple):
     encrypted_reasoning: bool = True
     tools: Sequence[Item] = ()
     parallel_tool_calls: bool | None = None
-    defaults: Mapping[str, Any] = MappingProxyType({})
+    defaults: JsonObject = MappingProxyType({})
 
 
 def build_request(
     model: ResolvedModel,
     instructions: str,
     items: Sequence[Item],
-    body: Mapping[str, Any],
+    body: JsonObject,
     settings: Settings,
 ) -> ResponsesRequest:
     if not items:
@@ -3521,14 +3536,12 @@ def build_request(
     return ResponsesRequest(**fields)
 
 
-def _effort(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
-) -> str | None:
+def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str | None:
     asked = given["reasoning"].get("effort") or settings.effort or model.effort
     return asked if asked and model.takes_effort(asked) else None
 
 
-def _passed_on(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
     kept = {key: given[key] for key in given.keys() & _PASSED_ON}
     try:
         ResponsesRequest(model="", input=[], **kept)
@@ -3555,7 +3568,7 @@ def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
 def _reasoning(
     model: ResolvedModel,
     effort: str | None,
-    given: Mapping[str, Any],
+    given: JsonObject,
     settings: Settings,
 ) -> dict[str, Any] | None:
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
@@ -3566,7 +3579,7 @@ def _reasoning(
 
 
 def _text_object(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+    model: ResolvedModel, given: JsonObject, settings: Settings
 ) -> dict[str, Any]:
     own = dict(given["text"])
     verbosity = own.pop("verbosity", None) or settings.verbosity
@@ -3588,7 +3601,7 @@ _LONGEST_NAME = 40
 
 
 def unsent_parameters(
-    asked: Mapping[str, Any], request: ResponsesRequest
+    asked: JsonObject, request: ResponsesRequest
 ) -> tuple[list[str], list[str]]:
     (given, errors), sent = read_parameters(asked), request.payload()
     kept, wrong = _passed_on(given)
@@ -3607,30 +3620,23 @@ def unsent_parameters(
 
 _OPENAI_ONLY = (
     *("access_programs", "context_management", "image", "moderation"),
-    *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
-    *("safety_identifier", "stream_options"),
+    *("prompt_cache_", "safety_identifier"),
 )
-
 
 _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
-    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
+    kept = {k: v for k, v in payload.items() if not k.startswith(_OPENAI_ONLY)}
     return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
 
 
 def _strict_item(item: Item) -> Item:
     if item_type(item) == "message" and item.get("role") == "assistant":
-        head = {"type": "message", "role": "assistant"}
-        return {**head, "content": message_text(item)}
+        text = message_text(item)
+        return {"type": "message", "role": "assistant", "content": text}
     prefix = _ID_PREFIXES.get(item_type(item))
-    return {"id": f"{prefix}_{_digest(item)}", **item} if prefix else item
-
-
-def _digest(item: Item) -> str:
-    seed = str(item.get("encrypted_content") or item.get("call_id") or item)
-    return hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:32]
+    return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item
 
 
 # ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent again.
@@ -3667,11 +3673,11 @@ def read_origin(wire: object, host_model: str) -> Origin:
 _REMOTE_SIGN = "mcp"
 
 
-def remote_name(item: Mapping[str, Any]) -> str:
+def remote_name(item: JsonObject) -> str:
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
-def remote_call(item: Mapping[str, Any]) -> Item:
+def remote_call(item: JsonObject) -> Item:
     return {
         "type": "function_call",
         "call_id": _remote_call_id(item),
@@ -3680,19 +3686,19 @@ def remote_call(item: Mapping[str, Any]) -> Item:
     }
 
 
-def remote_output(item: Mapping[str, Any]) -> Item:
+def remote_output(item: JsonObject) -> Item:
     return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
 
 
-def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
+def refused_pair(request: JsonObject, why: str) -> list[Item]:
     return [remote_call(request), _call_output(request, f"Error: {why}")]
 
 
-def remote_failed(item: Mapping[str, Any]) -> bool:
+def remote_failed(item: JsonObject) -> bool:
     return bool(item.get("error")) or item.get("status") == "failed"
 
 
-def is_approval_request(item: Mapping[str, Any]) -> bool:
+def is_approval_request(item: JsonObject) -> bool:
     return item.get("type") == "mcp_approval_request"
 
 
@@ -3720,7 +3726,7 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     return kept
 
 
-def _asked_id(item: Mapping[str, Any]) -> object:
+def _asked_id(item: JsonObject) -> object:
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
@@ -3744,25 +3750,25 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     return ordered
 
 
-def _is_response(item: Mapping[str, Any]) -> bool:
-    return item.get("type") == "mcp_approval_response"
+def _is_response(item: JsonObject) -> bool:
+    return item_type(item) == "mcp_approval_response"
 
 
-def _is_remote(item: Mapping[str, Any], kind: str) -> bool:
+def _is_remote(item: JsonObject, kind: str) -> bool:
     return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
 
 
-def _remote_call_id(item: Mapping[str, Any]) -> str:
+def _remote_call_id(item: JsonObject) -> str:
     own = str(item.get("id") or "")
     return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
 
 
-def _call_output(item: Mapping[str, Any], text: str) -> Item:
+def _call_output(item: JsonObject, text: str) -> Item:
     kind = "function_call_output"
     return {"type": kind, "call_id": _remote_call_id(item), "output": text}
 
 
-def _remote_error(item: Mapping[str, Any]) -> str:
+def _remote_error(item: JsonObject) -> str:
     error = item.get("error")
     if not error:
         return ""
@@ -3850,8 +3856,7 @@ def _new_id(own: str) -> str:
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
-    digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
-    return f"{prefix[:8]}_{_MADE_HERE}{digest[:40]}"
+    return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
 
 
 # ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or repair the request.
@@ -3938,13 +3943,13 @@ _NO_PICTURE = "A picture or file could not be sent to the model and was left out
 class _Refusal(NamedTuple):
 
     payload: Mapping[str, Any]
-    rows: list[tuple[Item, Item]]
+    rows: list[tuple[str, Item]]
     error: ApiError
     lost_items: bool
 
     @property
     def last(self) -> str:
-        return json_digest(self.rows[-1][0]) if self.rows else ""
+        return self.rows[-1][0] if self.rows else ""
 
     @property
     def is_unknown(self) -> bool:
@@ -3968,9 +3973,10 @@ def find_repair(
                 return found
     has_plain = any(one.action == "plain" for one in request.repairs)
     has_place = _NAMED_PLACE.search(f"{error.param} {error.message}")
-    if has_plain or _is_retried(failure) or (failure.status == 404 and not has_place):
+    is_other = failure.status is None or (failure.status == 404 and not has_place)
+    if has_plain or is_other or _is_retried(failure):
         return None
-    plain = Repair("plain", json_digest(request.items()[-1]))
+    plain = Repair("plain", refusal.last)
     changed = repair_items(request.items(), [*request.repairs, plain])
     sent = [item for _, item in changed]
     return _told(plain) if sent and sent != [item for _, item in rows] else None
@@ -4076,12 +4082,11 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
-    original, sent = refusal.rows[number]
+    target, sent = refusal.rows[number]
     if has_plain_reasoning(sent):
         yield _told(Repair("reasoning_text", ""))
         return
-    target, noun = json_digest(original), item_type(sent).removesuffix("_call")
-    noun = noun.replace("_", " ")
+    noun = item_type(sent).removesuffix("_call").replace("_", " ")
     if has_media(sent):
         yield Status(_NO_PICTURE, Repair("text", target))
     elif item_type(sent) == "message" and plain_item(sent) != sent:
@@ -4198,7 +4203,7 @@ class ResponseState:
                     at = self._first + place
                     return [event._replace(output_index=at, item_id="")]
             case ItemAdded(index, item):
-                if self._find_item(index, item) is None:
+                if not _lacks_call_id(item) and self._find_item(index, item) is None:
                     return self._start(index, item, _ids(item))
             case ItemDone(index, item):
                 return self._end(self._find_item(index, item), index, item)
@@ -4272,6 +4277,8 @@ class ResponseState:
     def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
         if place in self._ended:
             return []
+        if _lacks_call_id(item):
+            item = {**item, "call_id": f"call_{new_ulid()}"}
         events: list[RunEvent] = []
         if place is None:
             place = len(self._items)
@@ -4344,6 +4351,10 @@ def _ids(item: Item) -> list[str]:
     return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
 
 
+def _lacks_call_id(item: Item) -> bool:
+    return is_call(item) and not as_text(item.get("call_id"))
+
+
 def _removals(transformations: object) -> Mapping[str, int]:
     return Counter(
         api_word(str(row.get("reason"))) or "unknown"
@@ -4364,8 +4375,6 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
 
 
 # ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
-
-_NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
 
 _THOUGHT_SHARE = 0.1
 
@@ -4418,8 +4427,9 @@ class Attempts:
                 break
             yield note
             await asyncio.sleep(wait)
-        for event in held:
-            yield event
+        if not self.has_shown:
+            for event in (*self._end_thought(), *held):
+                yield event
 
     def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
         if self.has_shown or isinstance(event, Status):
@@ -4434,11 +4444,12 @@ class Attempts:
         if not _is_visible(event):
             return []
         self.has_shown = True
-        shown, held[:] = [*held], []
-        if self._thought and not self._thinks:  # of an attempt that failed
-            end = ItemDone(self._thought.output_index, _NO_THOUGHT)
-            return [end, *shown]
+        shown, held[:] = [*self._end_thought(), *held], []
         return shown
+
+    def _end_thought(self) -> list[RunEvent]:
+        thought = None if self._thinks else self._thought
+        return [ItemDone(thought.output_index, NO_THOUGHT)] if thought else []
 
     def count_bytes(self, chunk: bytes) -> None:
         self.response.byte_count += json_weight(chunk)
@@ -4592,8 +4603,8 @@ class _Background:
         self._abandon()
 
     def _can_go_on(self, error: ResponsesError | None) -> bool:
-        is_final = _is_timeout(error, "total_timeout")
-        is_final = is_final or isinstance(error, AnswerTooLarge)
+        is_over = isinstance(error, TimedOut) and error.kind == "total_timeout"
+        is_final = is_over or isinstance(error, AnswerTooLarge)
         goes_on = self._response_id and not is_final
         if error is not None and not goes_on:
             raise error
@@ -4706,14 +4717,10 @@ def _retriable_failure(
         return error.failure
     is_cut = error is None and state.ending is None
     if isinstance(error, MalformedEvent) or (is_cut and not state.event_count):
-        return Failure(error=ApiError(param="stream"))  # asked for in one piece
-    silent = any(map(partial(_is_timeout, error), _SILENCES))
-    return (
-        Failure() if is_cut or silent or isinstance(error, ConnectionFailed) else None
-    )
-
-
-_SILENCES: tuple[TimeoutKind, ...] = ("first_event_timeout", "idle_timeout")
+        return Failure(error=ApiError(param="stream"), should_retry=False)
+    is_silent = isinstance(error, TimedOut) and error.kind != "total_timeout"
+    is_lost = is_cut or is_silent or isinstance(error, ConnectionFailed)
+    return Failure() if is_lost else None
 
 
 def _is_visible(event: RunEvent) -> bool:
@@ -4723,10 +4730,6 @@ def _is_visible(event: RunEvent) -> bool:
         case ItemAdded() | ItemDone() if is_reasoning(event.item):
             return any(text for _, text in item_texts(event.item))
     return not isinstance(event, ResponseDone | Status)
-
-
-def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
-    return isinstance(error, TimedOut) and error.kind == kind
 
 
 def _may_run(error: ResponsesError | None) -> bool:
@@ -4758,12 +4761,12 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 class _SchemaWork:
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, schema: JsonObject) -> None:
         json_size(schema, LARGEST_SCHEMA)
         self.references = SchemaReferences(schema)
         self._budget = JsonBudget(_MOST_WORK)
 
-    def pay_for(self, value: Any, node: Mapping[str, Any], path: str = "") -> None:
+    def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
         parts = (node.get(key) for key in _READ_KEYWORDS)
         size = _STEP + len(path)
         size += sum(len(part) for part in parts if isinstance(part, list | dict))
@@ -4791,7 +4794,7 @@ class _SchemaValidator:
             self._found[place] = self._error(value, node, path, depth)
         return self._found[place]
 
-    def _error(self, value: Any, node: Mapping[str, Any], path: str, depth: int) -> str:
+    def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
         self.work.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
@@ -4811,7 +4814,7 @@ class _SchemaValidator:
         return ""
 
     def _inner(
-        self, value: Any, node: Mapping[str, Any], path: str
+        self, value: Any, node: JsonObject, path: str
     ) -> Iterator[tuple[Any, Any, str]]:
         if isinstance(value, Mapping):
             properties = node.get("properties") or {}
@@ -4828,7 +4831,7 @@ class _SchemaValidator:
             yield value, part, path
 
 
-def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
+def _own_error(value: Any, node: JsonObject, path: str) -> str:
     place = path or "object"
     kinds = known_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
@@ -4866,7 +4869,7 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 
 
 def check_arguments(
-    arguments: object, schema: Mapping[str, Any]
+    arguments: object, schema: JsonObject
 ) -> tuple[dict[str, Any], str | None]:
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
@@ -4906,9 +4909,7 @@ def _drop_nulls(value: Any, node: Any, work: _SchemaWork, depth: int) -> Any:
     }
 
 
-def _applicable_parts(
-    value: Any, work: _SchemaWork, node: Mapping[str, Any]
-) -> list[Any]:
+def _applicable_parts(value: Any, work: _SchemaWork, node: JsonObject) -> list[Any]:
     work.pay_for(value, node)
     parts = [work.references.target(node)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
@@ -4932,7 +4933,7 @@ Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
-Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
+Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 """Shows a person the id, name and arguments of a call; only True approves it."""
 
 
@@ -4962,7 +4963,7 @@ class Approver:
         return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
-        self, call_id: str, name: str, arguments: Mapping[str, Any], via: str = ""
+        self, call_id: str, name: str, arguments: JsonObject, via: str = ""
     ) -> str | None:
         match self.rule_for(name, via):
             case "auto":
@@ -5015,13 +5016,13 @@ class ToolResult(NamedTuple):
 
     output: str | list[Item]
     failed: bool = False
-    card: Mapping[str, Any] = NO_CARD
+    card: JsonObject = NO_CARD
 
 
 class CallableTools(Protocol):
     """The tools of a request, by their own names or by those that the API was given."""
 
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
+    def parameters(self, name: str) -> JsonObject | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
 
     def resolve_call(
@@ -5464,7 +5465,7 @@ class _ModelChoice(NamedTuple):
 
 
 def choose_auto_model(
-    name: str, first: Mapping[str, Any] | None, tools: bool, earlier: Collection[str]
+    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
 ) -> _ModelChoice | None:
     if name not in _AUTO_MODELS:
         return None
@@ -5477,7 +5478,7 @@ def choose_auto_model(
     return _ModelChoice(small, "the question is short, without files or tools")
 
 
-def _reason_for_large(first: Mapping[str, Any] | None, tools: bool) -> str:
+def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
     if first is None:
         return "there is no question to judge by"
     parts: list[Item] = content_parts(first.get("content"))
@@ -5580,8 +5581,11 @@ def read_servers(text: str) -> RemoteServers:
     tools: dict[str, Item] = {}
     complaints: list[str] = []
     notes: list[str] = []
+    secrets: list[str] = []
     for number, row in enumerate(rows, 1):
         fields = _given_fields(row)
+        hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
+        secrets += _secret_values(hidden)
         label = fields.get("server_label")
         name = str(label) if _is_server_label(label) else f"server {number}"
         if complaint := _server_error(row, fields, tools):
@@ -5592,15 +5596,9 @@ def read_servers(text: str) -> RemoteServers:
         tools[name.lower()] = {"type": "mcp", **known}
         if unknown := ", ".join(sorted(fields.keys() - {*_SERVER_FIELDS, "type"})):
             notes.append(_servers_error(f"keys of {name} are not sent: {unknown}"))
-    secrets = _secret_values([_secret_fields(row) for row in rows])
     return RemoteServers(
         tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
     )
-
-
-def _secret_fields(row: object) -> list[Any]:
-    fields = _given_fields(row).items()
-    return [value for key, value in fields if key not in _NO_SECRETS]
 
 
 def _servers_error(what: str) -> str:
@@ -5623,12 +5621,12 @@ def _secret_values(value: object) -> list[str]:
     return [value, parts.password or "", *(text for _, text in parse_qsl(parts.query))]
 
 
-def _given_fields(row: object) -> Mapping[str, Any]:
+def _given_fields(row: object) -> JsonObject:
     return {k: value for k, value in as_mapping(row).items() if value is not None}
 
 
 def _server_error(
-    row: object, fields: Mapping[str, Any], before: Mapping[str, Item]
+    row: object, fields: JsonObject, before: Mapping[str, Item]
 ) -> str | None:
     if not isinstance(row, Mapping):
         return "it is no JSON object"
@@ -5661,7 +5659,7 @@ _FORMATS = frozenset({"text", "json_object", "json_schema"})
 class AuditedRequest(NamedTuple):
     """A request to `host`, and the lines about it."""
 
-    payload: Mapping[str, Any]
+    payload: JsonObject
     host: str
     request_id: str
 
@@ -5706,7 +5704,7 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
     return value if redact(value) == value else None
 
 
-def _response_format(payload: Mapping[str, Any]) -> str | None:
+def _response_format(payload: JsonObject) -> str | None:
     wanted = as_mapping(as_mapping(payload.get("text")).get("format"))
     kind = wanted.get("type", "text")
     return kind if isinstance(kind, str) and kind in _FORMATS else None
@@ -5725,7 +5723,7 @@ def _message_count(items: object) -> int:
 class SourceCited(NamedTuple):
     """A source to list below the answer, in the host's form."""
 
-    source: Mapping[str, Any]
+    source: JsonObject
 
 
 class Marker(NamedTuple):
@@ -5738,7 +5736,7 @@ class StoredRecord(NamedTuple):
     """A value to store in the answer's own output."""
 
     ulid: str
-    value: Mapping[str, Any]
+    value: JsonObject
     output_index: int | None = None
     """The item whose text follows the record, None for the end of the run."""
 
@@ -5758,7 +5756,7 @@ AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 CODE_CARD = "open_webui:code_interpreter"
 
 
-def code_host_item(item: Mapping[str, Any]) -> Item:
+def code_host_item(item: JsonObject) -> Item:
     return {
         "type": CODE_CARD,
         "id": item.get("id"),
@@ -5768,7 +5766,7 @@ def code_host_item(item: Mapping[str, Any]) -> Item:
     }
 
 
-def replay_code(item: Mapping[str, Any], printed: str) -> str:
+def replay_code(item: JsonObject, printed: str) -> str:
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
     return f"{code}\n```\n```text\n{shown}" if shown else code
@@ -5785,7 +5783,7 @@ class CodeTexts:
         self._cuts: dict[int, list[int]] = {}
         self._place = self._start = self._deleted = 0
 
-    def take_out(self, item: Mapping[str, Any]) -> bool:
+    def take_out(self, item: JsonObject) -> bool:
         code = code_host_item(item)["code"]
         if not code or self._deleted >= _MOST_DELETED:
             return not code
@@ -5824,7 +5822,7 @@ class Attachment(NamedTuple):
 class StoredMessage(NamedTuple):
     """A message of the user as the chat's row holds it."""
 
-    row: Mapping[str, Any]
+    row: JsonObject
     answer_id: str
     """Names the answer to it in this branch of the chat; empty without one."""
 
@@ -5875,7 +5873,7 @@ ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 
 
 def parse_messages(
-    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
+    messages: Sequence[JsonObject], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -5888,7 +5886,7 @@ def parse_messages(
     return instructions, [part for m in rest for part in _chat_parts(m, detail)]
 
 
-def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
+def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
@@ -5949,7 +5947,7 @@ def _input_part(part: object, detail: str) -> Item:
     )
 
 
-def _image_part(wire: Mapping[str, Any], default: str) -> Item:
+def _image_part(wire: JsonObject, default: str) -> Item:
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
     detail = chat_form.get("detail") or wire.get("detail") or default
@@ -5980,7 +5978,7 @@ def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
 
 
 def attach_stored_messages(
-    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
+    parts: Sequence[ChatPart], rows: JsonObject, metadata: JsonObject
 ) -> list[ChatPart]:
     result, users = list(parts), user_messages(parts)
     if metadata.get("regeneration_message_id") and users:
@@ -6004,7 +6002,7 @@ _HIDDEN_MESSAGE = (
 
 
 def _stored_branch(
-    rows: Mapping[str, Any], message_id: str, answer_id: str
+    rows: JsonObject, message_id: str, answer_id: str
 ) -> Iterator[StoredMessage]:
     seen = set[str]()
     while isinstance(row := rows.get(message_id), Mapping) and message_id not in seen:
@@ -6580,8 +6578,8 @@ _ANSWER_KEYS = (
 
 def task_request(
     model: ResolvedModel,
-    messages: Sequence[Mapping[str, Any]],
-    body: Mapping[str, Any],
+    messages: Sequence[JsonObject],
+    body: JsonObject,
     task: str,
 ) -> ResponsesRequest:
     messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
@@ -6597,9 +6595,7 @@ def task_request(
     return build_request(model, instructions, items, given, settings)
 
 
-def _task_format(
-    task: str, messages: Sequence[Mapping[str, Any]]
-) -> dict[str, Any] | None:
+def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
     key, value = _TASK_OBJECTS.get(task, ("", {}))
     if not key or not any(f'"{key}"' in str(m.get("content")) for m in messages):
         return None
@@ -6638,6 +6634,7 @@ def _clean_part(part: object) -> object:
 # ==== owui_chat.render.chunks: Chunks that Open WebUI understands in addition to an answer's text.
 
 Chunk = dict[str, Any]
+Chunks = Iterator[Chunk]
 
 
 def host_usage(ended: RunDone) -> Chunk:
@@ -6675,7 +6672,7 @@ def source_chunk(name: str, text: str) -> Chunk:
     return host_event("source", {**head, "metadata": [{"source": name}]})
 
 
-def host_event(kind: str, data: Mapping[str, Any]) -> Chunk:
+def host_event(kind: str, data: JsonObject) -> Chunk:
     event = {"type": kind, "data": data}
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
@@ -6685,7 +6682,7 @@ def host_event(kind: str, data: Mapping[str, Any]) -> Chunk:
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
 
-def file_citations(item: Mapping[str, Any]) -> list[Item]:
+def file_citations(item: JsonObject) -> list[Item]:
     parts = content_parts(item.get("content"))
     rows = [row for part in parts for row in content_parts(part.get("annotations"))]
     cited = (row for row in rows if row.get("type") == "container_file_citation")
@@ -6699,13 +6696,13 @@ def container_addresses(text: str, name: str) -> list[str]:
     ]
 
 
-def link_files(text: str, card: Mapping[str, Any]) -> str:
+def link_files(text: str, card: JsonObject) -> str:
     links = card.get("links") or {}
     linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
-def file_lines(card: Mapping[str, Any]) -> str:
+def file_lines(card: JsonObject) -> str:
     links = (card.get("links") or {}).items()
     lines = [
         f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
@@ -6720,13 +6717,10 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
-# A Markdown link, with the parentheses directly around it.
 _LINK = re.compile(
     rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
 )
 
-# Every alternative begins with one plain character, so that `re` skips all others three
-# times as fast.
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
 _BEGUN_TRACKING = (
@@ -6810,9 +6804,7 @@ class Citations:
             case _:
                 yield event
 
-    def _host_sources(
-        self, sources: Iterable[Mapping[str, Any]]
-    ) -> Iterator[CitedEvent]:
+    def _host_sources(self, sources: Iterable[JsonObject]) -> Iterator[CitedEvent]:
         for key in source_keys(sources):
             self._numbers.setdefault(key, len(self._numbers) + 1)
         yield from map(SourceCited, sources)
@@ -6897,7 +6889,7 @@ class Citations:
             self._names[_key(annotation)] = str(name)
 
 
-def source_keys(sources: Iterable[Mapping[str, Any]]) -> list[str]:
+def source_keys(sources: Iterable[JsonObject]) -> list[str]:
     keys = []
     for source in sources:
         metadata = source.get("metadata") or []
@@ -6995,10 +6987,10 @@ def record_item(stored: StoredRecord, before: str) -> Item:
     return {**head, "kept": dict(stored.value)}
 
 
-_Place = tuple[int, int]  # the number of a part, and where in its text
+_Place = tuple[int, int]
 
 
-def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
+def output_values(messages: JsonObject) -> dict[str, Any]:
     items = (item for message in messages.values() for item in _output_of(message))
     return {
         message_key(_item_id(item)): item.get("kept")
@@ -7006,10 +6998,8 @@ def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def stored_outputs(
-    messages: Mapping[str, Any], tip: str, more: str = ""
-) -> list[list[Item]]:
-    chain: list[Mapping[str, Any]] = []
+def stored_outputs(messages: JsonObject, tip: str, more: str = "") -> list[list[Item]]:
+    chain: list[JsonObject] = []
     left = dict(messages)
     while isinstance(message := left.pop(tip, None), Mapping):
         chain.append(message)
@@ -7127,7 +7117,7 @@ def _item_id(item: Item) -> str:
     return str(item.get("id") or "")
 
 
-# ==== owui_chat.render.completions: Run events as Chat Completions, streamed or in one piece, for plain HTTP clients.
+# ==== owui_chat.render.completions: Run events as Chat Completions for plain HTTP clients.
 
 _GAP = "\n\n"
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -7149,7 +7139,7 @@ class ChunkRenderer:
         self._places: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
 
-    def render(self, event: AnswerEvent) -> Iterator[Chunk]:
+    def render(self, event: AnswerEvent) -> Chunks:
         match event:
             case ItemAdded() if is_commentary(event.item):
                 self._commentary[event.output_index] = event.item
@@ -7175,11 +7165,11 @@ class ChunkRenderer:
                 yield from self._add_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
-    def _think(self, event: TextDelta, text: str) -> Iterator[Chunk]:
+    def _think(self, event: TextDelta, text: str) -> Chunks:
         gap = self._gap("reasoning", (event.output_index, event.part))
         yield from self._add_reasoning(gap + text)
 
-    def _end_message(self, event: ItemDone) -> Iterator[Chunk]:
+    def _end_message(self, event: ItemDone) -> Chunks:
         rest = strip_tracking(self._held.rest())
         if event.output_index in self._commentary:
             self._commentary[event.output_index] = event.item
@@ -7191,17 +7181,17 @@ class ChunkRenderer:
                 yield self._chunk({"annotations": cited})
         yield from self._add_text(file_lines(event.card))
 
-    def _add_closing(self, commentary: Item | None) -> Iterator[Chunk]:
+    def _add_closing(self, commentary: Item | None) -> Chunks:
         if commentary is not None and commentary in self._commentary.values():
             gap = _GAP if self._length else ""
             yield from self._add_text(gap + _clean_text(commentary))
 
-    def _add_text(self, text: str) -> Iterator[Chunk]:
+    def _add_text(self, text: str) -> Chunks:
         self._length += len(text)
         if text:
             yield self._chunk({"content": text})
 
-    def _add_reasoning(self, text: str) -> Iterator[Chunk]:
+    def _add_reasoning(self, text: str) -> Chunks:
         if text:
             yield self._chunk({"reasoning_content": text})
 
@@ -7214,7 +7204,7 @@ class ChunkRenderer:
         self._places[kind] = place
         return "" if before == place else _GAP
 
-    def _end(self, event: RunDone) -> Iterator[Chunk]:
+    def _end(self, event: RunDone) -> Chunks:
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
@@ -7314,7 +7304,7 @@ def _progress(ended: RunDone) -> str:
     return strip_tracking(_GAP.join(texts))
 
 
-# ==== owui_chat.render.items: The output items that the host holds for one message, and the events that make them.
+# ==== owui_chat.render.items: The host's output items of one message, and the events that make them.
 
 
 def call_host_item(item: Item) -> Item:
@@ -7431,11 +7421,11 @@ class OutputItems:
     def update(self, place: int, **fields: Any) -> Chunk:
         return self.end(place, {**self.items[place], **fields})
 
-    def add(self, item: Item) -> Iterator[Chunk]:
+    def add(self, item: Item) -> Chunks:
         yield self.begin(item)
         yield self.end(len(self.items) - 1, item)
 
-    def add_marker(self, marker: str) -> Iterator[Chunk]:
+    def add_marker(self, marker: str) -> Chunks:
         place = len(self.items)
         item = message_host_item({"id": f"msg_kept_{place}"}, marker)
         yield self.begin(begun_host_item(item))
@@ -7447,38 +7437,36 @@ class OutputItems:
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
-    def add_files(self, card: Mapping[str, Any]) -> Iterator[Chunk]:
+    def add_files(self, card: JsonObject) -> Chunks:
         if files := card.get("files"):
             yield host_event("files", {"files": files})
             if self.files:
                 yield from self.show_files(files)
             self.files += files
 
-    def show_files(
-        self, more: Sequence[Item] = (), *, is_last: bool = False
-    ) -> Iterator[Chunk]:
+    def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
         count = len(self.files)
         if count > _FEW_FILES if is_last else count >= self._files_due:
             self._files_due = count + count // _FEW_FILES
             event = host_event("chat:message:files", {"files": [*self.files, *more]})
             yield {**event, "choices": []}
 
-    def answer(self, event: ToolOutput) -> Iterator[Chunk]:
+    def answer(self, event: ToolOutput) -> Chunks:
         place = self._open_calls.get(event.item["call_id"])
         if place is not None and event.failed:
             yield self.update(place, status="failed")
         yield from self.add(output_host_item(event))
 
-    def break_off_calls(self) -> Iterator[Chunk]:
+    def break_off_calls(self) -> Chunks:
         for place in [*self._open_calls.values()]:
             yield from self.break_off(place, _NOT_RUN)
 
-    def break_off(self, place: int, why: str) -> Iterator[Chunk]:
+    def break_off(self, place: int, why: str) -> Chunks:
         yield self.update(place, status="incomplete")
         output = {"call_id": self.items[place].get("call_id"), "output": why}
         yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
 
-    def add_record(self, stored: StoredRecord, place: int | None) -> Iterator[Chunk]:
+    def add_record(self, stored: StoredRecord, place: int | None) -> Chunks:
         before = "" if place is None else self.items[place].get("id") or ""
         record = record_item(stored, before)
         earlier = self._records.setdefault(record["id"], len(self.items))
@@ -7487,7 +7475,7 @@ class OutputItems:
         else:
             yield from self.add(record)
 
-    def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
+    def add_details(self, turn: TurnDetails) -> Chunks:
         new = range(self._turn_start, len(self.items))
         self._turn_start = len(self.items)
         place = next((at for at in new if is_reasoning(self.items[at])), None)
@@ -7514,7 +7502,7 @@ class Commentary:
         self._ended: ItemDone | None = None
         self._marker = (self.place, "")
 
-    def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
+    def render(self, event: ItemEvent, marker: str) -> Chunks:
         match event:
             case ItemAdded():
                 yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
@@ -7524,11 +7512,11 @@ class Commentary:
                 yield from self._end(event, marker)
                 yield from self._shown.add_files(event.card)
 
-    def break_off(self) -> Iterator[Chunk]:
+    def break_off(self) -> Chunks:
         if self._ended is None:
             yield self._whole("incomplete")
 
-    def become_answer(self, closing: Item | None) -> Iterator[Chunk]:
+    def become_answer(self, closing: Item | None) -> Chunks:
         if self._ended is None or self._ended.item != closing:
             return
         place, marker = self._marker
@@ -7539,7 +7527,7 @@ class Commentary:
         item = message_host_item(head, marker + self._ended.shown)
         yield self._shown.end(place, item)
 
-    def _grow(self, text: str) -> Iterator[Chunk]:
+    def _grow(self, text: str) -> Chunks:
         if not text:
             return
         more = text.replace("\n", "\n> ") if self._quoted else _quotation(text)
@@ -7555,7 +7543,7 @@ class Commentary:
         item = _commentary_item(self._shown.items[self.place], text, status)
         return self._shown.end(self.place, item)
 
-    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
+    def _end(self, event: ItemDone, marker: str) -> Chunks:
         self._ended = event
         card = _commentary_item(event.item, _quotation(event.shown), "completed")
         yield self._shown.end(self.place, card)
@@ -7584,7 +7572,7 @@ class HostedItems:
         self._shown = shown
         self._open: dict[int, _HostedItem] = {}
 
-    def render(self, event: ItemEvent) -> Iterator[Chunk]:
+    def render(self, event: ItemEvent) -> Chunks:
         index = event.output_index
         if isinstance(event, ItemAdded):
             card = _HOSTED_ITEMS.get(item_type(event.item))
@@ -7594,8 +7582,10 @@ class HostedItems:
             yield from self._open[index].render(event)
         if isinstance(event, ItemDone):
             self._open.pop(index, None)
+            if item_type(event.item) == "mcp_list_tools":
+                yield status_chunk(_list_sentence(event.item))
 
-    def break_off(self, event: RunDone) -> Iterator[Chunk]:
+    def break_off(self, event: RunDone) -> Chunks:
         for item in self._open.values():
             yield from item.render(event)
 
@@ -7607,7 +7597,7 @@ class _HostedItem(ABC):
         self._place = len(shown.items)
 
     @abstractmethod
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Chunks:
         """Yield the chunks for an event."""
 
 
@@ -7617,7 +7607,7 @@ _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
 class _ImageHostItem(_HostedItem):
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
                 yield status_chunk("Drawing a picture")
@@ -7632,14 +7622,14 @@ class _ImageHostItem(_HostedItem):
                 yield from self._note(_BROKE_OFF)
                 yield from self._shown.show_files()
 
-    def _end(self, event: ItemDone) -> Iterator[Chunk]:
+    def _end(self, event: ItemDone) -> Chunks:
         notes = event.card.get("notes", ())
         if event.item.get("result") and not notes:
             yield status_chunk("Picture drawn")
         else:
             yield from self._note(next(iter(notes), _failure(event.item)))
 
-    def _note(self, sentence: str) -> Iterator[Chunk]:
+    def _note(self, sentence: str) -> Chunks:
         part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
         note = {"type": "openai_responses:note", "id": f"note_{number}"}
@@ -7659,7 +7649,7 @@ class _CodeHostItem(_HostedItem):
         super().__init__(shown)
         self._code: list[str] = []
 
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
                 begun = {**event.item, "code": "", "status": "in_progress"}
@@ -7675,7 +7665,7 @@ class _CodeHostItem(_HostedItem):
                 yield self._shown.update(self._place, status="incomplete", code=code)
 
 
-def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
+def end_after_code(shown: OutputItems) -> Chunks:
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
         yield from shown.add(
@@ -7684,7 +7674,7 @@ def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
 
 
 class _SearchHostItem(_HostedItem):
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
                 begun = {**event.item, "status": "in_progress"}
@@ -7721,7 +7711,7 @@ _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this c
 
 
 class _McpCallHostItem(_HostedItem):
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
                 begun = _mcp_call_host_item(event.item, "in_progress")
@@ -7737,13 +7727,6 @@ class _McpCallHostItem(_HostedItem):
                 yield from self._shown.add(output_host_item(answer))
             case RunDone():
                 yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
-
-
-class _McpListHostItem(_HostedItem):
-
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
-        if isinstance(event, ItemDone):
-            yield status_chunk(_list_sentence(event.item))
 
 
 def _mcp_call_host_item(item: Item, status: str) -> Item:
@@ -7762,7 +7745,6 @@ _HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
     "web_search_call": _SearchHostItem,
     "file_search_call": _SearchHostItem,
     "mcp_call": _McpCallHostItem,
-    "mcp_list_tools": _McpListHostItem,
     "code_interpreter_call": _CodeHostItem,
     "image_generation_call": _ImageHostItem,
 }
@@ -7823,7 +7805,7 @@ class NativeRenderer:
     def amend(self, place: int, item: Item) -> Chunk:
         return self._shown.end(place, item)
 
-    def render(self, event: AnswerEvent) -> Iterator[Chunk]:
+    def render(self, event: AnswerEvent) -> Chunks:
         match event:
             case TextDelta() if event.output_index in self._places:
                 yield from self._grow(event)
@@ -7844,7 +7826,7 @@ class NativeRenderer:
 
     def _render_other(
         self, event: ItemAdded | TextDelta | PartialImage | ItemDone
-    ) -> Iterator[Chunk]:
+    ) -> Chunks:
         index = event.output_index
         if isinstance(event, ItemAdded) and is_commentary(event.item):
             self._commentary[index] = Commentary(self._shown)
@@ -7853,7 +7835,7 @@ class NativeRenderer:
         else:
             yield from self._hosted.render(event)
 
-    def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
+    def _render_beside(self, event: AnswerEvent) -> Chunks:
         match event:
             case SourceCited():
                 yield host_event("source", event.source)
@@ -7873,7 +7855,7 @@ class NativeRenderer:
         marker, self._marker = self._marker, ""
         return marker
 
-    def _end_run(self, event: RunDone) -> Iterator[Chunk]:
+    def _end_run(self, event: RunDone) -> Chunks:
         failed = event.ending.is_failure
         yield from self._hosted.break_off(event)
         for commentary in self._commentary.values():
@@ -7899,7 +7881,7 @@ class NativeRenderer:
         self._started[event.output_index] = self._now()
         return self._shown.begin(begun_host_item(event.item))
 
-    def _grow(self, event: TextDelta) -> Iterator[Chunk]:
+    def _grow(self, event: TextDelta) -> Chunks:
         marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
@@ -7912,9 +7894,12 @@ class NativeRenderer:
         thought = event.kind in ("summary", "reasoning")
         return "\n\n" if thought and event.part != before else ""
 
-    def _end(self, event: ItemDone) -> Iterator[Chunk]:
+    def _end(self, event: ItemDone) -> Chunks:
         index = event.output_index
+        place = self._places.pop(index)  # another attempt may use the index again
         match item_type(event.item):
+            case _ if event.item == NO_THOUGHT:
+                item = {**self.items[place], "type": "openai_responses:end"}
             case "message":
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)
@@ -7923,7 +7908,7 @@ class NativeRenderer:
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self._shown.end(self._places[index], item)
+        yield self._shown.end(place, item)
         yield from self._shown.add_files(event.card)
 
 
@@ -8138,7 +8123,7 @@ def stored_item(event: ItemDone) -> Item:
     }
 
 
-def is_stored_image(item: Mapping[str, Any]) -> bool:
+def is_stored_image(item: JsonObject) -> bool:
     return is_image_call(item) and isinstance(item.get("stored"), str)
 
 
@@ -8178,7 +8163,7 @@ def _fill_images(
 
 # ==== owui_chat.storage.recorder: Decides what of a run is recorded, and where its marker stands.
 
-_EARLIER = -1  # the index of items of earlier rounds, before all others
+_EARLIER = -1
 
 Carrier = Literal["markers", "output", "details"]
 
@@ -8392,7 +8377,7 @@ TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
 """The beginning of the user message that the host makes of the images of tools."""
 
 
-def read_call_tool(arguments: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
     params = parse_json_object(arguments.get("params"))
     return None if params is None else (arguments.get("tool_name"), params)
 
@@ -8404,8 +8389,8 @@ _SIGNATURES = (
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF8", "image/gif"),
 )
-_HEAD = 24  # base64 characters that contain every signature
-_GIF_FRAME = b"\x00\x21\xf9\x04"  # before each frame of an animated GIF
+_HEAD = 24
+_GIF_FRAME = b"\x00\x21\xf9\x04"
 
 
 def _image_type(content: bytes) -> str:
@@ -8514,7 +8499,7 @@ def _is_too_large(url: str) -> bool:
 
 
 def attach_files(
-    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
+    parts: Sequence[ChatPart], rows: JsonObject, metadata: JsonObject
 ) -> list[ChatPart]:
     result, users = list(parts), user_messages(parts)
     files = {
@@ -8589,7 +8574,7 @@ def _fit_part(part: Item, left: list[int]) -> Item:
 
 
 def _files_without_row(
-    metadata: Mapping[str, Any],
+    metadata: JsonObject,
 ) -> tuple[list[Attachment], list[Attachment]]:
     own = _read_attachments(as_mapping(metadata.get("user_message")).get("files"))
     knowledge, owned = _knowledge_ids(metadata.get("model")), set(own)
@@ -8608,7 +8593,7 @@ def _knowledge_ids(model: object) -> set[str]:
     return {str(as_mapping(row).get("id")) for row in as_list(found)}
 
 
-def _attachment(row: Mapping[str, Any]) -> Attachment:
+def _attachment(row: JsonObject) -> Attachment:
     content_type = str(row.get("content_type") or "")
     is_image = row["type"] == "image" or content_type.startswith("image/")
     return Attachment(
@@ -8650,9 +8635,7 @@ UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees 
 """Replaces a picture of a tool that the API would refuse."""
 
 
-def add_tool_images(
-    parts: Sequence[ChatPart], rows: Mapping[str, Any]
-) -> list[ChatPart]:
+def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
     result: list[ChatPart] = []
     bare = 0  # where the last outputs begin; they get pictures once
     counts, users = _image_counts(rows), user_messages(parts)
@@ -8701,18 +8684,16 @@ def _assign_images(
     return result
 
 
-def _image_counts(rows: Mapping[str, Any]) -> dict[str, int]:
+def _image_counts(rows: JsonObject) -> dict[str, int]:
     outputs = (as_mapping(row).get("output") for row in rows.values())
     items = [item for output in outputs for item in content_parts(output)]
     return {
-        str(item.get("call_id")): _count_images(content_parts(item.get("output")))
+        str(item.get("call_id")): [
+            item_type(part) for part in content_parts(item.get("output"))
+        ].count("input_image")
         for item in items
         if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
     }
-
-
-def _count_images(parts: Sequence[Item]) -> int:
-    return sum(item_type(part) == "input_image" for part in parts)
 
 
 # ==== owui_chat.input.directive_words: What Open WebUI's page says for two wishes, in each of its languages.
@@ -8742,7 +8723,7 @@ f59e1a9e f7c9fea5 fd7fb473
 
 
 def words_digest(words: str) -> str:
-    return sha256(words.strip().encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return hex_digest(words.strip())[:8]
 
 
 def take_directive(
@@ -8765,7 +8746,7 @@ def _requested_verbosity(message: UserMessage) -> str:
 
 # ==== owui_chat.input.prefix: Everything that was sent before and around earlier messages, sent again unchanged.
 
-_MOST_CHARACTERS = 200_000  # of one message: a chat's row is read and written whole
+_MOST_CHARACTERS = 200_000
 _Text = str | tuple[str, str]
 
 
@@ -8851,13 +8832,11 @@ class SentContext(NamedTuple):
 _NOTHING = SentContext()
 
 
-def add_sent_context(value: Mapping[str, Any], sealed: str) -> dict[str, Any]:
+def add_sent_context(value: JsonObject, sealed: str) -> dict[str, Any]:
     return {**value, _SENT_KEY: sealed} if sealed else dict(value)
 
 
-def read_sent_context(
-    chat: Mapping[str, Any], unseal: _Unseal
-) -> dict[str, SentContext]:
+def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContext]:
     prefix = message_key("")
     found: dict[str, SentContext] = {}
     for key, value in chat.items():
@@ -8933,7 +8912,7 @@ def _lines(text: str) -> dict[str, None]:
     return dict.fromkeys(line for line in text.splitlines() if line.strip())
 
 
-def _read_context(wire: Mapping[str, Any]) -> SentContext:
+def _read_context(wire: JsonObject) -> SentContext:
     given = wire.get("instructions")
     return SentContext(
         _read_injected_context(wire.get("injected")),
@@ -8955,6 +8934,7 @@ LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 5
 """The numbers that `logging` has for them."""
 
 _KEPT_LINES = 2000
+_LONGEST = 4000  # characters of a line; a tool's exception may say anything
 
 
 class RunLog:
@@ -8969,7 +8949,7 @@ class RunLog:
 
     def line(self, level: str, text: str) -> None:
         known = level if level in LOG_LEVELS else "INFO"
-        one_line = redact_line(text, self._secrets)
+        one_line = redact_line(text[: 2 * _LONGEST], self._secrets)[:_LONGEST]
         time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
             self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {known:<8} {one_line}")
@@ -8991,7 +8971,7 @@ def _write(level: str, line: str) -> None:
     _LOGGER.handle(record)
 
 
-# ==== owui_manifold.valves: The valves of the pipe: what an administrator can set, and what a user can.
+# ==== owui_manifold.valves: What an administrator can set, and what a user can.
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 _Summary = Literal["auto", "concise", "detailed", "disabled"]
@@ -9089,8 +9069,7 @@ class Valves(BaseModel):
     )
     # ... pictures
     ENABLE_IMAGE_GENERATION: bool = _valve(
-        False,
-        "Let the model draw pictures; each is billed and stored as a file of the user.",
+        False, "Let the model draw pictures; each is billed and stored."
     )
     IMAGE_GENERATION_OPTIONS: str = _valve(
         '{"partial_images": 2}',
@@ -9193,9 +9172,7 @@ class Valves(BaseModel):
         True, "Let the model call several tools at once."
     )
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
-        10,
-        "Most rounds of tool calls in one answer; then the model answers as it can.",
-        ge=1,
+        10, "Most rounds of tool calls in one answer; then the model answers.", ge=1
     )
     MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
     TOOL_TIMEOUT_SECONDS: float = _valve(
@@ -9205,9 +9182,7 @@ class Valves(BaseModel):
         gt=0,
     )
     TOOL_OUTPUT_CHARACTERS: int = _valve(
-        100_000,
-        "Of a longer tool output the model gets the beginning and the end.",
-        ge=1000,
+        100_000, "Of a longer output the model gets the beginning and the end.", ge=1000
     )
     TOOL_APPROVAL: str = _valve(
         "",
@@ -9216,8 +9191,7 @@ class Valves(BaseModel):
         "name in the chat and for its own, without the id of a server or toolkit.",
     )
     AUTO_NATIVE_TOOLS: bool = _valve(
-        False,
-        "Set the Function Calling of a model to Native when it is used with Legacy.",
+        False, "Set Function Calling of a model that uses Legacy to Native."
     )
     ENABLE_STRICT_TOOL_CALLING: bool = _valve(
         False, "Have OpenAI enforce the schemas of tools where they are simple."
@@ -9312,8 +9286,7 @@ class Valves(BaseModel):
         "chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the same.",
     )
     LOG_LEVEL: _LogLevel = _valve(
-        "INFO",
-        "Lowest level in the server's log, which never has keys or texts of a chat.",
+        "INFO", "Lowest level in the server's log, which holds no key or chat text."
     )
 
     @field_validator("PROMPT_CACHE_KEY", mode="before")
@@ -9426,8 +9399,8 @@ class Config(NamedTuple):
 
 def read_config(
     valves: Valves,
-    user: Mapping[str, Any] | None = None,
-    metadata: Mapping[str, Any] | None = None,
+    user: JsonObject | None = None,
+    metadata: JsonObject | None = None,
 ) -> Config:
     host, person = metadata or {}, user or {}
     is_admin = person.get("role") == "admin"
@@ -9603,9 +9576,9 @@ def build_endpoint(
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
         extra_headers={k: v for k, v in headers.items() if k.lower() not in billed},
-        network=Network(
-            valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), valves.PROXY.strip()
-        ),
+        verify_ssl=valves.VERIFY_SSL,
+        ca_bundle=valves.CA_BUNDLE.strip(),
+        proxy=valves.PROXY.strip(),
         strict=valves.COMPATIBILITY == "strict",
     )
 
@@ -9648,7 +9621,7 @@ def run_limits(valves: Valves) -> Limits:
     )
 
 
-# ==== owui_manifold.threads: Threads for tools that are not coroutines: each user has some of their own.
+# ==== owui_manifold.threads: Threads of each user, for tools that are not coroutines.
 
 _SHARE = 8
 
@@ -9692,9 +9665,9 @@ EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 class HostContext(NamedTuple):
     """What the host passes beside the chat."""
 
-    tools: Mapping[str, Mapping[str, Any]]
+    tools: Mapping[str, JsonObject]
     request: Any
-    metadata: Mapping[str, Any]
+    metadata: JsonObject
     event_call: EventCall | None
     event_emitter: Any
 
@@ -9733,9 +9706,9 @@ def names_a_row(chat_id: str) -> bool:
 
 
 def read_caller(
-    body: Mapping[str, Any],
-    user: Mapping[str, Any] | None,
-    metadata: Mapping[str, Any] | None,
+    body: JsonObject,
+    user: JsonObject | None,
+    metadata: JsonObject | None,
     task: str | None,
 ) -> Caller:
     facts = metadata or {}
@@ -9753,7 +9726,7 @@ def read_caller(
 class PipeCall(NamedTuple):
     """One call of the pipe, and what it shares with others."""
 
-    body: Mapping[str, Any]
+    body: JsonObject
     caller: Caller
     config: Config
     state: Any
@@ -9791,7 +9764,7 @@ class PipeCall(NamedTuple):
         return resolve_model(name, self.config.overrides)
 
 
-# ==== owui_manifold.host: The only module that uses `open_webui`; every name of the host is looked up here.
+# ==== owui_manifold.host: The only module that uses `open_webui`.
 
 _FLOOR = (0, 11, 4)
 
@@ -9815,13 +9788,13 @@ def require_floor() -> None:
         )
 
 
-async def read_chat(chat_id: str, user_id: str) -> Mapping[str, Any] | None:
+async def read_chat(chat_id: str, user_id: str) -> JsonObject | None:
     chats = _host_name("models.chats", "Chats")
     row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
     return row.chat if row is not None and isinstance(row.chat, Mapping) else None
 
 
-async def write_chat_keys(chat_id: str, values: Mapping[str, Any]) -> bool:
+async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
     chats = _host_name("models.chats", "Chats")
     # Not touched: storing items must not move the chat in the list.
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
@@ -9863,9 +9836,7 @@ def _parsed(value: object) -> object:
         return value
 
 
-async def allowed_features(
-    metadata: Mapping[str, Any], user: Mapping[str, Any]
-) -> Mapping[str, Any]:
+async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject:
     asked, about = as_mapping(metadata.get("features")), as_mapping(
         metadata.get("model")
     )
@@ -9934,8 +9905,8 @@ async def process_tool_result(
     host: HostContext,
     user: Any,
     name: str,
-    tool: Mapping[str, Any],
-    params: Mapping[str, Any],
+    tool: JsonObject,
+    params: JsonObject,
     result: Any,
 ) -> tuple[str, list[dict[str, Any]], list[Any]]:
     build = _host_name("utils.middleware", "build_terminal_file_tool_result")
@@ -9952,7 +9923,7 @@ async def process_tool_result(
 
 
 def citation_sources(
-    name: str, params: Mapping[str, Any], text: str, tool_id: str
+    name: str, params: JsonObject, text: str, tool_id: str
 ) -> list[dict[str, Any]]:
     read = _host_name("utils.middleware", "get_citation_source_from_tool_result")
     found: list[dict[str, Any]] = read(
@@ -10060,9 +10031,7 @@ class _DocumentReader:
             return GONE_FILE.format(name)
         if int(meta.get("size") or 0) > self._left:
             return _TOO_LARGE.format(name)
-        return await self._read(row, name, kind)
 
-    async def _read(self, row: Any, name: str, kind: str) -> Item | str:
         def sized_part(content: bytes) -> tuple[Item, int]:
             return document_part(name, kind, content), len(content)
 
@@ -10075,16 +10044,20 @@ class _DocumentReader:
         return part
 
 
-_File = Mapping[str, Any]
 _StoreImage = Callable[[str], Awaitable[str]]
 
 
 async def split_result_files(
-    files: Iterable[_File], text: str, store: _StoreImage, user: Any, *, has_row: bool
+    files: Iterable[JsonObject],
+    text: str,
+    store: _StoreImage,
+    user: Any,
+    *,
+    has_row: bool,
 ) -> tuple[str | list[Item], dict[str, Any]]:
     images: list[Item] = []
-    shown: list[_File] = []
-    stored: list[_File] = []
+    shown: list[JsonObject] = []
+    stored: list[JsonObject] = []
     for file in files:
         url = str(file.get("url") or "")
         if file.get("type") != "image" or not url:
@@ -10161,7 +10134,7 @@ def _other_names(host: HostContext, name: str) -> list[str]:
 _SHOWN_HALF = 2000
 
 
-def _question(name: str, arguments: Mapping[str, Any]) -> str:
+def _question(name: str, arguments: JsonObject) -> str:
     shown = json.dumps(arguments, ensure_ascii=False, indent=1)
     hidden = len(shown) - 2 * _SHOWN_HALF
     if hidden > 0:
@@ -10172,7 +10145,7 @@ def _question(name: str, arguments: Mapping[str, Any]) -> str:
 
 def _ask_in_page(event_call: EventCall) -> Ask:
 
-    async def ask(call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
+    async def ask(call_id: str, name: str, arguments: JsonObject) -> bool:
         tool_call = {"id": call_id, "name": name, "arguments": dict(arguments)}
         message = _question(ToolNames().sent_name(name), arguments)
         data = {
@@ -10196,7 +10169,7 @@ _CITED = frozenset(
 )
 
 
-def _cites(name: str, metadata: Mapping[str, Any]) -> bool:
+def _cites(name: str, metadata: JsonObject) -> bool:
     found = metadata.get("model")
     for key in ("info", "meta", "capabilities", "citations"):
         found = as_mapping(found).get(key)
@@ -10227,7 +10200,7 @@ class HostTools:
     def _own_name(self, name: str) -> str:
         return self._names.own_name(name, self._host.tools)
 
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
+    def parameters(self, name: str) -> JsonObject | None:
         tool = self._host.tools.get(self._own_name(name))
         if tool is None:
             return None
@@ -10263,9 +10236,7 @@ class HostTools:
         result = await self._result(own, tool, params)
         return await self._answer(own, tool, params, result)
 
-    async def _result(
-        self, name: str, tool: Mapping[str, Any], params: dict[str, Any]
-    ) -> Any:
+    async def _result(self, name: str, tool: JsonObject, params: dict[str, Any]) -> Any:
         if tool.get("direct"):
             return await self._in_the_browser(name, tool, params)
         files = self._host.metadata.get("files") or []
@@ -10283,7 +10254,7 @@ class HostTools:
         return await threads.setdefault(user_id, UserThreads()).run(work)
 
     async def _in_the_browser(
-        self, name: str, tool: Mapping[str, Any], params: dict[str, Any]
+        self, name: str, tool: JsonObject, params: dict[str, Any]
     ) -> Any:
         if self._host.event_call is None:
             return {"error": "The browser that has this tool is not connected."}
@@ -10297,7 +10268,7 @@ class HostTools:
         return await self._host.event_call({"type": "execute:tool", "data": data})
 
     async def _answer(
-        self, name: str, tool: Mapping[str, Any], params: dict[str, Any], result: Any
+        self, name: str, tool: JsonObject, params: dict[str, Any], result: Any
     ) -> ToolResult:
         host = self._host
         user = await user_model(str(host.metadata.get("user_id") or ""))
@@ -10318,7 +10289,7 @@ class HostTools:
 
 
 async def _server_result(
-    function: Callable[..., Coroutine[Any, Any, Any]], params: Mapping[str, Any]
+    function: Callable[..., Coroutine[Any, Any, Any]], params: JsonObject
 ) -> Any:
     try:
         return await function(**params)
@@ -10329,7 +10300,7 @@ async def _server_result(
 
 
 def _run_at_once(
-    function: Callable[..., Coroutine[Any, Any, Any]], params: Mapping[str, Any]
+    function: Callable[..., Coroutine[Any, Any, Any]], params: JsonObject
 ) -> Any:
     coroutine = function(**params)
     try:
@@ -10419,7 +10390,7 @@ class OfferedTools(NamedTuple):
 
 
 def called_tools(
-    body: Mapping[str, Any],
+    body: JsonObject,
     model: ResolvedModel,
     valves: Valves,
     log: Callable[[str], object] = str,
@@ -10472,6 +10443,7 @@ class DelegatedRound(NamedTuple):
     pending: tuple[Item, ...]
     cited: tuple[str, ...] = ()
     instructions: str = ""
+    repairs: tuple[Repair, ...] = ()
 
 
 def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:
@@ -10544,8 +10516,8 @@ def _cipher(key: bytes) -> Any:
 
 
 _HISTORY = "history"
-_FEW = 32  # records of one message: each is written at once
-_LAST_TRIES = 3  # in each the host waits five seconds for SQLite
+_FEW = 32
+_LAST_TRIES = 3
 
 
 class ChatStore:
@@ -10555,7 +10527,7 @@ class ChatStore:
     size = 0
     """About how many entries the chat has."""
 
-    def __init__(self, caller: Caller, chat: Mapping[str, Any], keys: ChatKeys) -> None:
+    def __init__(self, caller: Caller, chat: JsonObject, keys: ChatKeys) -> None:
         self.messages = _messages_of(chat)
         in_answers = output_values(self.messages)  # the host takes those along
         rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
@@ -10615,7 +10587,7 @@ class ChatStore:
         others = prune(self._untidy, self.messages, self._key, room, sign)
         return {**others, self._key: value}
 
-    def _with_sent(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _with_sent(self, value: JsonObject) -> JsonObject:
         message_id = self._caller.message_id
         sent = self.sent.get(message_id)
         sealed = self._keys.seal(sent.wire(), message_id) if sent else ""
@@ -10670,7 +10642,7 @@ async def open_store(
     return opened
 
 
-def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
+def _messages_of(chat: JsonObject) -> JsonObject:
     return as_mapping(as_mapping(chat.get(_HISTORY)).get("messages"))
 
 
@@ -10742,7 +10714,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     request = build_request(
         model, chat.instructions, items, _body(chat, tools), settings
     )
-    request = _repaired(request, call, store)
+    request = _repaired(request, call, store, before)
     return PreparedRequest(
         call,
         request,
@@ -10909,11 +10881,15 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
 
 
 def _repaired(
-    request: ResponsesRequest, call: PipeCall, store: ChatStore | None = None
+    request: ResponsesRequest,
+    call: PipeCall,
+    store: ChatStore | None = None,
+    before: DelegatedRound | None = None,
 ) -> ResponsesRequest:
     user_id, known = call.caller.user_id, call.capabilities.repairs
     learned = known(call.endpoint, request.model, user_id)
-    repairs = (*learned, *(store.repairs if store else ()))
+    stored, made = store.repairs if store else (), before.repairs if before else ()
+    repairs = tuple(dict.fromkeys((*learned, *stored, *made)))
     return request.model_copy(update={"repairs": repairs}) if repairs else request
 
 
@@ -10932,8 +10908,7 @@ def _default_parameters(
     compaction = [{"type": "compaction", "compact_threshold": threshold}]
     compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
     chosen = {
-        "safety_identifier": _hash_id("user", caller.user_id),
-        "prompt_cache_key": _cache_key(valves.PROMPT_CACHE_KEY, caller),
+        **hash_ids(valves.PROMPT_CACHE_KEY, caller.user_id, caller.chat_id),
         "service_tier": tier if tier != "auto" else None,
         "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
         "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
@@ -10944,20 +10919,8 @@ def _default_parameters(
     return {name: value for name, value in chosen.items() if value is not None}
 
 
-def _cache_key(kind: str, caller: Caller) -> str | None:
-    if kind == "off":
-        return None
-    chat = _hash_id("chat", caller.chat_id) if kind == "chat" else None
-    return chat or _hash_id("cache", caller.user_id)
-
-
-def _hash_id(kind: str, value: str) -> str | None:
-    text = f"openai_responses:{kind}:{value}"
-    return sha256(text.encode()).hexdigest()[:48] if value else None
-
-
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
-    valves, log = call.valves, partial(call.log.line, "DEBUG")
+    valves, log = call.valves, partial(call.log.line, "WARNING")
     seconds = valves.TOOL_TIMEOUT_SECONDS
     return Toolset(
         HostTools(call, offered.names),
@@ -11043,7 +11006,7 @@ class ArtifactStore:
         card = await self._card(event.item)
         return event._replace(card=card) if card else event
 
-    async def _card(self, item: Item) -> Mapping[str, Any]:
+    async def _card(self, item: Item) -> JsonObject:
         caller = self._prepared.call.caller
         host_reads = caller.host_reads
         if is_image_call(item) and host_reads and item.get("result"):
@@ -11056,7 +11019,7 @@ class ArtifactStore:
             return await self._cited(cited[:_MOST_FILES], message_text(item))
         return {}
 
-    async def _pictures(self, urls: Iterable[str]) -> Mapping[str, Any]:
+    async def _pictures(self, urls: Iterable[str]) -> JsonObject:
         files: list[Item] = []
         notes: list[str] = []
         for url in urls:
@@ -11068,7 +11031,7 @@ class ArtifactStore:
                 notes += [] if stored else [_NOT_STORED.format("The picture")]
         return _made_card(files=files, notes=notes)
 
-    async def _cited(self, cited: Iterable[Item], text: str) -> Mapping[str, Any]:
+    async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
         files: list[Item] = []
         notes: list[str] = []
         links: dict[str, str] = {}
@@ -11127,7 +11090,7 @@ class ArtifactStore:
         return self._stored[digest]
 
 
-def _made_card(**held: object) -> Mapping[str, Any]:
+def _made_card(**held: object) -> JsonObject:
     return {name: value for name, value in held.items() if value}
 
 
@@ -11166,7 +11129,7 @@ _KNOWN_WORDS = {
 class _Permission(NamedTuple):
     opened: Collection[str]
     longest: int
-    stored: Mapping[str, Any] = {}
+    stored: JsonObject
 
 
 async def permitted_call(call: PipeCall) -> PipeCall:
@@ -11174,7 +11137,7 @@ async def permitted_call(call: PipeCall) -> PipeCall:
     words = comma_list(valves.CALLER_MAY_SET.lower())
     opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
     longest = 0 if "max_output_tokens" in opened else valves.MAX_OUTPUT_TOKENS
-    may = _Permission(opened, longest)
+    may = _Permission(opened, longest, {})
     if _permitted_body(call.body, may) == call.body:
         return call
     stored = await administrator_params(call.model_id)
@@ -11200,7 +11163,7 @@ def _opened(word: str) -> str:
     return word.removeprefix("admin:").strip()
 
 
-def _permitted_body(body: Mapping[str, Any], may: _Permission) -> dict[str, Any]:
+def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
     stored = may.stored
     closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in may.opened]
     kept = {k: v for k, v in body.items() if k not in closed}
@@ -11214,7 +11177,7 @@ def _permitted_body(body: Mapping[str, Any], may: _Permission) -> dict[str, Any]
     return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
 
 
-def _permitted_reasoning(given: Mapping[str, Any], may: _Permission) -> dict[str, Any]:
+def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
     free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
     stored = as_mapping(may.stored.get("reasoning")).items()
     return dict(i for i in given.items() if i[0] in free or i in stored)
@@ -11234,7 +11197,7 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
     return all(word in opened for word in closed or [kind])
 
 
-def _is_too_long(name: str, body: Mapping[str, Any], may: _Permission) -> bool:
+def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
     value, most = body.get(name), may.longest
     asked = clamp_number(value, 0, most + 1, 0) if most else 0
     return asked > most and value != may.stored.get(name)
@@ -11456,6 +11419,7 @@ async def answer_events(
         yield Status(notice)
     artifacts = ArtifactStore(prepared, connections)
     repairs: list[Status] = []  # until it is known that they helped
+    helped = [*prepared.request.repairs]
     events = run(
         prepared.request,
         prepared.endpoint,
@@ -11472,13 +11436,14 @@ async def answer_events(
                 repairs += _log_status(prepared, event)
                 event = Status(event.sentence)  # the reason is for the log alone
             elif repairs and _has_answer(event):
-                repairs = await _remember_all(prepared, repairs)
+                helped += await _remember_all(prepared, repairs)
+                repairs.clear()
             # Other clients get the model's texts.
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
-                _hand_over(prepared, recorder, citations, event)
+                _hand_over(prepared, recorder, citations, event, helped)
                 for told in await _end(prepared, event):
                     yield told
 
@@ -11544,22 +11509,23 @@ def _has_answer(event: RunEvent) -> bool:
 
 
 async def _remember_all(
-    prepared: PreparedRequest, repairs: Sequence[Status]
-) -> list[Status]:
-    for found in repairs:
+    prepared: PreparedRequest, repaired: Sequence[Status]
+) -> list[Repair]:
+    for found in repaired:
         await _remember(prepared, found)
-    return []
+    return [one.repair for one in repaired if one.repair]
 
 
 async def _remember(prepared: PreparedRequest, found: Status) -> None:
     call, repair, store = prepared.call, found.repair, prepared.store
-    if repair and repair.action in CHAT_ACTIONS and store:
+    of_chat = repair is not None and repair.action in CHAT_ACTIONS
+    if repair and of_chat and store:
         await store.add_repair(repair)
     elif repair and found.is_lasting:
         is_about_all = found.is_named and (
             repair.action == "field" or is_as_configured(prepared)
         )
-        user = "" if is_about_all else call.caller.user_id
+        user = "" if is_about_all and not of_chat else call.caller.user_id
         call.capabilities.learn(prepared.endpoint, prepared.request.model, user, repair)
 
 
@@ -11568,6 +11534,7 @@ def _hand_over(
     recorder: Recorder | None,
     citations: Citations,
     ended: RunDone,
+    repairs: Iterable[Repair],
 ) -> None:
     if not (prepared.delegates and leaves_calls(ended)):
         return
@@ -11578,6 +11545,7 @@ def _hand_over(
     ended_round = DelegatedRound(
         *(tuple(prepared.request.input), received, pending, citations.keys),
         prepared.request.instructions or "",
+        (*repairs,),
     )
     save_round(call.state, call.caller.message_id, ended_round)
 
@@ -11723,7 +11691,7 @@ def _finding(what: str, works: str, complaint: str) -> str:
 
 
 def is_check_command(call: PipeCall) -> bool:
-    last: Mapping[str, Any] = call.messages[-1] if call.messages else {}
+    last: JsonObject = call.messages[-1] if call.messages else {}
     is_command = as_text(last.get("content")).strip() == "/check"
     return is_command and last.get("role") == "user" and call.caller.is_admin
 

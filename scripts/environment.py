@@ -26,6 +26,8 @@ class Environment:
     name: str
     directory: Path
     requirements: Path
+    interpreter: str = ""
+    """The Python that it is made with; the running one, if none is named."""
 
     @property
     def python(self) -> Path:
@@ -62,7 +64,7 @@ class Environment:
 
     def _expected(self) -> list[str]:
         digest = hashlib.sha256(self.requirements.read_bytes()).hexdigest()
-        return [f"Python {platform.python_version()}", digest]
+        return [f"Python {self.interpreter or platform.python_version()}", digest]
 
     def _installed(self) -> int:
         return sum(1 for _ in self.directory.glob("lib/*/site-packages/*.dist-info"))
@@ -88,13 +90,13 @@ class Environment:
     def _create(self, uv: str | None) -> None:
         progress = Progress(f"{self.name}: a new environment")
         # the base interpreter: this one may lie in the directory just cleared
-        base = getattr(sys, "_base_executable", sys.executable)
+        base = self.interpreter or getattr(sys, "_base_executable", sys.executable)
         options = ["--without-pip"] if uv else []
         command = [base, "-m", "venv", *options, str(self.directory)]
         made = subprocess.run(command, check=False, capture_output=True)
         if made.returncode:
             raise InstallationError(NO_VENV.format(python=base))
-        progress.end(f"Python {platform.python_version()}")
+        progress.end(self._expected()[0])
 
     def _install(self, uv: str | None) -> None:
         progress = Progress(f"{self.name}: {'uv' if uv else 'pip'}")

@@ -63,6 +63,8 @@ MARKS: dict[str, tuple[Need, ...]] = {
 
 def needs_of(script: str, arguments: list[str]) -> list[Need]:
     """Return what a script needs beside the development tools."""
+    if script == "others.py":  # it installs what it needs itself, and says so
+        return []
     if script == "screenshots.py":
         return [NEWEST, CHROMIUM]
     if script == "demo.py":

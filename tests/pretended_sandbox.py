@@ -5,15 +5,15 @@ None of them runs code of anybody: each does one thing that a broken sandbox may
 
 import json
 import sys
-from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from subprocess import PIPE
 
+from toolbox.processes import ChildProcess, start_process
 from toolbox.sandbox.backend import (
     ProcessHandle,
     SandboxLimits,
     SandboxUnavailable,
-    start_process,
 )
 
 CONFINED = {
@@ -48,7 +48,7 @@ def confined_answering(answer: object, rest: bytes = b"") -> str:
 class PretendedCell:
     """A process of the host; `memory` is what it pretends to hold."""
 
-    process: Process
+    process: ChildProcess
     handle: ProcessHandle
     measure_memory: Callable[[], int]
     closed: bool = False

@@ -35,7 +35,7 @@ ARROWS: dict[str, set[str]] = {
     "toolbox": {"toolbox.mcp", "toolbox.openapi", "openai_responses"},
     "toolbox.mcp": {"toolbox", "openai_responses", "openai_responses.transport"},
     "toolbox.openapi": {"toolbox", "openai_responses"},
-    "toolbox.sandbox": set(),
+    "toolbox.sandbox": {"toolbox"},
     "gpt5_agent": {"gpt5_agent.shell", "gpt5_agent.terminal"} | CHAT | API_RUN,
     "gpt5_agent.tools": {"gpt5_agent", "owui_chat"} | API_RUN,
     "gpt5_agent.agent": AGENT | CHAT | API_RUN,

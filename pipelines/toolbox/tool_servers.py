@@ -11,6 +11,7 @@ from dataclasses import replace
 from time import monotonic
 from typing import Any, NamedTuple
 
+from openai_responses.redaction import describe_exception
 from toolbox.mcp.client import McpClient
 from toolbox.openapi.client import OpenApiClient
 from toolbox.remote_tools import (
@@ -102,8 +103,10 @@ class ToolServers:
             tools = await listing
             problem = describe_left_out(name, server.left_out)
             found = _CachedTools(now + _TOOLS_CACHE_SECONDS, tools, problem)
-        except RemoteError as failed:
-            found = _CachedTools(now + _FAILURE_CACHE_SECONDS, problem=str(failed))
+        except Exception as failed:  # one server must not end every answer
+            known = isinstance(failed, RemoteError)
+            why = str(failed) if known else f"{name}: {describe_exception(failed)}"
+            found = _CachedTools(now + _FAILURE_CACHE_SECONDS, problem=why)
         self._cache[key] = found
         return found
 

@@ -6,11 +6,10 @@ line gets a key, and all read only names, kinds and numbers.
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from openai_responses.errors import ApiError
-from openai_responses.json_input import as_list, as_mapping
+from openai_responses.json_input import JsonObject, as_list, as_mapping
 from openai_responses.redaction import redact
 
 _OPENAI_HOST = "api.openai.com"
@@ -25,7 +24,7 @@ _FORMATS = frozenset({"text", "json_object", "json_schema"})
 class AuditedRequest(NamedTuple):
     """A request to `host`, and the lines about it."""
 
-    payload: Mapping[str, Any]
+    payload: JsonObject
     host: str
     request_id: str
 
@@ -74,7 +73,7 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
     return value if redact(value) == value else None
 
 
-def _response_format(payload: Mapping[str, Any]) -> str | None:
+def _response_format(payload: JsonObject) -> str | None:
     wanted = as_mapping(as_mapping(payload.get("text")).get("format"))
     kind = wanted.get("type", "text")
     return kind if isinstance(kind, str) and kind in _FORMATS else None

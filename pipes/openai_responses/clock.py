@@ -1,4 +1,4 @@
-"""The time, random numbers, ids made of both, recent texts; threads for long work.
+"""Time, random numbers, ids of both, digests, recent texts; threads for long work.
 
 Ids are ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet, so
 they sort by time. A package for them would have to be installed on the user's server.
@@ -6,6 +6,7 @@ they sort by time. A package for them would have to be installed on the user's s
 
 import asyncio
 import gc
+import hashlib
 import random
 import secrets
 import time
@@ -32,6 +33,11 @@ def random_fraction() -> float:
 def utc_today() -> date:
     """Return today's date in UTC."""
     return datetime.now(UTC).date()
+
+
+def hex_digest(text: str) -> str:
+    """Return the SHA-256 of a text; a lone surrogate is none of UTF-8's characters."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 _DAY_SECONDS = 86_400

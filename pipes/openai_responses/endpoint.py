@@ -1,13 +1,11 @@
 """Where requests go: address, headers, certificates and proxy."""
 
-import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
-from pathlib import Path
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
+from openai_responses.clock import hex_digest
 from openai_responses.errors import PIPE_VALVES, InvalidRequest, valve_error
 from openai_responses.redaction import header_secrets
 
@@ -17,22 +15,11 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
-    """How a server is reached; the address of a proxy can contain a password.
-
-    An empty `ca_bundle` (a file) or `proxy` means what the system has set.
-    """
-
-    verify_ssl: bool = True
-    ca_bundle: str = ""
-    proxy: str = field(default="", repr=False)
-
-
-@dataclass(frozen=True, slots=True)
 class Endpoint:
     """The address and the key of a server; an address can contain a password.
 
-    `strict` means that requests have the form that other servers than OpenAI's accept.
+    An empty `ca_bundle` (a file) or `proxy` means what the system has set. `strict`
+    means that requests have the form that other servers than OpenAI's accept.
     """
 
     base_url: str = field(repr=False)
@@ -40,7 +27,9 @@ class Endpoint:
     organization: str = ""
     project: str = ""
     extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    network: Network = field(default_factory=Network)
+    verify_ssl: bool = True
+    ca_bundle: str = ""
+    proxy: str = field(default="", repr=False)
     strict: bool = False
 
     def url(self, path: str) -> str:
@@ -69,7 +58,7 @@ class Endpoint:
     def account(self) -> str:
         """Return a name of the account, without the key."""
         identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
-        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()
+        return hex_digest(identity)
 
     def owner(self) -> str:
         """Return a name of those who can read encrypted reasoning, without the key.
@@ -77,7 +66,7 @@ class Endpoint:
         Keys of one organisation can read each other's.
         """
         identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
-        return sha256(identity.encode("utf-8", errors="replace")).hexdigest()[:16]
+        return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
         """Return the headers of a request; those of the administrator have priority."""
@@ -132,33 +121,9 @@ def url_parts(text: str) -> SplitResult | None:
     return parts if sound and parts.scheme in ("http", "https") else None
 
 
-class Trust:
-    """The certificates of CA bundles, one context a file to reuse connections."""
-
-    def __init__(self) -> None:
-        """Start empty."""
-        self._contexts: dict[tuple[str, int], ssl.SSLContext] = {}
-
-    def context(self, network: Network) -> ssl.SSLContext | bool:
-        """Return the trusted certificates for aiohttp."""
-        path = network.ca_bundle
-        if not (network.verify_ssl and path):
-            return network.verify_ssl
-        try:
-            key = (path, Path(path).stat().st_mtime_ns)
-            if key not in self._contexts:
-                self._contexts[key] = ssl.create_default_context(cafile=path)
-            return self._contexts[key]
-        except (OSError, ValueError):  # no such file, or no certificates in it
-            raise valve_error(
-                "CA_BUNDLE is not a file with certificates that this server can read",
-                place=PIPE_VALVES,
-            ) from None
-
-
-def proxy_for(network: Network, url: str) -> str | None:
+def proxy_for(endpoint: Endpoint, url: str) -> str | None:
     """Return the proxy on the way to `url`, or None; its scheme may be left out."""
-    proxy = network.proxy.strip() or _environment_proxy(url)
+    proxy = endpoint.proxy.strip() or _environment_proxy(url)
     if not proxy:
         return None
     address = proxy if "://" in proxy else f"http://{proxy}"

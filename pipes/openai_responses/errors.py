@@ -16,9 +16,9 @@ ResponsesError
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from openai_responses.json_input import as_mapping, as_text
+from openai_responses.json_input import as_list, as_mapping, as_text
 
 
 class ResponsesError(Exception):
@@ -153,6 +153,8 @@ def read_api_error(wire: object) -> ApiError:
         return _inner_error(wire) or ApiError(message=wire)
     if not isinstance(wire, Mapping):
         return ApiError()
+    if isinstance(wire.get("detail"), list):
+        wire = _read_detail(wire["detail"])
     message = as_text(wire.get("message") or wire.get("detail"))
     raw = as_text(as_mapping(wire.get("metadata")).get("raw"))
     if inner := _inner_error(raw) or _inner_error(message):
@@ -164,6 +166,19 @@ def read_api_error(wire: object) -> ApiError:
     if isinstance(number, int) and 400 <= number < 600:
         code = str(number)
     return ApiError(code, kind, param, f"{message} {raw}".strip())
+
+
+def _read_detail(rows: Iterable[object]) -> dict[str, Any]:
+    """Return words and place of what FastAPI's servers found, the most exact row.
+
+    Its `loc` is like `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that
+    a value could have has a row, and names of types are in between.
+    """
+    found = [(as_list(as_mapping(row).get("loc")), row) for row in rows]
+    loc, row = max(found, key=lambda one: len(one[0]), default=([], {}))
+    keys = [f"[{key}]" if isinstance(key, int) else f".{key}" for key in loc[1:]]
+    place = "".join(key for key in keys if re.fullmatch(r"\[\d+]|\.[a-z_\d]+", key))
+    return {"message": as_mapping(row).get("msg"), "param": place[1:]}
 
 
 def _inner_error(text: str) -> ApiError | None:

@@ -7,7 +7,7 @@ the API wants of them then: docs/reference/responses-api.md, "Items in later req
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from openai_responses.json_input import as_list, as_mapping, as_text
+from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 
 Item = dict[str, Any]
 
@@ -116,59 +116,63 @@ CALL_OUTPUTS = {
 _CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
 
 
-def item_type(item: Mapping[str, Any]) -> str:
+def item_type(item: JsonObject) -> str:
     """Return the type; a message in its short form has none."""
     kind = item.get("type")
     return kind if isinstance(kind, str) else "message" if "role" in item else ""
 
 
-def kind_of(item: Mapping[str, Any]) -> _ItemKind:
+def kind_of(item: JsonObject) -> _ItemKind:
     """Return what is known of its type."""
     return _ITEM_KINDS.get(item_type(item), _OTHER_KIND)
 
 
-def tool_kind(tool: Mapping[str, Any]) -> _ItemKind:
+def tool_kind(tool: JsonObject) -> _ItemKind:
     """Return what is known of the items that a hosted tool makes."""
     return _TOOL_KINDS.get(str(tool.get("type")), _OTHER_KIND)
 
 
-def is_call(item: Mapping[str, Any]) -> bool:
+def is_call(item: JsonObject) -> bool:
     """Say whether our side has to answer `item`."""
     return item.get("type") in _CALLS
 
 
-def is_call_output(item: Mapping[str, Any]) -> bool:
+def is_call_output(item: JsonObject) -> bool:
     """Say whether `item` answers a call."""
     return item.get("type") in CALL_OUTPUTS.values()
 
 
-def is_reasoning(item: Mapping[str, Any]) -> bool:
+def is_reasoning(item: JsonObject) -> bool:
     """Say whether `item` is a reasoning item."""
     return item.get("type") == "reasoning"
 
 
-def is_commentary(item: Mapping[str, Any]) -> bool:
+def is_commentary(item: JsonObject) -> bool:
     """Say whether `item` is a message about the work on the answer."""
     return item.get("phase") == "commentary" and item_type(item) == "message"
 
 
-def has_encrypted_reasoning(item: Mapping[str, Any]) -> bool:
+def has_encrypted_reasoning(item: JsonObject) -> bool:
     """Say whether `item` is reasoning that the model can read again."""
     return is_reasoning(item) and bool(item.get("encrypted_content"))
 
 
-def has_plain_reasoning(item: Mapping[str, Any]) -> bool:
-    """Say whether `item` is reasoning whose text its server gave, and nothing else."""
+def has_plain_reasoning(item: JsonObject) -> bool:
+    """Say whether `item` is reasoning of which its server gave the words alone.
+
+    LiteLLM gives them as the summary, and models behind it demand them
+    (docs/servers.md).
+    """
     is_plain = is_reasoning(item) and not item.get("encrypted_content")
-    return is_plain and bool(message_text(item))
+    return is_plain and any(text for _, text in item_texts(item))
 
 
-def is_encrypted(item: Mapping[str, Any]) -> bool:
+def is_encrypted(item: JsonObject) -> bool:
     """Say whether only those who made `item` can read it."""
     return kind_of(item).is_encrypted
 
 
-def is_compaction(item: Mapping[str, Any]) -> bool:
+def is_compaction(item: JsonObject) -> bool:
     """Say whether `item` replaces all items before it."""
     return item.get("type") == "compaction" and bool(item.get("encrypted_content"))
 
@@ -179,7 +183,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     return list(items[places[-1] :] if places else items)
 
 
-def message_text(item: Mapping[str, Any]) -> str:
+def message_text(item: JsonObject) -> str:
     """Return the text and the refusals of a message."""
     content = item.get("content")
     if isinstance(content, str):
@@ -192,7 +196,7 @@ def content_parts(content: object) -> list[Item]:
     return [row for row in as_list(content) if isinstance(row, dict)]
 
 
-def part_text(part: Mapping[str, Any]) -> str:
+def part_text(part: JsonObject) -> str:
     """Return the text of a content part."""
     return as_text(part.get("text") or part.get("refusal"))
 
@@ -203,7 +207,7 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
-def _paired_places(items: Sequence[Mapping[str, Any]]) -> set[int]:
+def _paired_places(items: Sequence[JsonObject]) -> set[int]:
     """Return the places of the calls and outputs that are pairs.
 
     An output answers an earlier call of its own kind; a `call_id` counts once.
@@ -259,7 +263,7 @@ TextPlace = tuple[str, int]
 """A kind of text and the number of its part."""
 
 
-def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
+def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
     """Yield place and text of everything in `item` that deltas grow."""
     kind = kind_of(item)
     for text_kind, field in kind.parts:
@@ -273,28 +277,28 @@ def item_texts(item: Mapping[str, Any]) -> Iterator[tuple[TextPlace, str]]:
         yield (text_kind, 0), as_text(item.get(field))
 
 
-def is_image_call(item: Mapping[str, Any]) -> bool:
+def is_image_call(item: JsonObject) -> bool:
     """Say whether `item` is a picture that the model drew."""
     return item.get("type") == "image_generation_call"
 
 
-def has_image(item: Mapping[str, Any]) -> bool:
+def has_image(item: JsonObject) -> bool:
     """Say whether `item` holds a picture that the model can read."""
     is_drawn = is_image_call(item) and bool(item.get("result"))
     return is_drawn and _image_format(item) in ("png", "jpeg", "webp")
 
 
-def _image_format(item: Mapping[str, Any]) -> str:
+def _image_format(item: JsonObject) -> str:
     return str(item.get("output_format") or "png")
 
 
-def image_url(item: Mapping[str, Any]) -> str:
+def image_url(item: JsonObject) -> str:
     """Return a drawn picture as a data URL."""
     kind = {"svg": "svg+xml"}.get(_image_format(item), _image_format(item))
     return f"data:image/{kind};base64,{item['result']}"
 
 
-def image_message(item: Mapping[str, Any]) -> Item:
+def image_message(item: JsonObject) -> Item:
     """Return a drawn picture as an input message.
 
     The API would look the item itself up by an id that it never stored.
@@ -306,12 +310,12 @@ def image_message(item: Mapping[str, Any]) -> Item:
 _DID_NOT_RUN = "The code did not run to its end."
 
 
-def is_code(item: Mapping[str, Any]) -> bool:
+def is_code(item: JsonObject) -> bool:
     """Say whether `item` is code that the API ran."""
     return item.get("type") == "code_interpreter_call"
 
 
-def code_output(item: Mapping[str, Any]) -> str:
+def code_output(item: JsonObject) -> str:
     """Return what code printed, or that it failed."""
     if item.get("status") in ("failed", "incomplete"):
         return _DID_NOT_RUN
@@ -323,12 +327,12 @@ _UNFINISHED = ("in_progress", "searching", "interpreting", "calling", "incomplet
 _ACTIONS = ("search", "open_page", "find_in_page")
 
 
-def is_hosted(item: Mapping[str, Any]) -> bool:
+def is_hosted(item: JsonObject) -> bool:
     """Say whether the API made or answered `item` itself."""
     return bool(kind_of(item).tool)
 
 
-def is_host_returned(item: Mapping[str, Any]) -> bool:
+def is_host_returned(item: JsonObject) -> bool:
     """Say whether `item` is a hosted one that a later request can contain."""
     kind = kind_of(item)
     if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
@@ -341,12 +345,12 @@ def is_host_returned(item: Mapping[str, Any]) -> bool:
     return all(item.get(key) is not None for key in kind.required)
 
 
-def is_kept_hosted(item: Mapping[str, Any]) -> bool:
+def is_kept_hosted(item: JsonObject) -> bool:
     """Say whether later turns send `item`, a hosted one."""
     return is_host_returned(item) and kind_of(item).returned == "always"
 
 
-def is_replayed(item: Mapping[str, Any]) -> bool:
+def is_replayed(item: JsonObject) -> bool:
     """Say whether later turns send `item`, which an answer stored.
 
     Unknown types are never sent, nor are messages that are not the model's.
@@ -372,7 +376,7 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     return kept
 
 
-def search_queries(item: Mapping[str, Any]) -> list[str]:
+def search_queries(item: JsonObject) -> list[str]:
     """Return the queries of a search."""
     if item_type(item) == "file_search_call":
         return _texts(item.get("queries"))
@@ -380,7 +384,7 @@ def search_queries(item: Mapping[str, Any]) -> list[str]:
     return _texts(action.get("queries")) or _texts([action.get("query")])
 
 
-def search_pages(item: Mapping[str, Any]) -> list[str]:
+def search_pages(item: JsonObject) -> list[str]:
     """Return the addresses of the pages that a search found."""
     rows = content_parts(as_mapping(item.get("action")).get("sources"))
     return list(dict.fromkeys(_texts([row.get("url") for row in rows])))

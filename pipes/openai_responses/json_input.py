@@ -5,6 +5,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
+JsonObject = Mapping[str, Any]
+"""One that is only read."""
+
 MAX_JSON_BYTES = 64 * 1024 * 1024
 """Of an event or a body: each can be a whole response with its images."""
 MAX_JSON_DEPTH = 128
@@ -122,7 +125,7 @@ def json_size(value: object, most: int) -> int:
     return size
 
 
-def as_mapping(value: object) -> Mapping[str, Any]:
+def as_mapping(value: object) -> JsonObject:
     """Return a JSON object, an empty one for anything else."""
     return value if isinstance(value, (dict, Mapping)) else {}
 

@@ -10,15 +10,15 @@ The page draws the code between two fences and does not draw `output` (observed 
 output, which the page's last fence closes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from openai_responses.items import Item, code_output
+from openai_responses.json_input import JsonObject
 
 CODE_CARD = "open_webui:code_interpreter"
 
 
-def code_host_item(item: Mapping[str, Any]) -> Item:
+def code_host_item(item: JsonObject) -> Item:
     """Return code and its output as the host's own item."""
     return {
         "type": CODE_CARD,
@@ -29,7 +29,7 @@ def code_host_item(item: Mapping[str, Any]) -> Item:
     }
 
 
-def replay_code(item: Mapping[str, Any], printed: str) -> str:
+def replay_code(item: JsonObject, printed: str) -> str:
     """Return code as the page draws it, with its output in a block below."""
     code = str(item.get("code") or "")
     shown = printed.strip("\n").replace("```", "'''")
@@ -52,7 +52,7 @@ class CodeTexts:
         self._cuts: dict[int, list[int]] = {}
         self._place = self._start = self._deleted = 0
 
-    def take_out(self, item: Mapping[str, Any]) -> bool:
+    def take_out(self, item: JsonObject) -> bool:
         """Take out what the host inserted for `item`.
 
         Return False if that is not there: somebody has deleted the card.

@@ -4,17 +4,18 @@
 adds markers and records, and `render.native` shows the result.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from openai_responses.items import Item
+from openai_responses.json_input import JsonObject
 from openai_responses.loop.events import RunEvent
 
 
 class SourceCited(NamedTuple):
     """A source to list below the answer, in the host's form."""
 
-    source: Mapping[str, Any]
+    source: JsonObject
 
 
 class Marker(NamedTuple):
@@ -31,7 +32,7 @@ class StoredRecord(NamedTuple):
     """A value to store in the answer's own output."""
 
     ulid: str
-    value: Mapping[str, Any]
+    value: JsonObject
     output_index: int | None = None
     """The item whose text follows the record, None for the end of the run."""
 

@@ -6,17 +6,16 @@ to show, the `links` from addresses inside a container to addresses of the host,
 """
 
 import re
-from collections.abc import Mapping
 from pathlib import PurePosixPath
-from typing import Any
 from urllib.parse import unquote
 
 from openai_responses.items import Item, content_parts
+from openai_responses.json_input import JsonObject
 
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
 
-def file_citations(item: Mapping[str, Any]) -> list[Item]:
+def file_citations(item: JsonObject) -> list[Item]:
     """Return the citations of container files in a message, one for each file."""
     parts = content_parts(item.get("content"))
     rows = [row for part in parts for row in content_parts(part.get("annotations"))]
@@ -32,14 +31,14 @@ def container_addresses(text: str, name: str) -> list[str]:
     ]
 
 
-def link_files(text: str, card: Mapping[str, Any]) -> str:
+def link_files(text: str, card: JsonObject) -> str:
     """Return a text with the addresses and notes of its card."""
     links = card.get("links") or {}
     linked = _CONTAINER_ADDRESS.sub(lambda found: links.get(found[0], found[0]), text)
     return "\n\n".join([linked, *card.get("notes", ())])
 
 
-def file_lines(card: Mapping[str, Any]) -> str:
+def file_lines(card: JsonObject) -> str:
     """Return the links and notes of a card, for a text that was shown without them."""
     links = (card.get("links") or {}).items()
     lines = [

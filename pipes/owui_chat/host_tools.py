@@ -1,9 +1,8 @@
 """What Open WebUI's own texts and tools mean: failed results, `call_tool`."""
 
-from collections.abc import Mapping
 from typing import Any
 
-from openai_responses.json_input import parse_json_object
+from openai_responses.json_input import JsonObject, parse_json_object
 
 CALL_TOOL = "call_tool"
 """The builtin tool that runs another one by its name."""
@@ -15,7 +14,7 @@ TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
 """The beginning of the user message that the host makes of the images of tools."""
 
 
-def read_call_tool(arguments: Mapping[str, Any]) -> tuple[Any, dict[str, Any]] | None:
+def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
     """Return the name and the arguments in a call of `call_tool`, None if invalid."""
     params = parse_json_object(arguments.get("params"))
     return None if params is None else (arguments.get("tool_name"), params)

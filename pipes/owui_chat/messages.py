@@ -7,11 +7,11 @@ tree. They are paired from the end, because the host may have left out the oldes
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, content_parts
-from openai_responses.json_input import as_list, as_mapping, as_text
+from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 
 
 class Attachment(NamedTuple):
@@ -27,7 +27,7 @@ class Attachment(NamedTuple):
 class StoredMessage(NamedTuple):
     """A message of the user as the chat's row holds it."""
 
-    row: Mapping[str, Any]
+    row: JsonObject
     answer_id: str
     """Names the answer to it in this branch of the chat; empty without one."""
 
@@ -81,7 +81,7 @@ ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 
 
 def parse_messages(
-    messages: Sequence[Mapping[str, Any]], detail: str = "auto"
+    messages: Sequence[JsonObject], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
     """Return the instructions and the parts of a chat.
 
@@ -100,7 +100,7 @@ def parse_messages(
     return instructions, [part for m in rest for part in _chat_parts(m, detail)]
 
 
-def _chat_parts(message: Mapping[str, Any], detail: str) -> Iterator[ChatPart]:
+def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
     role, content = message.get("role"), message.get("content")
     match role:
         case "user":
@@ -162,7 +162,7 @@ def _input_part(part: object, detail: str) -> Item:
     )
 
 
-def _image_part(wire: Mapping[str, Any], default: str) -> Item:
+def _image_part(wire: JsonObject, default: str) -> Item:
     """Return a picture; both forms keep the address and the detail."""
     inner = wire.get("image_url")
     chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
@@ -196,7 +196,7 @@ def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
 
 
 def attach_stored_messages(
-    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
+    parts: Sequence[ChatPart], rows: JsonObject, metadata: JsonObject
 ) -> list[ChatPart]:
     """Return a chat in which each message of the user has its stored one.
 
@@ -226,7 +226,7 @@ _HIDDEN_MESSAGE = (
 
 
 def _stored_branch(
-    rows: Mapping[str, Any], message_id: str, answer_id: str
+    rows: JsonObject, message_id: str, answer_id: str
 ) -> Iterator[StoredMessage]:
     """Yield the user's messages from `message_id` back to the first."""
     seen = set[str]()

@@ -1,13 +1,13 @@
 """Runs a prepared request and yields its events, with the markers of stored items."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 
 from openai_responses.clock import new_ulid, unix_seconds
 from openai_responses.items import tool_kind
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.run import run
-from openai_responses.requests.repairs import CHAT_ACTIONS
+from openai_responses.requests.repairs import CHAT_ACTIONS, Repair
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded
@@ -45,6 +45,7 @@ async def answer_events(
         yield Status(notice)
     artifacts = ArtifactStore(prepared, connections)
     repairs: list[Status] = []  # until it is known that they helped
+    helped = [*prepared.request.repairs]
     events = run(
         prepared.request,
         prepared.endpoint,
@@ -61,13 +62,14 @@ async def answer_events(
                 repairs += _log_status(prepared, event)
                 event = Status(event.sentence)  # the reason is for the log alone
             elif repairs and _has_answer(event):
-                repairs = await _remember_all(prepared, repairs)
+                helped += await _remember_all(prepared, repairs)
+                repairs.clear()
             # Other clients get the model's texts.
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
-                _hand_over(prepared, recorder, citations, event)
+                _hand_over(prepared, recorder, citations, event, helped)
                 for told in await _end(prepared, event):
                     yield told
 
@@ -139,27 +141,28 @@ def _has_answer(event: RunEvent) -> bool:
 
 
 async def _remember_all(
-    prepared: PreparedRequest, repairs: Sequence[Status]
-) -> list[Status]:
-    """Remember what helped; return what is left to remember, which is nothing."""
-    for found in repairs:
+    prepared: PreparedRequest, repaired: Sequence[Status]
+) -> list[Repair]:
+    """Remember the repairs that helped, and return them."""
+    for found in repaired:
         await _remember(prepared, found)
-    return []
+    return [one.repair for one in repaired if one.repair]
 
 
 async def _remember(prepared: PreparedRequest, found: Status) -> None:
     """Remember what made a request acceptable: for the chat, or for its server.
 
-    What may be about a user's own choice is remembered for that user alone.
+    What may be about a user's own choice or chat is remembered for that user alone.
     """
     call, repair, store = prepared.call, found.repair, prepared.store
-    if repair and repair.action in CHAT_ACTIONS and store:
+    of_chat = repair is not None and repair.action in CHAT_ACTIONS
+    if repair and of_chat and store:
         await store.add_repair(repair)
     elif repair and found.is_lasting:
         is_about_all = found.is_named and (
             repair.action == "field" or is_as_configured(prepared)
         )
-        user = "" if is_about_all else call.caller.user_id
+        user = "" if is_about_all and not of_chat else call.caller.user_id
         call.capabilities.learn(prepared.endpoint, prepared.request.model, user, repair)
 
 
@@ -168,6 +171,7 @@ def _hand_over(
     recorder: Recorder | None,
     citations: Citations,
     ended: RunDone,
+    repairs: Iterable[Repair],
 ) -> None:
     """Leave the round for the call of the pipe that follows the host's tools."""
     if not (prepared.delegates and leaves_calls(ended)):
@@ -179,5 +183,6 @@ def _hand_over(
     ended_round = DelegatedRound(
         *(tuple(prepared.request.input), received, pending, citations.keys),
         prepared.request.instructions or "",
+        (*repairs,),
     )
     save_round(call.state, call.caller.message_id, ended_round)

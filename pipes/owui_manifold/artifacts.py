@@ -7,9 +7,8 @@ import asyncio
 import base64
 import hashlib
 import mimetypes
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import PurePosixPath
-from typing import Any
 
 from openai_responses.errors import AnswerTooLarge, ApiRefused, ResponsesError
 from openai_responses.items import (
@@ -21,6 +20,7 @@ from openai_responses.items import (
     item_type,
     message_text,
 )
+from openai_responses.json_input import JsonObject
 from openai_responses.loop.events import RunEvent
 from openai_responses.transport.connections import (
     Connections,
@@ -64,7 +64,7 @@ class ArtifactStore:
         card = await self._card(event.item)
         return event._replace(card=card) if card else event
 
-    async def _card(self, item: Item) -> Mapping[str, Any]:
+    async def _card(self, item: Item) -> JsonObject:
         """Return what to show beside an item.
 
         Callers over HTTP get pictures whole, and files where there is a stream to put
@@ -82,7 +82,7 @@ class ArtifactStore:
             return await self._cited(cited[:_MOST_FILES], message_text(item))
         return {}
 
-    async def _pictures(self, urls: Iterable[str]) -> Mapping[str, Any]:
+    async def _pictures(self, urls: Iterable[str]) -> JsonObject:
         files: list[Item] = []
         notes: list[str] = []
         for url in urls:
@@ -94,7 +94,7 @@ class ArtifactStore:
                 notes += [] if stored else [_NOT_STORED.format("The picture")]
         return _made_card(files=files, notes=notes)
 
-    async def _cited(self, cited: Iterable[Item], text: str) -> Mapping[str, Any]:
+    async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
         """Return the card of a text that names files in a container."""
         files: list[Item] = []
         notes: list[str] = []
@@ -156,7 +156,7 @@ class ArtifactStore:
         return self._stored[digest]
 
 
-def _made_card(**held: object) -> Mapping[str, Any]:
+def _made_card(**held: object) -> JsonObject:
     return {name: value for name, value in held.items() if value}
 
 

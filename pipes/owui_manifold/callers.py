@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from openai_responses.errors import unknown_words
-from openai_responses.json_input import as_list, as_mapping, clamp_number
+from openai_responses.json_input import JsonObject, as_list, as_mapping, clamp_number
 from openai_responses.requests.parameters import ADMINISTRATORS_KEYS
 from openai_responses.requests.tools import CALLED_BY_NAME
 from owui_manifold.config import comma_list
@@ -41,7 +41,7 @@ class _Permission(NamedTuple):
     """What CALLER_MAY_SET opens for this caller."""
     longest: int
     """MAX_OUTPUT_TOKENS, or 0 for no limit."""
-    stored: Mapping[str, Any] = {}
+    stored: JsonObject
     """An administrator's parameters of the model, which hold."""
 
 
@@ -51,7 +51,7 @@ async def permitted_call(call: PipeCall) -> PipeCall:
     words = comma_list(valves.CALLER_MAY_SET.lower())
     opened = {_opened(word) for word in words if caller.is_admin or ":" not in word}
     longest = 0 if "max_output_tokens" in opened else valves.MAX_OUTPUT_TOKENS
-    may = _Permission(opened, longest)
+    may = _Permission(opened, longest, {})
     if _permitted_body(call.body, may) == call.body:
         return call
     stored = await administrator_params(call.model_id)
@@ -78,7 +78,7 @@ def _opened(word: str) -> str:
     return word.removeprefix("admin:").strip()
 
 
-def _permitted_body(body: Mapping[str, Any], may: _Permission) -> dict[str, Any]:
+def _permitted_body(body: JsonObject, may: _Permission) -> dict[str, Any]:
     """Return a body with what its caller may set."""
     stored = may.stored
     closed = [k for k in ADMINISTRATORS_KEYS if k in body and k not in may.opened]
@@ -93,7 +93,7 @@ def _permitted_body(body: Mapping[str, Any], may: _Permission) -> dict[str, Any]
     return kept | {k: may.longest for k in _LENGTHS if _is_too_long(k, body, may)}
 
 
-def _permitted_reasoning(given: Mapping[str, Any], may: _Permission) -> dict[str, Any]:
+def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
     free = {"effort", "summary", *(k for k in given if f"reasoning.{k}" in may.opened)}
     stored = as_mapping(may.stored.get("reasoning")).items()
     return dict(i for i in given.items() if i[0] in free or i in stored)
@@ -114,7 +114,7 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
     return all(word in opened for word in closed or [kind])
 
 
-def _is_too_long(name: str, body: Mapping[str, Any], may: _Permission) -> bool:
+def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
     value, most = body.get(name), may.longest
     asked = clamp_number(value, 0, most + 1, 0) if most else 0
     return asked > most and value != may.stored.get(name)

@@ -8,7 +8,6 @@ titles, tags and the like: a small request without tools or stored items.
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
-from hashlib import sha256
 from typing import Any, NamedTuple
 
 from openai_responses.clock import run_work
@@ -21,6 +20,7 @@ from openai_responses.loop.tools import CallLimits, Toolset
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.build import ResponsesRequest, Settings, build_request
+from openai_responses.requests.parameters import hash_ids
 from openai_responses.requests.replay import Origin, origin_at
 from openai_responses.requests.tools import is_hosted_tool, next_tool_choice
 from owui_chat.input.attachments import (
@@ -50,7 +50,7 @@ from owui_chat.storage.details_carrier import restore_from_details
 from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
 from owui_manifold.config import comma_list, read_config, run_limits
-from owui_manifold.context import Caller, PipeCall
+from owui_manifold.context import PipeCall
 from owui_manifold.files import add_documents, load_stored_images
 from owui_manifold.host import require_floor, scale_image, user_model
 from owui_manifold.host_tools import HostTools, build_approver, has_ruled_tools
@@ -136,7 +136,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     request = build_request(
         model, chat.instructions, items, _body(chat, tools), settings
     )
-    request = _repaired(request, call, store)
+    request = _repaired(request, call, store, before)
     return PreparedRequest(
         call,
         request,
@@ -322,12 +322,16 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
 
 
 def _repaired(
-    request: ResponsesRequest, call: PipeCall, store: ChatStore | None = None
+    request: ResponsesRequest,
+    call: PipeCall,
+    store: ChatStore | None = None,
+    before: DelegatedRound | None = None,
 ) -> ResponsesRequest:
     """Return a request with what earlier refusals showed."""
     user_id, known = call.caller.user_id, call.capabilities.repairs
     learned = known(call.endpoint, request.model, user_id)
-    repairs = (*learned, *(store.repairs if store else ()))
+    stored, made = store.repairs if store else (), before.repairs if before else ()
+    repairs = tuple(dict.fromkeys((*learned, *stored, *made)))
     return request.model_copy(update={"repairs": repairs}) if repairs else request
 
 
@@ -352,8 +356,7 @@ def _default_parameters(
     compaction = [{"type": "compaction", "compact_threshold": threshold}]
     compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
     chosen = {
-        "safety_identifier": _hash_id("user", caller.user_id),
-        "prompt_cache_key": _cache_key(valves.PROMPT_CACHE_KEY, caller),
+        **hash_ids(valves.PROMPT_CACHE_KEY, caller.user_id, caller.chat_id),
         "service_tier": tier if tier != "auto" else None,
         "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
         "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
@@ -364,22 +367,9 @@ def _default_parameters(
     return {name: value for name, value in chosen.items() if value is not None}
 
 
-def _cache_key(kind: str, caller: Caller) -> str | None:
-    if kind == "off":
-        return None
-    chat = _hash_id("chat", caller.chat_id) if kind == "chat" else None
-    return chat or _hash_id("cache", caller.user_id)
-
-
-def _hash_id(kind: str, value: str) -> str | None:
-    """Return a stable name for an id, which is random and cannot be guessed."""
-    text = f"openai_responses:{kind}:{value}"
-    return sha256(text.encode()).hexdigest()[:48] if value else None
-
-
 def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless others must run one of them."""
-    valves, log = call.valves, partial(call.log.line, "DEBUG")
+    valves, log = call.valves, partial(call.log.line, "WARNING")
     seconds = valves.TOOL_TIMEOUT_SECONDS
     return Toolset(
         HostTools(call, offered.names),

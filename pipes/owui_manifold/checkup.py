@@ -4,14 +4,14 @@ An administrator sends `/check` to any model of the pipe. The answer is made her
 small requests like those of a chat.
 """
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any
 
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.errors import ApiRefused, ResponsesError
 from openai_responses.items import Item
-from openai_responses.json_input import as_text
+from openai_responses.json_input import JsonObject, as_text
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.run import run
@@ -108,7 +108,7 @@ def _finding(what: str, works: str, complaint: str) -> str:
 
 def is_check_command(call: PipeCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
-    last: Mapping[str, Any] = call.messages[-1] if call.messages else {}
+    last: JsonObject = call.messages[-1] if call.messages else {}
     is_command = as_text(last.get("content")).strip() == "/check"
     return is_command and last.get("role") == "user" and call.caller.is_admin
 

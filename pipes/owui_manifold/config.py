@@ -6,17 +6,17 @@ The switches of the composer come from the companion filter, in
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from openai_responses.clock import RecentTexts, monotonic_seconds
-from openai_responses.endpoint import Endpoint, Network, connection_secrets
+from openai_responses.endpoint import Endpoint, connection_secrets
 from openai_responses.errors import (
     PIPE_VALVES,
     InvalidRequest,
     unknown_words,
     valve_error,
 )
-from openai_responses.json_input import as_mapping, parse_string_map
+from openai_responses.json_input import JsonObject, as_mapping, parse_string_map
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import ApprovalRules, read_rules
@@ -66,8 +66,8 @@ class Config(NamedTuple):
 
 def read_config(
     valves: Valves,
-    user: Mapping[str, Any] | None = None,
-    metadata: Mapping[str, Any] | None = None,
+    user: JsonObject | None = None,
+    metadata: JsonObject | None = None,
 ) -> Config:
     """Read the valves for a call of `user`, the host's `__user__`."""
     host, person = metadata or {}, user or {}
@@ -254,9 +254,9 @@ def build_endpoint(
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
         extra_headers={k: v for k, v in headers.items() if k.lower() not in billed},
-        network=Network(
-            valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), valves.PROXY.strip()
-        ),
+        verify_ssl=valves.VERIFY_SSL,
+        ca_bundle=valves.CA_BUNDLE.strip(),
+        proxy=valves.PROXY.strip(),
         strict=valves.COMPATIBILITY == "strict",
     )
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import as_list
+from openai_responses.json_input import JsonObject, as_list
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from owui_manifold.config import AccountCapabilities, Config, build_endpoint
 from owui_manifold.log import RunLog
@@ -18,9 +18,9 @@ EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 class HostContext(NamedTuple):
     """What the host passes beside the chat."""
 
-    tools: Mapping[str, Mapping[str, Any]]
+    tools: Mapping[str, JsonObject]
     request: Any
-    metadata: Mapping[str, Any]
+    metadata: JsonObject
     event_call: EventCall | None
     event_emitter: Any
 
@@ -69,9 +69,9 @@ def names_a_row(chat_id: str) -> bool:
 
 
 def read_caller(
-    body: Mapping[str, Any],
-    user: Mapping[str, Any] | None,
-    metadata: Mapping[str, Any] | None,
+    body: JsonObject,
+    user: JsonObject | None,
+    metadata: JsonObject | None,
     task: str | None,
 ) -> Caller:
     """Return the caller from what the host passes to `pipe()`."""
@@ -90,7 +90,7 @@ def read_caller(
 class PipeCall(NamedTuple):
     """One call of the pipe, and what it shares with others."""
 
-    body: Mapping[str, Any]
+    body: JsonObject
     caller: Caller
     config: Config
     state: Any

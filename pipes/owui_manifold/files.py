@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from openai_responses.items import Item, item_type
+from openai_responses.json_input import JsonObject
 from owui_chat.input.attachments import (
     GONE_FILE,
     PDF_TYPE,
@@ -103,9 +104,7 @@ class _DocumentReader:
             return GONE_FILE.format(name)
         if int(meta.get("size") or 0) > self._left:
             return _TOO_LARGE.format(name)
-        return await self._read(row, name, kind)
 
-    async def _read(self, row: Any, name: str, kind: str) -> Item | str:
         def sized_part(content: bytes) -> tuple[Item, int]:
             return document_part(name, kind, content), len(content)
 
@@ -118,12 +117,16 @@ class _DocumentReader:
         return part
 
 
-_File = Mapping[str, Any]
 _StoreImage = Callable[[str], Awaitable[str]]
 
 
 async def split_result_files(
-    files: Iterable[_File], text: str, store: _StoreImage, user: Any, *, has_row: bool
+    files: Iterable[JsonObject],
+    text: str,
+    store: _StoreImage,
+    user: Any,
+    *,
+    has_row: bool,
 ) -> tuple[str | list[Item], dict[str, Any]]:
     """Return the output of a tool with its pictures, and the files of its card.
 
@@ -132,8 +135,8 @@ async def split_result_files(
     could not be stored is not written to a chat's row.
     """
     images: list[Item] = []
-    shown: list[_File] = []
-    stored: list[_File] = []
+    shown: list[JsonObject] = []
+    stored: list[JsonObject] = []
     for file in files:
         url = str(file.get("url") or "")
         if file.get("type") != "image" or not url:

@@ -1,7 +1,7 @@
-"""The only module that uses `open_webui`; every name of the host is looked up here.
+"""The only module that uses `open_webui`.
 
-Names are looked up when they are used. If an older host lacks one, the chat shows a
-sentence, and the pipe still loads.
+Its names are looked up here, when they are used. If an older host lacks one, the chat
+shows a sentence, and the pipe still loads.
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import as_mapping
+from openai_responses.json_input import JsonObject, as_mapping
 from owui_manifold.context import HostContext
 
 _FLOOR = (0, 11, 4)
@@ -42,14 +42,14 @@ def require_floor() -> None:
         )
 
 
-async def read_chat(chat_id: str, user_id: str) -> Mapping[str, Any] | None:
+async def read_chat(chat_id: str, user_id: str) -> JsonObject | None:
     """Return the JSON of a user's own chat; None if there is no such row."""
     chats = _host_name("models.chats", "Chats")
     row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
     return row.chat if row is not None and isinstance(row.chat, Mapping) else None
 
 
-async def write_chat_keys(chat_id: str, values: Mapping[str, Any]) -> bool:
+async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
     """Replace top-level keys of a chat's JSON; say whether the host stored them."""
     chats = _host_name("models.chats", "Chats")
     # Not touched: storing items must not move the chat in the list.
@@ -100,9 +100,7 @@ def _parsed(value: object) -> object:
         return value
 
 
-async def allowed_features(
-    metadata: Mapping[str, Any], user: Mapping[str, Any]
-) -> Mapping[str, Any]:
+async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject:
     """Return the metadata, without a search that the host would not let a user do.
 
     `features` is the client's word (docs/reference/open-webui.md, "Parameters and
@@ -184,8 +182,8 @@ async def process_tool_result(
     host: HostContext,
     user: Any,
     name: str,
-    tool: Mapping[str, Any],
-    params: Mapping[str, Any],
+    tool: JsonObject,
+    params: JsonObject,
     result: Any,
 ) -> tuple[str, list[dict[str, Any]], list[Any]]:
     """Return a tool's result as text, its files and its embeds, as the host does.
@@ -206,7 +204,7 @@ async def process_tool_result(
 
 
 def citation_sources(
-    name: str, params: Mapping[str, Any], text: str, tool_id: str
+    name: str, params: JsonObject, text: str, tool_id: str
 ) -> list[dict[str, Any]]:
     """Return the sources that a result of the host's own tools names."""
     read = _host_name("utils.middleware", "get_citation_source_from_tool_result")

@@ -16,6 +16,7 @@ from typing import Any
 
 from openai_responses.clock import new_ulid
 from openai_responses.json_input import (
+    JsonObject,
     JsonTooLarge,
     as_mapping,
     json_size,
@@ -85,7 +86,7 @@ _SHOWN_HALF = 2000
 """Characters that a question shows of the beginning and of the end of arguments."""
 
 
-def _question(name: str, arguments: Mapping[str, Any]) -> str:
+def _question(name: str, arguments: JsonObject) -> str:
     """Return the question about a call as Markdown.
 
     Arguments cannot end the block of code: in JSON no line begins with their text.
@@ -106,7 +107,7 @@ def _ask_in_page(event_call: EventCall) -> Ask:
     (docs/reference/open-webui.md, "Dialogs").
     """
 
-    async def ask(call_id: str, name: str, arguments: Mapping[str, Any]) -> bool:
+    async def ask(call_id: str, name: str, arguments: JsonObject) -> bool:
         tool_call = {"id": call_id, "name": name, "arguments": dict(arguments)}
         message = _question(ToolNames().sent_name(name), arguments)
         data = {
@@ -131,7 +132,7 @@ _CITED = frozenset(
 """Builtin tools whose results name sources, as in the host."""
 
 
-def _cites(name: str, metadata: Mapping[str, Any]) -> bool:
+def _cites(name: str, metadata: JsonObject) -> bool:
     """Say whether a tool's result names sources, as far as the model may have any."""
     found = metadata.get("model")
     for key in ("info", "meta", "capabilities", "citations"):
@@ -166,7 +167,7 @@ class HostTools:
     def _own_name(self, name: str) -> str:
         return self._names.own_name(name, self._host.tools)
 
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
+    def parameters(self, name: str) -> JsonObject | None:
         """Return the schema of a tool's arguments, or None for no such tool.
 
         One that is too large to be offered cannot be called by its name, either.
@@ -212,9 +213,7 @@ class HostTools:
         result = await self._result(own, tool, params)
         return await self._answer(own, tool, params, result)
 
-    async def _result(
-        self, name: str, tool: Mapping[str, Any], params: dict[str, Any]
-    ) -> Any:
+    async def _result(self, name: str, tool: JsonObject, params: dict[str, Any]) -> Any:
         if tool.get("direct"):
             return await self._in_the_browser(name, tool, params)
         files = self._host.metadata.get("files") or []
@@ -232,7 +231,7 @@ class HostTools:
         return await threads.setdefault(user_id, UserThreads()).run(work)
 
     async def _in_the_browser(
-        self, name: str, tool: Mapping[str, Any], params: dict[str, Any]
+        self, name: str, tool: JsonObject, params: dict[str, Any]
     ) -> Any:
         if self._host.event_call is None:
             return {"error": "The browser that has this tool is not connected."}
@@ -246,7 +245,7 @@ class HostTools:
         return await self._host.event_call({"type": "execute:tool", "data": data})
 
     async def _answer(
-        self, name: str, tool: Mapping[str, Any], params: dict[str, Any], result: Any
+        self, name: str, tool: JsonObject, params: dict[str, Any], result: Any
     ) -> ToolResult:
         """Return a result as the host would store and show it."""
         host = self._host
@@ -268,7 +267,7 @@ class HostTools:
 
 
 async def _server_result(
-    function: Callable[..., Coroutine[Any, Any, Any]], params: Mapping[str, Any]
+    function: Callable[..., Coroutine[Any, Any, Any]], params: JsonObject
 ) -> Any:
     """Return what an MCP server says, also of a call that failed.
 
@@ -284,7 +283,7 @@ async def _server_result(
 
 
 def _run_at_once(
-    function: Callable[..., Coroutine[Any, Any, Any]], params: Mapping[str, Any]
+    function: Callable[..., Coroutine[Any, Any, Any]], params: JsonObject
 ) -> Any:
     """Return the result of a coroutine function that never waits.
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.errors import PIPE_VALVES, valve_error
 from openai_responses.items import Item
-from openai_responses.json_input import as_list, parse_json_object
+from openai_responses.json_input import JsonObject, as_list, parse_json_object
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.tools import (
     CALLED_BY_NAME,
@@ -108,7 +108,7 @@ class OfferedTools(NamedTuple):
 
 
 def called_tools(
-    body: Mapping[str, Any],
+    body: JsonObject,
     model: ResolvedModel,
     valves: Valves,
     log: Callable[[str], object] = str,

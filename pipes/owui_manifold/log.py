@@ -17,6 +17,7 @@ LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 5
 """The numbers that `logging` has for them."""
 
 _KEPT_LINES = 2000
+_LONGEST = 4000  # characters of a line; a tool's exception may say anything
 
 
 class RunLog:
@@ -37,7 +38,7 @@ class RunLog:
         An unknown level counts as INFO.
         """
         known = level if level in LOG_LEVELS else "INFO"
-        one_line = redact_line(text, self._secrets)
+        one_line = redact_line(text[: 2 * _LONGEST], self._secrets)[:_LONGEST]
         time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
             self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {known:<8} {one_line}")

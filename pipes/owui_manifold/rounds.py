@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from openai_responses.items import Item, item_type, open_calls, since_compaction
+from openai_responses.requests.repairs import Repair
 from openai_responses.requests.replay import drop_settled_approvals
 from owui_chat.input.history import tool_message_item
 from owui_chat.messages import ChatPart, ToolMessage
@@ -22,7 +23,8 @@ class DelegatedRound(NamedTuple):
 
     `sent` and `received` are input items; `pending` waits for its marker; `cited` are
     the keys of the sources that the page has. The host may cite what its tools read in
-    the `instructions` (RAG_SYSTEM_CONTEXT): they go on as they were sent.
+    the `instructions` (RAG_SYSTEM_CONTEXT): they go on as they were sent. `repairs` are
+    those of `sent`, also where no chat can store them.
     """
 
     sent: tuple[Item, ...]
@@ -30,6 +32,7 @@ class DelegatedRound(NamedTuple):
     pending: tuple[Item, ...]
     cited: tuple[str, ...] = ()
     instructions: str = ""
+    repairs: tuple[Repair, ...] = ()
 
 
 def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:

@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from openai_responses.clock import new_ulid, run_work
-from openai_responses.json_input import as_mapping, count_entries
+from openai_responses.json_input import JsonObject, as_mapping, count_entries
 from openai_responses.requests.repairs import Repair
 from owui_chat.events import StoredRecord
 from owui_chat.input.prefix import SentContext, add_sent_context, read_sent_context
@@ -90,8 +90,10 @@ def _cipher(key: bytes) -> Any:
 
 
 _HISTORY = "history"
-_FEW = 32  # records of one message: each is written at once
-_LAST_TRIES = 3  # in each the host waits five seconds for SQLite
+_FEW = 32
+"""Records of one message: each is written at once."""
+_LAST_TRIES = 3
+"""In each the host waits five seconds for SQLite."""
 
 
 class ChatStore:
@@ -108,7 +110,7 @@ class ChatStore:
     size = 0
     """About how many entries the chat has."""
 
-    def __init__(self, caller: Caller, chat: Mapping[str, Any], keys: ChatKeys) -> None:
+    def __init__(self, caller: Caller, chat: JsonObject, keys: ChatKeys) -> None:
         """Begin with what `chat` holds."""
         self.messages = _messages_of(chat)
         in_answers = output_values(self.messages)  # the host takes those along
@@ -182,7 +184,7 @@ class ChatStore:
         others = prune(self._untidy, self.messages, self._key, room, sign)
         return {**others, self._key: value}
 
-    def _with_sent(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _with_sent(self, value: JsonObject) -> JsonObject:
         message_id = self._caller.message_id
         sent = self.sent.get(message_id)
         sealed = self._keys.seal(sent.wire(), message_id) if sent else ""
@@ -246,6 +248,6 @@ async def open_store(
     return opened
 
 
-def _messages_of(chat: Mapping[str, Any]) -> Mapping[str, Any]:
+def _messages_of(chat: JsonObject) -> JsonObject:
     """Return the messages of a chat as the host stores them, by their ids."""
     return as_mapping(as_mapping(chat.get(_HISTORY)).get("messages"))

@@ -1,4 +1,4 @@
-"""Threads for tools that are not coroutines: each user has some of their own.
+"""Threads of each user, for tools that are not coroutines.
 
 A thread cannot be stopped: a tool that hangs keeps it after its time limit. In one pool
 a single person could take the threads of all.

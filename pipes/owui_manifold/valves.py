@@ -1,4 +1,4 @@
-"""The valves of the pipe: what an administrator can set, and what a user can."""
+"""What an administrator can set, and what a user can."""
 
 import os
 from typing import Any, Literal
@@ -106,8 +106,7 @@ class Valves(BaseModel):
     )
     # ... pictures
     ENABLE_IMAGE_GENERATION: bool = _valve(
-        False,
-        "Let the model draw pictures; each is billed and stored as a file of the user.",
+        False, "Let the model draw pictures; each is billed and stored."
     )
     IMAGE_GENERATION_OPTIONS: str = _valve(
         '{"partial_images": 2}',
@@ -210,9 +209,7 @@ class Valves(BaseModel):
         True, "Let the model call several tools at once."
     )
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
-        10,
-        "Most rounds of tool calls in one answer; then the model answers as it can.",
-        ge=1,
+        10, "Most rounds of tool calls in one answer; then the model answers.", ge=1
     )
     MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
     TOOL_TIMEOUT_SECONDS: float = _valve(
@@ -222,9 +219,7 @@ class Valves(BaseModel):
         gt=0,
     )
     TOOL_OUTPUT_CHARACTERS: int = _valve(
-        100_000,
-        "Of a longer tool output the model gets the beginning and the end.",
-        ge=1000,
+        100_000, "Of a longer output the model gets the beginning and the end.", ge=1000
     )
     TOOL_APPROVAL: str = _valve(
         "",
@@ -233,8 +228,7 @@ class Valves(BaseModel):
         "name in the chat and for its own, without the id of a server or toolkit.",
     )
     AUTO_NATIVE_TOOLS: bool = _valve(
-        False,
-        "Set the Function Calling of a model to Native when it is used with Legacy.",
+        False, "Set Function Calling of a model that uses Legacy to Native."
     )
     ENABLE_STRICT_TOOL_CALLING: bool = _valve(
         False, "Have OpenAI enforce the schemas of tools where they are simple."
@@ -329,8 +323,7 @@ class Valves(BaseModel):
         "chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the same.",
     )
     LOG_LEVEL: _LogLevel = _valve(
-        "INFO",
-        "Lowest level in the server's log, which never has keys or texts of a chat.",
+        "INFO", "Lowest level in the server's log, which holds no key or chat text."
     )
 
     @field_validator("PROMPT_CACHE_KEY", mode="before")

@@ -50,12 +50,14 @@ OPTIONAL = (
 )
 
 HEADER = '''\
-"""The table of models, generated from `scripts/catalog/models.json`; do not edit."""
+"""The table of models, generated from `scripts/catalog/models.json`; do not edit.
+
+Facts as of {as_of}. A dated snapshot has a row only where it differs from its model.
+Prices are {unit}: {prices}.
+"""
 
 # ruff: noqa: E501 - one model a line reads as a table
 
-# Facts as of {as_of}. A dated snapshot has a row only where it differs from its model.
-# Prices are {unit}: {prices}.
 CATALOG_TABLE = """
 {columns}
 {rows}

@@ -14,6 +14,7 @@ import pytest_asyncio
 
 from agent_sample import host_tool
 from gpt5_agent.pipeline import Pipeline
+from openai_responses.requests.parameters import hash_ids
 from simulator import Simulator
 from upstream import free_port
 
@@ -100,6 +101,25 @@ def error_of(chunk: Any) -> str:
     """The sentence of an error chunk."""
     message: str = chunk["error"]["message"]
     return message
+
+
+@pytest.mark.asyncio
+async def test_requests_name_the_user_and_the_chat_by_hashes(
+    pipeline: Pipeline, sim: Simulator
+) -> None:
+    """The same in every turn of a chat, as the pipe sends them; no id is readable."""
+    metadata = {**METADATA, "user_id": "u-1"}
+    for _ in range(2):
+        await pieces(pipeline, "sim:short hello", metadata)
+    await pieces(pipeline, "sim:short hello", None)
+
+    first, second, plain = (request.body for request in sim.requests)
+    names = ("safety_identifier", "prompt_cache_key")
+    assert [first[name] for name in names] == [second[name] for name in names]
+    assert [first[name] for name in names] == list(
+        hash_ids("chat", "u-1", "c-1").values()
+    )
+    assert not plain.keys() & set(names)
 
 
 # -------------------------------------------------------------------------- the server
@@ -576,4 +596,4 @@ async def test_where_nothing_streams_a_call_that_needs_a_yes_is_refused(
     assert len(sim.requests) == 2
     sent = sim.requests[-1].body["input"][-1]
     assert sent["type"] == "function_call_output"
-    assert "not approve" in sent["output"]
+    assert "this client cannot be asked" in sent["output"]

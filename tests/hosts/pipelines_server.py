@@ -33,7 +33,9 @@ KEY = "the key of the pipelines"
 class PipelinesServer(Client):
     """One server process with a folder of its own; its key is always sent."""
 
-    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, env: Mapping[str, str] | None = None, *, loop: str = "auto"
+    ) -> None:
         self.port = free_port()
         super().__init__(f"http://127.0.0.1:{self.port}")
         self.token = KEY
@@ -41,6 +43,7 @@ class PipelinesServer(Client):
         self.folder = self.home / "pipelines"
         self.folder.mkdir()
         self._extra = dict(env or {})
+        self._loop = loop
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -68,13 +71,14 @@ class PipelinesServer(Client):
         shutil.rmtree(self.home, ignore_errors=True)
 
     def launch(self) -> None:
-        """Start the process."""
+        """Start the process as `start.sh` does; its loop is uvloop by default."""
         real = os.environ.get("PIPELINES_SERVER")
         program = ["main:app"]
         if not real:
             program = ["--factory", "hosts.pipelines_stand_in.server:app"]
         command = [str(pipelines_python()), "-m", "uvicorn"]
         command += [*program, "--host", "127.0.0.1", "--port", str(self.port)]
+        command += ["--forwarded-allow-ips", "*", "--loop", self._loop]
         with (self.home / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
                 command,

@@ -11,11 +11,13 @@ import pytest_asyncio
 from hosts.agent import (
     FUNCTION_CALLING,
     PATIENCE,
+    PIPELINE_ID,
     agent_valves_changed,
     connected,
     install_pipeline,
     pending,
 )
+from hosts.chromium import Chromium
 from hosts.client import Json
 from hosts.page import ChatPage
 from hosts.pipelines_server import PipelinesServer
@@ -244,3 +246,26 @@ async def test_a_person_sees_thoughts_and_cards_and_allows_a_call(
     await page.screenshot(PICTURES / "agent-answer.png")
     assert "Choosing a tool" in await page.last_answer()
     assert page.errors == []
+
+
+@pytest.mark.browser
+async def test_an_administrator_edits_one_valve(
+    admin: User, chromium: Chromium, agents: PipelinesServer
+) -> None:
+    """The page saves no empty field, so what is unset has none."""
+    PICTURES.mkdir(exist_ok=True)
+    before = await agents.valves(PIPELINE_ID)
+    async with ChatPage(admin, chromium) as pages:
+        page = pages.page
+        await page.goto(f"{admin.url}/admin/settings/pipelines")
+        field = page.get_by_placeholder("Maximum Iterations")
+        await field.fill("7")
+        await pages.screenshot(PICTURES / "agent-valves.png")
+        async with page.expect_response("**/valves/update**") as saved:
+            await page.get_by_role("button", name="Save").click()
+        assert (await saved.value).status == 200
+        assert pages.errors == []
+
+    after = await agents.valves(PIPELINE_ID)
+    await agents.set_valves(PIPELINE_ID, before)
+    assert after == {**before, "MAXIMUM_ITERATIONS": 7}

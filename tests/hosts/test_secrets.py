@@ -5,6 +5,7 @@ log level, and then all that people or administrators can read is searched.
 """
 
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -65,6 +66,9 @@ async def talkative(admin: User, tapped: None) -> AsyncIterator[None]:
         yield
 
 
+_SERVER_WORDS = re.compile(r"The server said: .*")
+
+
 def found(places: object, *canaries: str) -> list[str]:
     """The canaries, and telling parts of them, that are anywhere in some places."""
     text = places if isinstance(places, str) else json.dumps(places)
@@ -90,10 +94,12 @@ class Logs:
         return [text[begin:] for text, begin in begins]
 
     def check(self) -> None:
-        """They name no secret, no prompt and no output of a tool."""
+        """They name no secret; prompts and outputs only where a server quotes them."""
         for text in self.new:
-            assert found(text, *SECRETS) == []
-            assert "encrypted_content" not in text
+            assert found(text, *KEYS) == []
+            ours = _SERVER_WORDS.sub("", text)
+            assert found(ours, *SECRETS) == []
+            assert "encrypted_content" not in ours
 
     async def check_turn(self, tab: Tab, turn: Turn) -> None:
         """Neither what the tab saw, nor the chat's row, nor the logs hold a key."""
@@ -136,12 +142,11 @@ async def test_an_error_in_a_chat(
 async def test_an_error_after_a_tool_ran(
     logs: Logs, tab: Tab, simulator: Simulator
 ) -> None:
-    """Arguments and outputs of calls, which the server quotes, stay out of the log."""
+    """What the server quotes is in no other line; the chat is answered in the end."""
     turn = await tab.send(MODEL, f"sim:leaky-tool {PROMPT}")
 
-    assert turn.error
-    assert found(turn.error, *SECRETS) == []
-    call = chat_bodies(simulator)[-1]["input"][-2]
+    assert turn.error is None
+    call = chat_bodies(simulator)[1]["input"][-2]
     assert PROMPT in call["arguments"]
     await logs.check_turn(tab, turn)
 

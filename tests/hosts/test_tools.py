@@ -86,7 +86,7 @@ async def test_the_card_looks_like_the_hosts_own(
 async def test_a_tool_that_fails(
     tab: Tab, server: OpenWebUI, simulator: Simulator
 ) -> None:
-    """The model gets a fixed sentence; the exception's words stay in the server."""
+    """The model gets a fixed sentence; the exception's words are in the log alone."""
     turn = await tab.send(MODEL, "sim:tool", body=named("broken_weather"))
 
     assert turn.error is None
@@ -94,6 +94,7 @@ async def test_a_tool_that_fails(
     assert "broken_weather failed" in output
     seen = json.dumps(turn.events) + json.dumps(server.stored_chat(turn.chat_id))
     assert "canary-of-the-exception" not in seen
+    assert "the tool broken_weather raised ValueError: canary" in server.log()
 
 
 @pytest.mark.asyncio

@@ -5,7 +5,6 @@ import pytest
 from openai_responses.endpoint import (
     DEFAULT_BASE_URL,
     Endpoint,
-    Network,
 )
 from openai_responses.errors import InvalidRequest
 
@@ -157,13 +156,11 @@ def test_headers_of_the_administrator(name: str) -> None:
 
 def test_endpoint_shows_no_secret() -> None:
     """Keys, headers and the proxy's password are in no text of it."""
-    network = Network(proxy=f"http://user:{CANARY}@127.0.0.1:3128")
+    proxy = f"http://user:{CANARY}@127.0.0.1:3128"
     extra = {"X-Gateway-Key": CANARY}
-    endpoint = Endpoint(
-        "https://host.tld/v1", CANARY, extra_headers=extra, network=network
-    )
+    endpoint = Endpoint("https://host.tld/v1", CANARY, extra_headers=extra, proxy=proxy)
     assert endpoint.host == "host.tld"
-    assert CANARY not in f"{endpoint!r} {endpoint} {network!r}"
+    assert CANARY not in f"{endpoint!r} {endpoint}"
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from openai_responses.errors import (
     TimedOut,
     TimeoutKind,
     UnreadableAnswer,
+    read_api_error,
 )
 
 
@@ -57,3 +58,31 @@ def test_time_that_ran_out(kind: TimeoutKind) -> None:
     error = TimedOut(kind)
     assert error.kind == kind
     assert str(error).endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("rows", "param", "message"),
+    [
+        (
+            [{"loc": ["body", "reasoning", "effort"], "msg": "Input should be 'low'"}],
+            "reasoning.effort",
+            "Input should be 'low'",
+        ),
+        (
+            [
+                {"loc": ["body", "input", "str"], "msg": "a string"},
+                {"loc": ["body", "input", "list[a]", 3, "A", "id"], "msg": "required"},
+            ],
+            "input[3].id",
+            "required",
+        ),
+        ([], None, ""),
+        (["?", {"loc": "body", "msg": 7}], None, ""),
+    ],
+)
+def test_errors_of_servers_made_with_fastapi(
+    rows: list[object], param: str | None, message: str
+) -> None:
+    """The row that says the most has the place and the words."""
+    error = read_api_error({"detail": rows})
+    assert (error.param, error.message) == (param, message)

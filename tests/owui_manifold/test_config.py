@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from call_sample import MODEL, call_of, chat, host_context
-from openai_responses.endpoint import Network
 from openai_responses.errors import InvalidRequest
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import CallLimits, Toolset
@@ -81,7 +80,7 @@ def test_plain_valves_lead_to_openai() -> None:
         "Authorization": "Bearer sk-1",
         "Content-Type": "application/json",
     }
-    assert endpoint.network == Network()
+    assert (endpoint.verify_ssl, endpoint.ca_bundle, endpoint.proxy) == (True, "", "")
     assert endpoint.strict is False
 
 
@@ -109,7 +108,9 @@ def test_every_valve_of_the_connection_arrives() -> None:
         "OpenAI-Project": "proj-1",
         "X-Team": "blue",
     }
-    assert endpoint.network == Network(False, "/certificates.pem", "http://proxy:3128")
+    assert not endpoint.verify_ssl
+    assert endpoint.ca_bundle == "/certificates.pem"
+    assert endpoint.proxy == "http://proxy:3128"
     assert endpoint.strict is True
 
 

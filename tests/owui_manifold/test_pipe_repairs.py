@@ -23,6 +23,7 @@ from pipe_calls import (
     stored,
 )
 from simulator import Simulator
+from simulator.faults import refuse_item, refuse_parameter
 from stand_in_host import StandInHost
 
 pytestmark = pytest.mark.asyncio
@@ -401,3 +402,45 @@ async def test_what_did_not_help_is_not_remembered(
     assert answered(again)
     assert [request.status for request in sim.requests] == [200]
     assert sent_reasoning(sim) == old
+
+
+@pytest.mark.usefixtures("host")
+async def test_rounds_of_a_chat_without_a_row_pay_once(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """What the first round's refusal showed goes on with the round, lasting or not."""
+    sim.faults.append(refuse_parameter("safety_identifier", form="message"))
+    state = SimpleNamespace(state=SimpleNamespace())
+    body = chat("sim:tool", tools=[TOOL])
+    first = await chunks_of(pipe, body, **TEMPORARY, __request__=state)
+    result = {"role": "tool", "tool_call_id": call_id_of(sim), "content": "18"}
+    body["messages"].append(result)
+
+    second = await chunks_of(pipe, body, **TEMPORARY, __request__=state)
+
+    assert len(statuses(first)) == 1
+    assert statuses(second) == errors(second) == []
+    assert [request.status for request in sim.requests] == [400, 200, 200]
+
+
+@pytest.mark.usefixtures("host")
+async def test_items_of_a_chat_without_a_row_are_no_news_for_others(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """Nobody else's calls are left out because of a call in somebody's chat."""
+    said = {"id": "call_1", "type": "function"}
+    called = {**said, "function": {"name": "get_weather", "arguments": "{}"}}
+    history = [
+        {"role": "user", "content": "Hi"},
+        {"role": "assistant", "content": "", "tool_calls": [called]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "18"},
+        {"role": "user", "content": "And now?"},
+    ]
+    body = {**chat("Hi"), "messages": history}
+    sim.faults.append(refuse_item("function_call", form="phrase"))
+
+    for user in ("user-1", "user-2"):
+        given = {**TEMPORARY, "__user__": {**USER, "id": user}}
+        chunks = await chunks_of(pipe, body, **given)
+        assert answered(chunks)
+        assert len(statuses(chunks)) == 1

@@ -127,6 +127,13 @@ class RoundCalls:
     def _refusal(self, call: Item) -> str | None:
         """Return why a call cannot be made; rules need to know the tool that runs."""
         why = self._tools.refusal(call)
+        name = self._resolve_for_rules(call)["name"]
+        can_ask = self._settings.asks_in_chat or self._settings.approver.ask
+        if not why and not can_ask and self._needs_approval(name):
+            return (
+                f"Error: {name} needs an approval, and this client cannot be asked. Go "
+                "on without it."
+            )
         is_open = call["name"] == CALL_TOOL and resolve_host_call(call) is call
         if why or not (is_open and self._approver.rules):
             return why

@@ -151,12 +151,16 @@ class AsyncBridge:
     def _start_thread(self) -> asyncio.AbstractEventLoop:
         started: SimpleQueue[asyncio.AbstractEventLoop] = SimpleQueue()
         self._thread = Thread(
-            target=lambda: asyncio.run(self._run_loop(started)),
-            name="agent",
-            daemon=True,
+            target=self._run_thread, args=(started,), name="agent", daemon=True
         )
         self._thread.start()
         return started.get()
+
+    def _run_thread(self, started: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
+        """Run in asyncio's own loop, whatever loop the server has."""
+        own_loop = getattr(asyncio, "ProactorEventLoop", asyncio.SelectorEventLoop)
+        with asyncio.Runner(loop_factory=own_loop) as runner:
+            runner.run(self._run_loop(started))
 
     async def _run_loop(self, started: SimpleQueue[asyncio.AbstractEventLoop]) -> None:
         """Run until we are closed, then leave nothing in the loop."""

@@ -14,6 +14,7 @@ from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.execution import MAX_TOOL_FILE_BYTES
 from openai_responses.errors import InvalidRequest
+from openai_responses.redaction import describe_exception
 from toolbox.sandbox.backend import MEBIBYTE, SandboxLimits
 from toolbox.sandbox.tools import SandboxTools
 from toolbox.sandbox.workspaces import SandboxFile
@@ -108,7 +109,7 @@ class OwnToolPool:
         )
         entries = (entry for read in servers.read_entries() for entry in read.entries)
         log.hide(secret for entry in entries for secret in entry.secrets)
-        sandbox_tools = await self._sandbox_tools(valves, chat)
+        sandbox_tools = await self._sandbox_tools(valves, chat, log)
         names = {tool.name for tool in sandbox_tools}
         async with self._servers.open_tools(servers) as opened:
             for problem in opened.problems:
@@ -122,19 +123,27 @@ class OwnToolPool:
             await sandbox.close()
         await self._servers.close()
 
-    async def _sandbox_tools(self, valves: Valves, chat: str) -> list[_SandboxTool]:
+    async def _sandbox_tools(
+        self, valves: Valves, chat: str, log: AgentLog
+    ) -> list[_SandboxTool]:
         if not valves.SANDBOX:
             return []
         key = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
         if key not in self._sandboxes:
-            log = AgentLog("sandbox")  # it outlives the answer that needed it first
-            self._sandboxes[key] = SandboxTools(*key, log.warn)
+            # Its log outlives the answer that needed it first.
+            self._sandboxes[key] = SandboxTools(*key, AgentLog("sandbox").warn)
         sandbox = self._sandboxes[key]
+        try:
+            specs = await sandbox.specs()
+        except Exception as error:  # an answer without Python is better than none
+            reason = describe_exception(error)
+            log.warn(f"The tools of the sandbox are not offered: {reason}")
+            return []
         return [
             _SandboxTool(
                 spec["name"], spec["description"], spec["parameters"], sandbox, chat
             )
-            for spec in await sandbox.specs()
+            for spec in specs
         ]
 
 

@@ -17,7 +17,7 @@ from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.guard import find_own_names
-from openai_responses.endpoint import Endpoint, Network, connection_secrets
+from openai_responses.endpoint import Endpoint, connection_secrets
 from openai_responses.errors import InvalidRequest, valve_error
 from openai_responses.json_input import (
     as_list,
@@ -29,7 +29,7 @@ from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import Approver, CallLimits, read_rules
 from openai_responses.requests.build import Settings
-from openai_responses.requests.parameters import read_bool
+from openai_responses.requests.parameters import hash_ids, read_bool
 from openai_responses.transport.connections import Connections, Timeouts
 
 CONTEXT_KEY = "agent_context"
@@ -137,7 +137,7 @@ def build_agent_request(
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
-        settings=_build_request_settings(valves, streams=bool(body.get("stream"))),
+        settings=_build_request_settings(question),
         persona=Persona(
             choose_text("instruction", valves.INSTRUCTION),
             choose_text("prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES),
@@ -197,7 +197,9 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
         extra_headers=headers,
-        network=Network(valves.VERIFY_SSL, valves.CA_BUNDLE.strip(), proxy),
+        verify_ssl=valves.VERIFY_SSL,
+        ca_bundle=valves.CA_BUNDLE.strip(),
+        proxy=proxy,
         strict=valves.COMPATIBILITY == "strict",
     )
 
@@ -220,12 +222,14 @@ def _build_run_limits(valves: Valves) -> Limits:
     return Limits(timeouts=timeouts, retries=RetryPolicy(valves.MAX_RETRIES))
 
 
-def _build_request_settings(valves: Valves, *, streams: bool) -> Settings:
-    summary = valves.REASONING_SUMMARY
+def _build_request_settings(question: AgentInput) -> Settings:
+    valves, caller = question.valves, question.caller
+    streams, summary = bool(question.body.get("stream")), valves.REASONING_SUMMARY
     return Settings(
         effort=valves.REASONING_EFFORT or None,
         summary=None if summary == "disabled" else summary,
         verbosity=valves.VERBOSITY or None,
         stream=streams and valves.ENABLE_STREAM,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults=hash_ids("chat", caller.user_id, caller.chat_id),
     )

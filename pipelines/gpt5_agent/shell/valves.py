@@ -12,10 +12,12 @@ from typing import Any, Literal
 from pydantic import (
     BaseModel,
     Field,
+    SerializerFunctionWrapHandler,
     ValidationError,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
     field_validator,
+    model_serializer,
 )
 
 from gpt5_agent.shell.sealing import (
@@ -312,6 +314,13 @@ class Valves(BaseModel):
             return validate(value)
         except ValidationError:
             return default
+
+    @model_serializer(mode="wrap")
+    def _leave_unset_empty(
+        self, serialize: SerializerFunctionWrapHandler
+    ) -> dict[str, Any]:
+        """Give an unset text as null: Open WebUI's page saves no empty field."""
+        return {name: None if v == "" else v for name, v in serialize(self).items()}
 
     @field_validator("API_KEY", "PROXY")
     @classmethod

@@ -9,14 +9,15 @@ variables may hold keys.
 import asyncio
 import json
 import os
-import signal
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager, suppress
+from subprocess import DEVNULL, PIPE
 from typing import Any
 
 import aiohttp
 
 from openai_responses.transport.stream import EventStreamDecoder
+from toolbox.processes import ChildProcess, start_process
 from toolbox.remote_tools import (
     MAX_REMOTE_BYTES,
     RemoteConnection,
@@ -199,86 +200,72 @@ class McpHttpTransport(_McpTransport):
 
 _CHILD_EXIT_SECONDS = 2.0
 """How long a program may take to end by itself once its stdin is closed."""
-_STDOUT = 1
+_STDOUT_READ_BYTES = 64 * 1024
 _INHERITED_VARIABLES = ("PATH", "HOME", "LANG")
 """What a program gets of our environment; the rest may hold keys."""
 
 
-class _ChildProcess(asyncio.SubprocessProtocol):
+class _Program:
     """One running program; `is_over` says that no more output can come."""
 
     def __init__(
-        self, take: Callable[[bytes], bool], ended: Callable[[], object]
+        self,
+        child: ChildProcess,
+        on_line: Callable[[bytes], bool],
+        on_end: Callable[[], object],
     ) -> None:
-        """Give each line to `take`, which returns False to end; call `ended` last."""
+        """Give each line to `on_line`, which returns False to end; call `on_end` last."""
         self.is_over = False
-        self._on_line = take
-        self._on_end = ended
-        self._partial_line = bytearray()
-        self._exited = asyncio.Event()
-        self._transport: asyncio.SubprocessTransport | None = None
+        self._child = child
+        self._tasks = (
+            asyncio.create_task(self._read(on_line, on_end)),
+            asyncio.create_task(self._follow()),
+        )
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Store the transport."""
-        assert isinstance(transport, asyncio.SubprocessTransport)
-        self._transport = transport
-
-    def pipe_data_received(self, _fd: int, data: bytes) -> None:
-        """Split the output into lines."""
-        *lines, begun = data.split(b"\n")
-        for line in lines:
-            whole, self._partial_line = bytes(self._partial_line + line), bytearray()
-            if not self._on_line(whole):
-                self.kill()
-                return
-        self._partial_line += begun
-        if len(self._partial_line) > MAX_REMOTE_BYTES:
-            self.kill()
-
-    def pipe_connection_lost(self, fd: int, _exc: Exception | None) -> None:
-        """Report the end of its output."""
-        if fd == _STDOUT:
-            self.is_over = True
-            self._on_end()
-
-    def process_exited(self) -> None:
-        """End what it started, at once: its group number can be reused later."""
-        self.kill()
+    async def _read(
+        self, on_line: Callable[[bytes], bool], on_end: Callable[[], object]
+    ) -> None:
+        """Split the output into lines until it ends."""
+        assert self._child.stdout
+        begun = bytearray()
+        while piece := await self._child.stdout.read(_STDOUT_READ_BYTES):
+            *lines, rest = piece.split(b"\n")
+            if lines:
+                lines[0], begun = bytes(begun + lines[0]), bytearray()
+            begun += rest
+            # `all` stops at the first line that ends it.
+            if len(begun) > MAX_REMOTE_BYTES or not all(map(on_line, lines)):
+                break
+        self._child.kill_group()
         self.is_over = True
-        self._exited.set()
+        on_end()
+
+    async def _follow(self) -> None:
+        """End what it started, at once: its group number can be reused later."""
+        await self._child.wait()
+        self._child.kill_group()
+        self.is_over = True
 
     def write(self, message: _RpcMessage) -> None:
-        """Write a message to its stdin, if that is open."""
-        stdin = self._stdin()
-        if stdin is not None:
-            stdin.write(_encode_rpc_message(message) + b"\n")
-
-    def kill(self) -> None:
-        """End the program with all that it started."""
-        if self._transport is not None and not self._exited.is_set():
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._transport.get_pid(), signal.SIGKILL)
+        """Write a message to its stdin."""
+        assert self._child.stdin
+        self._child.stdin.write(_encode_rpc_message(message) + b"\n")
 
     async def close(self) -> None:
         """Let it end by itself, or end it."""
-        if self._transport is None:
-            return
+        assert self._child.stdin
         try:
-            stdin = self._stdin()
-            if stdin is not None:
-                stdin.close()
+            self._child.stdin.close()
             with suppress(TimeoutError):
                 async with asyncio.timeout(_CHILD_EXIT_SECONDS):
-                    await self._exited.wait()
-            self.kill()
-            await self._exited.wait()
+                    await self._child.wait()
+            self._child.kill_group()
+            await self._child.wait()
         finally:
-            self.kill()
-            self._transport.close()
-
-    def _stdin(self) -> asyncio.WriteTransport | None:
-        stdin = self._transport and self._transport.get_pipe_transport(0)
-        return stdin if isinstance(stdin, asyncio.WriteTransport) else None
+            self._child.kill_group()
+            for task in self._tasks:
+                task.cancel()
+            self._child.close()
 
 
 class McpStdioTransport(_McpTransport):
@@ -287,7 +274,7 @@ class McpStdioTransport(_McpTransport):
     def __init__(self, entry: ServerEntry) -> None:
         """Start nothing yet."""
         super().__init__(entry)
-        self._child: _ChildProcess | None = None
+        self._child: _Program | None = None
         self._waiting: dict[int, asyncio.Future[_RpcMessage]] = {}
         self._unrelated_messages = 0
         self._end_reason = "has ended"
@@ -295,23 +282,21 @@ class McpStdioTransport(_McpTransport):
     async def open(self) -> None:
         """Start the program, end an earlier one; raises RemoteError."""
         await self.close()
-        child = self._child = _ChildProcess(self._receive_line, self._fail_waiting)
         known = os.environ
         inherited = {
             name: known[name] for name in _INHERITED_VARIABLES if name in known
         }
         try:
-            await asyncio.get_running_loop().subprocess_exec(
-                lambda: child,
+            child = await start_process(
                 *self._entry.command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=DEVNULL,
                 env={**inherited, **dict(self._entry.environment)},
-                start_new_session=True,
             )
         except (OSError, ValueError):
             raise RemoteError(f"{self._name} cannot be started.") from None
+        self._child = _Program(child, self._receive_line, self._fail_waiting)
 
     async def request(self, request: _RpcMessage) -> _RpcMessage:
         """Return the answer to a request; raises RemoteError."""

@@ -1,19 +1,12 @@
-"""Limits of a sandbox, and processes that can be ended at any time.
+"""Limits of a sandbox, and a process that can be ended at any time."""
 
-A cancelled start ends the whole group: bubblewrap alone would leave a child behind that
-waits for it. Python 3.11 has two faults here. A cancelled `create_subprocess_exec` waits
-forever for pipes that are not connected yet (base_subprocess.py, `_try_finish`).
-`Process.kill` takes the exit status away from whoever waits for it (subprocess.py,
-`send_signal`).
-"""
-
-import asyncio
 import os
 import shutil
 import signal
-from asyncio.subprocess import Process
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
+
+from toolbox.processes import ChildProcess
 
 MEBIBYTE = 1024 * 1024
 
@@ -67,24 +60,6 @@ class ProcessHandle:
             self._descriptor = None
 
 
-async def start_process(*command: str, **options: Any) -> Process:
-    """Start a process as the head of a group; cancelling ends all of it."""
-    creating = asyncio.create_subprocess_exec(*command, process_group=0, **options)
-    starting = asyncio.create_task(creating)
-    try:
-        return await asyncio.shield(starting)
-    except asyncio.CancelledError:
-        await asyncio.wait({starting})
-        if starting.exception() is None:
-            process = starting.result()
-            handle = ProcessHandle(process.pid)
-            handle.kill()
-            handle.close()
-            # A process that outlives its parent ends at the end of its input.
-            await process.communicate(b"")
-        raise
-
-
 NOBODY_UID = 65534
 """The user that runs are handed to; the kernel gives it no rights at all."""
 RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -106,7 +81,7 @@ def find_program(name: str) -> str:
 class SandboxProcess(Protocol):
     """One sandbox with one program in it, which reads stdin and answers on stdout."""
 
-    process: Process
+    process: ChildProcess
 
     def measure_memory(self) -> int:
         """Return the bytes that its processes hold, 0 if something else limits them."""

@@ -21,11 +21,12 @@ import signal
 import stat
 import struct
 import sys
-from asyncio.subprocess import PIPE, Process
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from subprocess import PIPE
 
+from toolbox.processes import ChildProcess, start_process
 from toolbox.sandbox.backend import (
     NOBODY_UID,
     RUN_ENVIRONMENT,
@@ -33,7 +34,6 @@ from toolbox.sandbox.backend import (
     SandboxLimits,
     SandboxUnavailable,
     find_program,
-    start_process,
 )
 
 _INODE_BYTES = 1024
@@ -46,11 +46,12 @@ _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 class _BubblewrapProcess:
     """One run; bubblewrap writes the id of the first process inside to `told`."""
 
-    def __init__(self, process: Process, told: int) -> None:
+    def __init__(self, process: ChildProcess, told: int) -> None:
         """Watch `process`; `told` is read when it is needed."""
         self.process = process
         self._bwrap_process = ProcessHandle(process.pid)
         self._info_descriptor = told
+        self._info = b""
         self._first_descriptor: int | None = None
         os.set_blocking(told, False)
 
@@ -87,8 +88,10 @@ class _BubblewrapProcess:
     def _open_first_process(self) -> int:
         """Return a descriptor of the first process's folder."""
         if self._first_descriptor is None:
-            told = os.read(self._info_descriptor, 4096)
-            number = json.loads(told)["child-pid"] if told else "none"
+            self._info += os.read(self._info_descriptor, 4096)
+            number = "none"
+            with suppress(ValueError):  # it is not all written yet
+                number = json.loads(self._info)["child-pid"]
             self._first_descriptor = os.open(
                 f"/proc/{number}", os.O_RDONLY | os.O_DIRECTORY
             )

@@ -2,18 +2,18 @@
 
 import asyncio
 import os
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Iterator
 from contextlib import suppress
 from secrets import token_hex
+from subprocess import DEVNULL, PIPE
 
+from toolbox.processes import ChildProcess, start_process
 from toolbox.sandbox.backend import (
     NOBODY_UID,
     RUN_ENVIRONMENT,
     ProcessHandle,
     SandboxLimits,
     find_program,
-    start_process,
 )
 
 _CLIENT_VARIABLES = ("PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
@@ -29,7 +29,7 @@ _ISOLATED_RUN = (
 class _ContainerProcess:
     """One container; the daemon limits its memory."""
 
-    def __init__(self, process: Process, remove: tuple[str, ...]) -> None:
+    def __init__(self, process: ChildProcess, remove: tuple[str, ...]) -> None:
         """`process` is the client; `remove` is the command that ends the container."""
         self.process = process
         self._client = ProcessHandle(process.pid)

@@ -11,7 +11,7 @@ from functools import partial
 from reprlib import repr as short_repr
 from typing import Any
 
-from openai_responses.json_input import JsonBudget, json_size
+from openai_responses.json_input import JsonBudget, JsonObject, json_size
 from openai_responses.requests.json_schema import (
     LARGEST_SCHEMA,
     SchemaReferences,
@@ -44,12 +44,12 @@ class _SchemaWork:
     Each value may be compared with each part, so many values and many parts are a lot.
     """
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, schema: JsonObject) -> None:
         json_size(schema, LARGEST_SCHEMA)
         self.references = SchemaReferences(schema)
         self._budget = JsonBudget(_MOST_WORK)
 
-    def pay_for(self, value: Any, node: Mapping[str, Any], path: str = "") -> None:
+    def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
         """Pay for comparing a value with a part; raises ValueError at the limit."""
         parts = (node.get(key) for key in _READ_KEYWORDS)
         size = _STEP + len(path)
@@ -84,7 +84,7 @@ class _SchemaValidator:
             self._found[place] = self._error(value, node, path, depth)
         return self._found[place]
 
-    def _error(self, value: Any, node: Mapping[str, Any], path: str, depth: int) -> str:
+    def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
         self.work.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
@@ -104,7 +104,7 @@ class _SchemaValidator:
         return ""
 
     def _inner(
-        self, value: Any, node: Mapping[str, Any], path: str
+        self, value: Any, node: JsonObject, path: str
     ) -> Iterator[tuple[Any, Any, str]]:
         """Yield each value inside with its schema and its path."""
         if isinstance(value, Mapping):
@@ -122,7 +122,7 @@ class _SchemaValidator:
             yield value, part, path
 
 
-def _own_error(value: Any, node: Mapping[str, Any], path: str) -> str:
+def _own_error(value: Any, node: JsonObject, path: str) -> str:
     place = path or "object"
     kinds = known_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
@@ -162,7 +162,7 @@ _ODD_SCHEMA = (TypeError, AttributeError, ValueError)
 
 
 def check_arguments(
-    arguments: object, schema: Mapping[str, Any]
+    arguments: object, schema: JsonObject
 ) -> tuple[dict[str, Any], str | None]:
     """Return the arguments to call a function with, and the error in them, if any.
 
@@ -208,9 +208,7 @@ def _drop_nulls(value: Any, node: Any, work: _SchemaWork, depth: int) -> Any:
     }
 
 
-def _applicable_parts(
-    value: Any, work: _SchemaWork, node: Mapping[str, Any]
-) -> list[Any]:
+def _applicable_parts(value: Any, work: _SchemaWork, node: JsonObject) -> list[Any]:
     """Return what a part of a schema joins to itself; of a choice, one option."""
     work.pay_for(value, node)
     parts = [work.references.target(node)] if "$ref" in node else []

@@ -14,7 +14,6 @@ import json
 import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from functools import partial
 from typing import Any, NamedTuple
 
 from openai_responses.clock import random_fraction
@@ -37,17 +36,21 @@ from openai_responses.errors import (
     ResponseLost,
     ResponsesError,
     TimedOut,
-    TimeoutKind,
 )
 from openai_responses.items import (
-    Item,
     is_reasoning,
     item_texts,
     item_type,
     message_text,
 )
 from openai_responses.json_input import as_mapping, json_weight
-from openai_responses.loop.events import ResponseDone, RunEvent, Status, Trace
+from openai_responses.loop.events import (
+    NO_THOUGHT,
+    ResponseDone,
+    RunEvent,
+    Status,
+    Trace,
+)
 from openai_responses.loop.recovery import (
     RetryPolicy,
     find_repair,
@@ -74,8 +77,6 @@ from openai_responses.transport.stream import (
     join_deltas,
     parse_event,
 )
-
-_NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
 
 _THOUGHT_SHARE = 0.1
 """Reasoning is joined for a tenth of that time: the answer must not wait for it."""
@@ -140,8 +141,9 @@ class Attempts:
                 break
             yield note
             await asyncio.sleep(wait)
-        for event in held:
-            yield event
+        if not self.has_shown:
+            for event in (*self._end_thought(), *held):
+                yield event
 
     def _visible(self, event: RunEvent, held: list[RunEvent]) -> list[RunEvent]:
         """Return what is shown now; `held` is shown with the first thing to see.
@@ -161,11 +163,12 @@ class Attempts:
         if not _is_visible(event):
             return []
         self.has_shown = True
-        shown, held[:] = [*held], []
-        if self._thought and not self._thinks:  # of an attempt that failed
-            end = ItemDone(self._thought.output_index, _NO_THOUGHT)
-            return [end, *shown]
+        shown, held[:] = [*self._end_thought(), *held], []
         return shown
+
+    def _end_thought(self) -> list[RunEvent]:
+        thought = None if self._thinks else self._thought
+        return [ItemDone(thought.output_index, NO_THOUGHT)] if thought else []
 
     def count_bytes(self, chunk: bytes) -> None:
         """Count what arrived of this response; raises AnswerTooLarge."""
@@ -343,8 +346,8 @@ class _Background:
 
     def _can_go_on(self, error: ResponsesError | None) -> bool:
         """Say whether there can be more of the response; raises `error` if not."""
-        is_final = _is_timeout(error, "total_timeout")
-        is_final = is_final or isinstance(error, AnswerTooLarge)
+        is_over = isinstance(error, TimedOut) and error.kind == "total_timeout"
+        is_final = is_over or isinstance(error, AnswerTooLarge)
         goes_on = self._response_id and not is_final
         if error is not None and not goes_on:
             raise error
@@ -466,21 +469,20 @@ _GATEWAY_STATUS = frozenset({408, 502, 504, *range(520, 525)})
 def _retriable_failure(
     error: ResponsesError | None, state: ResponseState
 ) -> Failure | None:
-    """Return why a response that showed nothing may be requested again."""
+    """Return why a response that showed nothing may be requested again.
+
+    A stream that cannot be read is asked for in one piece, once.
+    """
     if state.refusal:
         return Failure(200, state.refusal)
     if isinstance(error, ApiRefused):
         return error.failure
     is_cut = error is None and state.ending is None
     if isinstance(error, MalformedEvent) or (is_cut and not state.event_count):
-        return Failure(error=ApiError(param="stream"))  # asked for in one piece
-    silent = any(map(partial(_is_timeout, error), _SILENCES))
-    return (
-        Failure() if is_cut or silent or isinstance(error, ConnectionFailed) else None
-    )
-
-
-_SILENCES: tuple[TimeoutKind, ...] = ("first_event_timeout", "idle_timeout")
+        return Failure(error=ApiError(param="stream"), should_retry=False)
+    is_silent = isinstance(error, TimedOut) and error.kind != "total_timeout"
+    is_lost = is_cut or is_silent or isinstance(error, ConnectionFailed)
+    return Failure() if is_lost else None
 
 
 def _is_visible(event: RunEvent) -> bool:
@@ -491,10 +493,6 @@ def _is_visible(event: RunEvent) -> bool:
         case ItemAdded() | ItemDone() if is_reasoning(event.item):
             return any(text for _, text in item_texts(event.item))
     return not isinstance(event, ResponseDone | Status)
-
-
-def _is_timeout(error: ResponsesError | None, kind: TimeoutKind) -> bool:
-    return isinstance(error, TimedOut) and error.kind == kind
 
 
 def _may_run(error: ResponsesError | None) -> bool:

@@ -14,6 +14,9 @@ from openai_responses.models.usage import Usage
 from openai_responses.requests.repairs import Repair
 from openai_responses.transport.stream import NO_CARD, ItemEvent
 
+NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
+"""Ends reasoning that only an attempt which failed began: nothing of it is shown."""
+
 
 class ToolOutput(NamedTuple):
     """A call got its output; `item` is the input item that gives it to the model.

@@ -131,16 +131,16 @@ class _Refusal(NamedTuple):
     """What was sent, and what the server said about it."""
 
     payload: Mapping[str, Any]
-    rows: list[tuple[Item, Item]]
-    """Each item as it was, and as it was sent."""
+    rows: list[tuple[str, Item]]
+    """The name of each item as it was, and the item as it was sent."""
     error: ApiError
     lost_items: bool
     """Whether a single item was left out before."""
 
     @property
     def last(self) -> str:
-        """The digest of the last item."""
-        return json_digest(self.rows[-1][0]) if self.rows else ""
+        """The name of the last item."""
+        return self.rows[-1][0] if self.rows else ""
 
     @property
     def is_unknown(self) -> bool:
@@ -169,9 +169,10 @@ def find_repair(
                 return found
     has_plain = any(one.action == "plain" for one in request.repairs)
     has_place = _NAMED_PLACE.search(f"{error.param} {error.message}")
-    if has_plain or _is_retried(failure) or (failure.status == 404 and not has_place):
+    is_other = failure.status is None or (failure.status == 404 and not has_place)
+    if has_plain or is_other or _is_retried(failure):
         return None
-    plain = Repair("plain", json_digest(request.items()[-1]))
+    plain = Repair("plain", refusal.last)
     changed = repair_items(request.items(), [*request.repairs, plain])
     sent = [item for _, item in changed]
     return _told(plain) if sent and sent != [item for _, item in rows] else None
@@ -284,12 +285,11 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     """Yield the repairs of one item; what people wrote always stays."""
-    original, sent = refusal.rows[number]
+    target, sent = refusal.rows[number]
     if has_plain_reasoning(sent):
         yield _told(Repair("reasoning_text", ""))
         return
-    target, noun = json_digest(original), item_type(sent).removesuffix("_call")
-    noun = noun.replace("_", " ")
+    noun = item_type(sent).removesuffix("_call").replace("_", " ")
     if has_media(sent):
         yield Status(_NO_PICTURE, Repair("text", target))
     elif item_type(sent) == "message" and plain_item(sent) != sent:

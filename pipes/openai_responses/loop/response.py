@@ -22,13 +22,15 @@ they are unknown, it is the last item that came with the same `output_index`, if
 event can be about it: the type is the same, and it is open or the event has no id. An
 item of the final snapshot is found by its ids, else it is the first of its type that no
 other item of the snapshot is. Items are numbered as they come: other servers leave
-`output_index` out, reuse it, or change it (docs/servers.md).
+`output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
+opens when it ends, with an id of ours.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from openai_responses.clock import new_ulid
 from openai_responses.endings import (
     COMPLETED,
     Ending,
@@ -41,6 +43,7 @@ from openai_responses.items import (
     Item,
     TextPlace,
     content_parts,
+    is_call,
     item_texts,
     item_type,
     kind_of,
@@ -100,7 +103,7 @@ class ResponseState:
                     at = self._first + place
                     return [event._replace(output_index=at, item_id="")]
             case ItemAdded(index, item):
-                if self._find_item(index, item) is None:
+                if not _lacks_call_id(item) and self._find_item(index, item) is None:
                     return self._start(index, item, _ids(item))
             case ItemDone(index, item):
                 return self._end(self._find_item(index, item), index, item)
@@ -175,6 +178,8 @@ class ResponseState:
     def _end(self, place: int | None, index: int, item: Item) -> list[RunEvent]:
         if place in self._ended:
             return []
+        if _lacks_call_id(item):
+            item = {**item, "call_id": f"call_{new_ulid()}"}
         events: list[RunEvent] = []
         if place is None:
             place = len(self._items)
@@ -252,6 +257,11 @@ def _can_grow(item: Item, kind: str) -> bool:
 
 def _ids(item: Item) -> list[str]:
     return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
+
+
+def _lacks_call_id(item: Item) -> bool:
+    """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
+    return is_call(item) and not as_text(item.get("call_id"))
 
 
 def _removals(transformations: object) -> Mapping[str, int]:

@@ -15,7 +15,6 @@ from collections.abc import (
     Awaitable,
     Callable,
     Iterable,
-    Mapping,
     Sequence,
 )
 from contextlib import nullcontext
@@ -25,7 +24,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from openai_responses.errors import valve_error
 from openai_responses.items import CALL_OUTPUTS, Item, item_type
-from openai_responses.json_input import load_json
+from openai_responses.json_input import JsonObject, load_json
 from openai_responses.loop.arguments import check_arguments
 from openai_responses.redaction import describe_exception
 from openai_responses.transport.stream import NO_CARD
@@ -34,7 +33,7 @@ Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
-Ask = Callable[[str, str, Mapping[str, Any]], Awaitable[bool]]
+Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 """Shows a person the id, name and arguments of a call; only True approves it."""
 
 
@@ -66,7 +65,7 @@ class Approver:
         return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
-        self, call_id: str, name: str, arguments: Mapping[str, Any], via: str = ""
+        self, call_id: str, name: str, arguments: JsonObject, via: str = ""
     ) -> str | None:
         """Return the sentence for the model if a call is denied, else None."""
         match self.rule_for(name, via):
@@ -128,13 +127,13 @@ class ToolResult(NamedTuple):
 
     output: str | list[Item]
     failed: bool = False
-    card: Mapping[str, Any] = NO_CARD
+    card: JsonObject = NO_CARD
 
 
 class CallableTools(Protocol):
     """The tools of a request, by their own names or by those that the API was given."""
 
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
+    def parameters(self, name: str) -> JsonObject | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
 
     def resolve_call(

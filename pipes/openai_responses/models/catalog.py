@@ -1,9 +1,11 @@
-"""The table of models, generated from `scripts/catalog/models.json`; do not edit."""
+"""The table of models, generated from `scripts/catalog/models.json`; do not edit.
+
+Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
+Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
+"""
 
 # ruff: noqa: E501 - one model a line reads as a table
 
-# Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
-# Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
 chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5

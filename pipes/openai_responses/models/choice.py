@@ -15,12 +15,12 @@ Only the first message of a chat counts, so a chat always gets the same answer.
 """
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from datetime import date, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from openai_responses.items import Item, content_parts, part_text
-from openai_responses.json_input import as_list, as_mapping, as_text
+from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 from openai_responses.models.resolve import CATALOG_FACTS, ResolvedModel, resolve_model
 
 _VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
@@ -114,7 +114,7 @@ class _ModelChoice(NamedTuple):
 
 
 def choose_auto_model(
-    name: str, first: Mapping[str, Any] | None, tools: bool, earlier: Collection[str]
+    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
 ) -> _ModelChoice | None:
     """Return the model that an automatic name means, and why; None for other names.
 
@@ -132,7 +132,7 @@ def choose_auto_model(
     return _ModelChoice(small, "the question is short, without files or tools")
 
 
-def _reason_for_large(first: Mapping[str, Any] | None, tools: bool) -> str:
+def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
     if first is None:
         return "there is no question to judge by"
     parts: list[Item] = content_parts(first.get("content"))

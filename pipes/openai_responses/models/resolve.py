@@ -27,8 +27,8 @@ from openai_responses.models.catalog import (
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 _SNAPSHOT_DATE = re.compile(r"-(\d{4}-\d{2}-\d{2})$")
-# One digit, because Azure spells gpt-3.5 as gpt-35.
 _GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
+"""One digit, because Azure spells gpt-3.5 as gpt-35."""
 _O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
 _INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
@@ -54,40 +54,52 @@ class _ModelFacts(NamedTuple):
     """
 
     reasoning: bool = False
-    efforts: tuple[str, ...] = ()  # lowest first; empty: none, or unknown
-    default_effort: str | None = None  # what the API uses when none is sent
-    sampling: str = "always"  # or "with_none", "never": temperature, top_p, logprobs
+    efforts: tuple[str, ...] = ()
+    """Lowest first; empty: none, or unknown."""
+    default_effort: str | None = None
+    """What the API uses when none is sent."""
+    sampling: str = "always"
+    """Or "with_none", "never": temperature, top_p, logprobs."""
     summary: bool = False
     verbosity: bool = False
     functions: bool = True
-    hosted: bool = False  # takes the tools that OpenAI itself runs
-    lacks: tuple[str, ...] = ()  # types of such tools that it does not take
+    hosted: bool = False
+    """It takes the tools that OpenAI itself runs."""
+    lacks: tuple[str, ...] = ()
+    """Types of such tools that it does not take."""
     vision: bool = True
-    prefix_bound: bool = False  # reasoning is dropped when what preceded it changed
+    prefix_bound: bool = False
+    """Reasoning is dropped when what preceded it changed."""
     max_output_tokens: int | None = None
-    shutdown: str | None = None  # ISO date
+    shutdown: str | None = None
+    """ISO date."""
     successor: str | None = None
     prices: ModelPrices | None = None
-    known_family: bool = True  # False: the name says nothing, the facts are cautious
+    known_family: bool = True
+    """False: the name says nothing, the facts are cautious."""
 
 
 _PLAIN_FACTS = _ModelFacts()
 
-# For an unknown gpt from version 5 on (docs/reference/responses-api.md, "Unknown
-# models").
 _REASONING_FACTS = _ModelFacts(
     reasoning=True, sampling="never", summary=True, verbosity=True, hosted=True
 )
+"""For an unknown gpt from version 5 on (docs/reference/responses-api.md, "Unknown
+models")."""
 
 
 class ResolvedModel(NamedTuple):
-    """What a name stands for."""
+    """What a name stands for.
 
-    id: str  # sent as `model`
-    family: str  # encrypted reasoning is readable inside one family
-    effort: str | None  # the effort that the name stood for
+    `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
+    inside one `family`. `effort` is the one that the name stood for.
+    """
+
+    id: str
+    family: str
+    effort: str | None
     facts: _ModelFacts
-    name: str  # for people
+    name: str
 
     def lowest_effort(self) -> str | None:
         """Return the cheapest effort known to be accepted."""

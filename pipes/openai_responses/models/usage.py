@@ -6,11 +6,11 @@ administrator. Without a price the cost is unknown, never estimated.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from openai_responses.errors import valve_error
 from openai_responses.items import Item, item_type, kind_of
-from openai_responses.json_input import as_mapping, parse_json_object
+from openai_responses.json_input import JsonObject, as_mapping, parse_json_object
 from openai_responses.models.resolve import ModelPrices
 
 
@@ -108,7 +108,7 @@ def _cost_of_tools(output: Iterable[Item]) -> float:
 
 
 def _read_row(row: object) -> ModelPrices:
-    prices: Mapping[str, Any] = row if isinstance(row, Mapping) else {"": row}
+    prices: JsonObject = row if isinstance(row, Mapping) else {"": row}
     numbers = all(
         name in _PRICE_NAMES
         and isinstance(price, int | float)

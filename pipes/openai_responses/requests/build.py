@@ -9,8 +9,7 @@ item or a call needs an id, and a message of the assistant must be plain text
 (docs/reference/responses-api.md, "Other servers").
 """
 
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -18,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, SkipValidation, ValidationErr
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, item_type, message_text, tool_kind
-from openai_responses.json_input import clamp_number
+from openai_responses.json_input import JsonObject, clamp_number
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.parameters import (
     ADMINISTRATORS_KEYS,
@@ -26,7 +25,7 @@ from openai_responses.requests.parameters import (
     parameter_error,
     read_parameters,
 )
-from openai_responses.requests.repairs import Repair, repair_payload
+from openai_responses.requests.repairs import Repair, json_digest, repair_payload
 from openai_responses.requests.tools import clean_call
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
@@ -37,6 +36,7 @@ _MOST_OUTPUT_TOKENS = 128_000
 _Positive = Annotated[int, Field(gt=0)]
 _ShortText = Annotated[str, Field(max_length=64)]
 _LongerText = Annotated[str, Field(max_length=512)]
+_Metadata = Annotated[dict[_ShortText, _LongerText], Field(max_length=16)]
 _ServiceTier = Literal[
     "auto", "default", "flex", "scale", "priority", "fast", "ultrafast"
 ]
@@ -72,9 +72,7 @@ class ResponsesRequest(BaseModel):
     prompt_cache_retention: Literal["in_memory", "24h"] | None = None
     safety_identifier: Annotated[str, Field(max_length=128)] | None = None
     context_management: list[dict[str, Any]] | None = None
-    metadata: Annotated[dict[_ShortText, _LongerText], Field(max_length=16)] | None = (
-        None
-    )
+    metadata: _Metadata | None = None
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
@@ -111,14 +109,14 @@ class Settings(NamedTuple):
     encrypted_reasoning: bool = True
     tools: Sequence[Item] = ()
     parallel_tool_calls: bool | None = None
-    defaults: Mapping[str, Any] = MappingProxyType({})
+    defaults: JsonObject = MappingProxyType({})
 
 
 def build_request(
     model: ResolvedModel,
     instructions: str,
     items: Sequence[Item],
-    body: Mapping[str, Any],
+    body: JsonObject,
     settings: Settings,
 ) -> ResponsesRequest:
     """Return the request for a chat; raises InvalidRequest for one without a message.
@@ -158,14 +156,12 @@ def build_request(
     return ResponsesRequest(**fields)
 
 
-def _effort(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
-) -> str | None:
+def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str | None:
     asked = given["reasoning"].get("effort") or settings.effort or model.effort
     return asked if asked and model.takes_effort(asked) else None
 
 
-def _passed_on(given: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def _passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
     """Return the caller's keys that the API takes, and what is wrong with others."""
     kept = {key: given[key] for key in given.keys() & _PASSED_ON}
     try:
@@ -193,7 +189,7 @@ def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
 def _reasoning(
     model: ResolvedModel,
     effort: str | None,
-    given: Mapping[str, Any],
+    given: JsonObject,
     settings: Settings,
 ) -> dict[str, Any] | None:
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
@@ -204,7 +200,7 @@ def _reasoning(
 
 
 def _text_object(
-    model: ResolvedModel, given: Mapping[str, Any], settings: Settings
+    model: ResolvedModel, given: JsonObject, settings: Settings
 ) -> dict[str, Any]:
     own = dict(given["text"])
     verbosity = own.pop("verbosity", None) or settings.verbosity
@@ -227,7 +223,7 @@ _LONGEST_NAME = 40
 
 
 def unsent_parameters(
-    asked: Mapping[str, Any], request: ResponsesRequest
+    asked: JsonObject, request: ResponsesRequest
 ) -> tuple[list[str], list[str]]:
     """Return the caller's parameters that are not sent, like `reasoning.effort`, and a
     sentence for each value that no API takes.
@@ -249,10 +245,9 @@ def unsent_parameters(
 
 _OPENAI_ONLY = (
     *("access_programs", "context_management", "image", "moderation"),
-    *("prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
-    *("safety_identifier", "stream_options"),
+    *("prompt_cache_", "safety_identifier"),
 )
-
+"""How the names begin."""
 
 _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
 """How the ids begin that other servers ask for."""
@@ -260,18 +255,13 @@ _ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "c
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     """Return `payload` for other servers: without OpenAI's own keys, items with ids."""
-    kept = {key: value for key, value in payload.items() if key not in _OPENAI_ONLY}
+    kept = {k: v for k, v in payload.items() if not k.startswith(_OPENAI_ONLY)}
     return {**kept, "input": [_strict_item(item) for item in payload["input"]]}
 
 
 def _strict_item(item: Item) -> Item:
     if item_type(item) == "message" and item.get("role") == "assistant":
-        head = {"type": "message", "role": "assistant"}
-        return {**head, "content": message_text(item)}
+        text = message_text(item)
+        return {"type": "message", "role": "assistant", "content": text}
     prefix = _ID_PREFIXES.get(item_type(item))
-    return {"id": f"{prefix}_{_digest(item)}", **item} if prefix else item
-
-
-def _digest(item: Item) -> str:
-    seed = str(item.get("encrypted_content") or item.get("call_id") or item)
-    return hashlib.sha256(seed.encode("utf-8", errors="replace")).hexdigest()[:32]
+    return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item

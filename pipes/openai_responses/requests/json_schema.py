@@ -19,6 +19,7 @@ from typing import Any
 
 from openai_responses.json_input import (
     JsonBudget,
+    JsonObject,
     JsonTooLarge,
     as_list,
     as_mapping,
@@ -35,11 +36,11 @@ _FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
 class SchemaReferences:
     """What the references of a schema name, as pointers; `#` is the schema itself."""
 
-    def __init__(self, root: Mapping[str, Any]) -> None:
+    def __init__(self, root: JsonObject) -> None:
         """Read the references of `root`."""
         self.root = root
 
-    def target(self, node: Mapping[str, Any]) -> Any:
+    def target(self, node: JsonObject) -> Any:
         """Return the part that a `$ref` names, or None."""
         pointer = str(node.get("$ref"))
         first, *steps = pointer.split("/")
@@ -57,13 +58,13 @@ class SchemaReferences:
 
 
 def joined_schemas(
-    node: Any, parts_of: Callable[[Mapping[str, Any]], list[Any]]
-) -> list[Mapping[str, Any]]:
+    node: Any, parts_of: Callable[[JsonObject], list[Any]]
+) -> list[JsonObject]:
     """Return a schema and all that `parts_of` joins to it, in their order.
 
     Each comes once, because references may lead to the same part many times.
     """
-    found: dict[int, Mapping[str, Any]] = {}
+    found: dict[int, JsonObject] = {}
     ahead = [node]
     while ahead:
         part = ahead.pop()
@@ -170,7 +171,7 @@ _LONGEST_NOTE = 200
 
 
 def function_parameters(
-    schema: Mapping[str, Any], strict_left: JsonBudget | None = None
+    schema: JsonObject, strict_left: JsonBudget | None = None
 ) -> tuple[_Schema, bool]:
     """Return a function's parameters as the API takes them, and whether for strict mode.
 
@@ -198,7 +199,7 @@ def function_parameters(
 class _MendedSchema:
     """A schema of others as the API takes it; `is_simple`: see `function_parameters`."""
 
-    def __init__(self, schema: Mapping[str, Any]) -> None:
+    def __init__(self, schema: JsonObject) -> None:
         whole = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
         whole |= {"type": "object", "properties": _all_properties(schema)}
         self.is_simple = not schema.keys() & {*_NOT_AT_THE_ROOT}
@@ -231,7 +232,7 @@ class _MendedSchema:
             return self._object(node)
         return node if isinstance(node, bool) else {}
 
-    def _object(self, node: Mapping[str, Any]) -> _Schema:
+    def _object(self, node: JsonObject) -> _Schema:
         self.is_simple = self.is_simple and not node.keys() & _NOT_SIMPLE
         made = {
             key: self._value(key, value)
@@ -263,7 +264,7 @@ class _MendedSchema:
         return {name: self._mend(value[name]) for name in names}
 
 
-def _mend_types(made: _Schema, node: Mapping[str, Any]) -> None:
+def _mend_types(made: _Schema, node: JsonObject) -> None:
     """Add the types and what they need; describe what had to be left out."""
     if kinds := known_types(node.get("type")):
         made["type"] = kinds[0] if len(kinds) == 1 else kinds
@@ -277,7 +278,7 @@ def _mend_types(made: _Schema, node: Mapping[str, Any]) -> None:
             made["description"] = f"{said} ({key}: {lost[:_LONGEST_NOTE]})".lstrip()
 
 
-def _mend_required(made: _Schema, node: Mapping[str, Any]) -> None:
+def _mend_required(made: _Schema, node: JsonObject) -> None:
     """Name each required property once; in draft 3 a property says it itself."""
     names = [name for name in made.get("required", ()) if isinstance(name, str)]
     for name, part in as_mapping(node.get("properties")).items():
@@ -287,7 +288,7 @@ def _mend_required(made: _Schema, node: Mapping[str, Any]) -> None:
         made["required"] = list(dict.fromkeys(names))
 
 
-def _all_properties(schema: Mapping[str, Any]) -> _Schema:
+def _all_properties(schema: JsonObject) -> _Schema:
     """Return the properties of all options; those of the first one count."""
     parts = joined_schemas(schema, partial(_all_parts, SchemaReferences(schema)))
     found: _Schema = {}
@@ -296,7 +297,7 @@ def _all_properties(schema: Mapping[str, Any]) -> _Schema:
     return found
 
 
-def _all_parts(references: SchemaReferences, node: Mapping[str, Any]) -> list[Any]:
+def _all_parts(references: SchemaReferences, node: JsonObject) -> list[Any]:
     parts = [references.target(node)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
         parts += as_list(node.get(key))
@@ -347,7 +348,7 @@ def _strict(node: Any, depth: int) -> _Schema:
     return strict
 
 
-def _strict_choice(node: Mapping[str, Any], depth: int) -> _Schema:
+def _strict_choice(node: JsonObject, depth: int) -> _Schema:
     """Return a choice; strict mode has only `anyOf`, with nothing beside it."""
     if node.keys() & {"properties", "items", "enum", "const", "required"} or (
         {"anyOf", "oneOf"} <= node.keys()
@@ -357,7 +358,7 @@ def _strict_choice(node: Mapping[str, Any], depth: int) -> _Schema:
     return {**_description(node), "anyOf": [_strict(one, depth + 1) for one in options]}
 
 
-def _strict_object(node: Mapping[str, Any], depth: int) -> _Schema:
+def _strict_object(node: JsonObject, depth: int) -> _Schema:
     properties, required = node.get("properties", {}), set(node.get("required", ()))
     closed = node.get("additionalProperties", not properties and depth > 1) is False
     if not closed or not required <= properties.keys():
@@ -387,11 +388,11 @@ def _make_nullable(schema: _Schema) -> _Schema:
     return made
 
 
-def _description(node: Mapping[str, Any]) -> _Schema:
+def _description(node: JsonObject) -> _Schema:
     return {key: node[key] for key in ("description",) if key in node}
 
 
-def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
+def _types_of(node: JsonObject, enum: object) -> list[str]:
     stated = node.get("type") or ("object" if "properties" in node else None)
     if stated is None and isinstance(enum, list):
         stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
@@ -400,7 +401,7 @@ def _types_of(node: Mapping[str, Any], enum: object) -> list[str]:
     return kinds
 
 
-def _is_within_limits(schema: Mapping[str, Any]) -> bool:
+def _is_within_limits(schema: JsonObject) -> bool:
     nodes = list(_nodes(schema))
     properties = [name for node in nodes for name in node.get("properties", ())]
     enums = [list(map(str, node.get("enum", ()))) for node in nodes]
@@ -414,7 +415,7 @@ def _is_within_limits(schema: Mapping[str, Any]) -> bool:
     )
 
 
-def _nodes(node: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def _nodes(node: JsonObject) -> Iterator[JsonObject]:
     yield node
     items = [node["items"]] if "items" in node else []
     for inner in (*node.get("anyOf", ()), *items, *node.get("properties", {}).values()):

@@ -7,12 +7,12 @@ value, because any value may be a secret.
 import json
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 from openai_responses.endpoint import url_parts
 from openai_responses.items import Item
-from openai_responses.json_input import as_mapping
+from openai_responses.json_input import JsonObject, as_mapping
 from openai_responses.redaction import header_secrets
 
 _SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -109,8 +109,11 @@ def read_servers(text: str) -> RemoteServers:
     tools: dict[str, Item] = {}
     complaints: list[str] = []
     notes: list[str] = []
+    secrets: list[str] = []
     for number, row in enumerate(rows, 1):
         fields = _given_fields(row)
+        hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
+        secrets += _secret_values(hidden)
         label = fields.get("server_label")
         name = str(label) if _is_server_label(label) else f"server {number}"
         if complaint := _server_error(row, fields, tools):
@@ -121,15 +124,9 @@ def read_servers(text: str) -> RemoteServers:
         tools[name.lower()] = {"type": "mcp", **known}
         if unknown := ", ".join(sorted(fields.keys() - {*_SERVER_FIELDS, "type"})):
             notes.append(_servers_error(f"keys of {name} are not sent: {unknown}"))
-    secrets = _secret_values([_secret_fields(row) for row in rows])
     return RemoteServers(
         tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
     )
-
-
-def _secret_fields(row: object) -> list[Any]:
-    fields = _given_fields(row).items()
-    return [value for key, value in fields if key not in _NO_SECRETS]
 
 
 def _servers_error(what: str) -> str:
@@ -152,12 +149,12 @@ def _secret_values(value: object) -> list[str]:
     return [value, parts.password or "", *(text for _, text in parse_qsl(parts.query))]
 
 
-def _given_fields(row: object) -> Mapping[str, Any]:
+def _given_fields(row: object) -> JsonObject:
     return {k: value for k, value in as_mapping(row).items() if value is not None}
 
 
 def _server_error(
-    row: object, fields: Mapping[str, Any], before: Mapping[str, Item]
+    row: object, fields: JsonObject, before: Mapping[str, Item]
 ) -> str | None:
     if not isinstance(row, Mapping):
         return "it is no JSON object"

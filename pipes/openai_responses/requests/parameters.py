@@ -7,10 +7,11 @@ not fail because of one.
 
 import re
 from collections.abc import Callable, Mapping
+from hashlib import sha256
 from typing import Any
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import parse_json_object
+from openai_responses.json_input import JsonObject, parse_json_object
 from openai_responses.models.resolve import REASONING_EFFORTS
 
 CALLERS_KEYS = (
@@ -50,7 +51,7 @@ _ANSWER_FORMATS = ("text", "json_object", "json_schema")
 _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-def read_parameters(body: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     """Return the caller's keys with the API's names, and what is wrong with others.
 
     `reasoning` and `text` hold what Chat Completions has beside them. Keys that the API
@@ -76,7 +77,7 @@ def read_parameters(body: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]
     return given, errors
 
 
-def _given_values(values: Mapping[str, Any]) -> dict[str, Any]:
+def _given_values(values: JsonObject) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
@@ -102,7 +103,7 @@ def read_bool(name: str, value: object) -> bool:
     raise parameter_error(name, "it must be true or false")
 
 
-def _read_object(name: str, value: object) -> Mapping[str, Any]:
+def _read_object(name: str, value: object) -> JsonObject:
     if not isinstance(value, Mapping):
         raise parameter_error(name, "it must be a JSON object")
     return value
@@ -168,3 +169,16 @@ _VALUE_READERS: Mapping[str, Callable[[str, object], Any]] = {
     "text.format": _read_format,
 }
 """What reads a value that more than its type is known of."""
+
+
+def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
+    """Return the parameters that name the user and, by the kind of key, the cache."""
+    chat = _hash_id("chat", chat_id) if kind == "chat" else None
+    key = None if kind == "off" else chat or _hash_id("cache", user_id)
+    return {"safety_identifier": _hash_id("user", user_id), "prompt_cache_key": key}
+
+
+def _hash_id(kind: str, value: str) -> str | None:
+    """Return a stable name for an id, which is random and cannot be guessed."""
+    text = f"openai_responses:{kind}:{value}"
+    return sha256(text.encode()).hexdigest()[:48] if value else None

@@ -8,6 +8,7 @@ named by a digest, because their places change.
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -79,14 +80,26 @@ def repair_payload(
     return changed
 
 
+def item_names(items: Iterable[Item]) -> list[str]:
+    """Return the names of items: a digest, and a number where the same item comes again.
+
+    What is appended to a chat changes no name.
+    """
+    counts, names = Counter[str](), list[str]()
+    for name in map(json_digest, items):
+        names.append(f"{name}.{counts[name]}" if counts[name] else name)
+        counts[name] += 1
+    return names
+
+
 def repair_items(
     items: Sequence[Item], repairs: Iterable[Repair]
-) -> list[tuple[Item, Item]]:
-    """Return the items that are sent, each behind the one that it was made of."""
+) -> list[tuple[str, Item]]:
+    """Return the items that are sent, each behind the name of the one it was made of."""
+    names = item_names(items)
     wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
     if not wanted:
-        return [(item, item) for item in items]
-    names = [*map(json_digest, items)]
+        return list(zip(names, items, strict=True))
     last = {name: place for place, name in enumerate(names)}
     ends = {"reasoning": -1, "plain": -1}
     kinds: dict[str, int] = {}
@@ -110,19 +123,19 @@ def repair_items(
     lost = {
         i.get("call_id") for i, is_out in zip(items, left_out, strict=True) if is_out
     }
-    rows: list[tuple[Item, Item]] = []
-    for item, here, is_out in zip(items, actions, left_out, strict=True):
+    rows: list[tuple[str, Item]] = []
+    for name, item, here, is_out in zip(names, items, actions, left_out, strict=True):
         is_of_pair = is_call(item) or is_call_output(item)
         is_told = is_of_pair and item.get("call_id") in lost
         if is_out or is_told:
             while rows and is_reasoning(rows[-1][1]):
                 rows.pop()
         if is_told:  # without it the model would call again
-            rows.append((item, _told_item(item)))
+            rows.append((name, _told_item(item)))
         elif not is_out:
             is_plain = here & {"text", "plain"}
-            rows.append((item, plain_item(item) if is_plain else item))
-    made_of = {id(sent): item for item, sent in rows}
+            rows.append((name, plain_item(item) if is_plain else item))
+    made_of = {id(sent): name for name, sent in rows}
     return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
 
 
@@ -200,13 +213,14 @@ def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     """Leave out a tool, and a choice that may have meant it."""
     tools, choice = payload.get("tools") or [], payload.get("tool_choice")
     kept = [tool for tool in tools if json_digest(tool) != repair.target]
-    if len(kept) == len(tools):
+    gone = [tool for tool in tools if tool not in kept]
+    if not gone:
         return payload
     allowed = as_mapping(choice).get("tools")
     if isinstance(allowed, list):
         left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
         choice = {**as_mapping(choice), "tools": left} if left else "none"
-    elif choice not in ("auto", "none"):
+    elif choice == "required" or tool_name(as_mapping(choice)) in map(tool_name, gone):
         choice = None
     changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}

@@ -19,11 +19,11 @@ Code that the API ran is itself within its run only: its container is dead after
 minutes, and the chat with it (docs/reference/responses-api.md, "Hosted items again").
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
+from openai_responses.clock import hex_digest
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import (
     Item,
@@ -42,7 +42,7 @@ from openai_responses.items import (
     kind_of,
     part_text,
 )
-from openai_responses.json_input import as_text
+from openai_responses.json_input import JsonObject, as_text
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.tools import ToolNames
 
@@ -89,12 +89,12 @@ _REMOTE_SIGN = "mcp"
 """How the ids of remote calls begin, and no others."""
 
 
-def remote_name(item: Mapping[str, Any]) -> str:
+def remote_name(item: JsonObject) -> str:
     """Return the label of the server and the name of the tool, as one name."""
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
-def remote_call(item: Mapping[str, Any]) -> Item:
+def remote_call(item: JsonObject) -> Item:
     """Return the call that `item` made or requested."""
     return {
         "type": "function_call",
@@ -104,22 +104,22 @@ def remote_call(item: Mapping[str, Any]) -> Item:
     }
 
 
-def remote_output(item: Mapping[str, Any]) -> Item:
+def remote_output(item: JsonObject) -> Item:
     """Return the output of an `mcp_call`, or its error."""
     return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
 
 
-def refused_pair(request: Mapping[str, Any], why: str) -> list[Item]:
+def refused_pair(request: JsonObject, why: str) -> list[Item]:
     """Return a call that was denied, with its output."""
     return [remote_call(request), _call_output(request, f"Error: {why}")]
 
 
-def remote_failed(item: Mapping[str, Any]) -> bool:
+def remote_failed(item: JsonObject) -> bool:
     """Say whether an `mcp_call` failed."""
     return bool(item.get("error")) or item.get("status") == "failed"
 
 
-def is_approval_request(item: Mapping[str, Any]) -> bool:
+def is_approval_request(item: JsonObject) -> bool:
     """Say whether the API asks for permission to make a call."""
     return item.get("type") == "mcp_approval_request"
 
@@ -149,7 +149,7 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     return kept
 
 
-def _asked_id(item: Mapping[str, Any]) -> object:
+def _asked_id(item: JsonObject) -> object:
     if is_approval_request(item):
         return item["id"]
     return item.get("approval_request_id") if _is_response(item) else None
@@ -174,25 +174,25 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     return ordered
 
 
-def _is_response(item: Mapping[str, Any]) -> bool:
-    return item.get("type") == "mcp_approval_response"
+def _is_response(item: JsonObject) -> bool:
+    return item_type(item) == "mcp_approval_response"
 
 
-def _is_remote(item: Mapping[str, Any], kind: str) -> bool:
+def _is_remote(item: JsonObject, kind: str) -> bool:
     return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
 
 
-def _remote_call_id(item: Mapping[str, Any]) -> str:
+def _remote_call_id(item: JsonObject) -> str:
     own = str(item.get("id") or "")
     return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
 
 
-def _call_output(item: Mapping[str, Any], text: str) -> Item:
+def _call_output(item: JsonObject, text: str) -> Item:
     kind = "function_call_output"
     return {"type": kind, "call_id": _remote_call_id(item), "output": text}
 
 
-def _remote_error(item: Mapping[str, Any]) -> str:
+def _remote_error(item: JsonObject) -> str:
     error = item.get("error")
     if not error:
         return ""
@@ -293,5 +293,4 @@ def _new_id(own: str) -> str:
     prefix, _, rest = own.partition("_")
     if rest.startswith(_MADE_HERE):
         return own
-    digest = hashlib.sha256(own.encode("utf-8", "replace")).hexdigest()
-    return f"{prefix[:8]}_{_MADE_HERE}{digest[:40]}"
+    return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"

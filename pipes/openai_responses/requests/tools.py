@@ -1,16 +1,16 @@
-"""Tools of a chat body or of the host, in the API's form and with names it allows."""
+"""Tools in the API's form, with names that it allows."""
 
-import hashlib
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
+from openai_responses.clock import hex_digest
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, content_parts, is_call
 from openai_responses.json_input import (
     JsonBudget,
+    JsonObject,
     JsonTooLarge,
     as_mapping,
     as_text,
@@ -25,7 +25,8 @@ from openai_responses.requests.json_schema import (
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
 _MOST_SHOWN_OF_NAME = 64
-_STEM = 51  # of 64; the rest is `_` and the digest
+_STEM = 51
+"""Of 64; the rest is `_` and the digest."""
 _DIGEST = 12
 
 
@@ -89,7 +90,7 @@ def _allowed_name(name: str, taken: Collection[str]) -> str:
         return name
     stem, seed = _FORBIDDEN.sub("_", name)[:_STEM], name
     while True:
-        seed = hashlib.sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()
+        seed = hex_digest(seed)
         sent = f"{stem}_{seed[:_DIGEST]}"
         if sent not in taken:
             return sent
@@ -115,8 +116,7 @@ def clean_call(item: Item) -> Item:
     if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
         changed["name"] = ToolNames().sent_name(name.removeprefix(_MODELS_PREFIX))
     if isinstance(call_id, str) and not 0 < len(call_id) <= _LONGEST_CALL_ID:
-        digest = hashlib.sha256(call_id.encode("utf-8", "surrogatepass")).hexdigest()
-        changed["call_id"] = f"call_{digest[:32]}"
+        changed["call_id"] = f"call_{hex_digest(call_id)[:32]}"
     return {**item, **changed} if changed else item
 
 
@@ -133,7 +133,7 @@ _NAMED_IN_LOG = 10
 
 
 def responses_tools(
-    specs: Sequence[Mapping[str, Any]],
+    specs: Sequence[JsonObject],
     *,
     strict: bool = False,
     log: Callable[[str], object] = str,
@@ -171,7 +171,7 @@ def _spec_name(spec: object) -> str:
     return repr(as_text(inner.get("name") or outer.get("name"))[:_MOST_SHOWN_OF_NAME])
 
 
-def is_hosted_tool(tool: Mapping[str, Any]) -> bool:
+def is_hosted_tool(tool: JsonObject) -> bool:
     """Say whether the API runs a tool, itself or on another server."""
     return tool.get("type") not in CALLED_BY_NAME
 
@@ -212,9 +212,7 @@ def next_tool_choice(choice: object) -> object:
     return "none" if choice == "none" else None
 
 
-def _responses_tool(
-    spec: Mapping[str, Any], strict: bool, strict_left: JsonBudget
-) -> Item:
+def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
     if not isinstance(spec, Mapping) or not as_text(spec.get("type", "function")):
         raise InvalidRequest(
             "A tool is not described by a JSON object, or its type is not a text."
@@ -223,7 +221,7 @@ def _responses_tool(
     if kind not in CALLED_BY_NAME:
         return dict(spec)
     nested = spec.get(kind)
-    flat: Mapping[str, Any] = nested if isinstance(nested, Mapping) else spec
+    flat: JsonObject = nested if isinstance(nested, Mapping) else spec
     if not as_text(flat.get("name")):
         raise InvalidRequest(
             "A tool has no name. Every function or custom tool needs one."
@@ -235,9 +233,7 @@ def _responses_tool(
     return {"type": kind, **flat, **_flat_format(flat)} | {"type": kind}
 
 
-def _function(
-    function: Mapping[str, Any], strict: bool, strict_left: JsonBudget
-) -> Item:
+def _function(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
     own = function.get("strict")
     wanted = own if isinstance(own, bool) else strict
     parameters = as_mapping(function.get("parameters"))
@@ -249,14 +245,14 @@ def _function(
     return {**tool, "parameters": shown, "strict": is_strict}
 
 
-def _flat_format(custom: Mapping[str, Any]) -> Item:
+def _flat_format(custom: JsonObject) -> Item:
     grammar = as_mapping(custom.get("format")).get("grammar")
     if not isinstance(grammar, Mapping):
         return {}
     return {"format": {"type": "grammar", **grammar}}
 
 
-def _identity(tool: Mapping[str, Any]) -> tuple[str, object]:
+def _identity(tool: JsonObject) -> tuple[str, object]:
     kind = tool.get("type")
     if kind in CALLED_BY_NAME:
         return "name", tool.get("name")
@@ -276,7 +272,7 @@ def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Ite
     return {"type": "function", "name": sent}
 
 
-def _tool_choice(choice: Mapping[str, Any], names: ToolNames) -> Item:
+def _tool_choice(choice: JsonObject, names: ToolNames) -> Item:
     kind = choice.get("type", "function")
     inner = choice.get(kind) if isinstance(kind, str) else None
     flat = dict(inner) if isinstance(inner, Mapping) else dict(choice)

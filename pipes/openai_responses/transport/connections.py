@@ -8,9 +8,11 @@ pipe does not tell the old one. Errors of aiohttp become errors of this package 
 import asyncio
 import json
 import re
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from email.utils import parsedate_to_datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -18,7 +20,7 @@ import aiohttp
 
 from openai_responses.clock import unix_seconds
 from openai_responses.endings import SENTENCES, failure_sentence, refusal_sentence
-from openai_responses.endpoint import Endpoint, Trust, proxy_for
+from openai_responses.endpoint import Endpoint, proxy_for
 from openai_responses.errors import (
     PIPE_VALVES,
     AnswerTooLarge,
@@ -33,7 +35,13 @@ from openai_responses.errors import (
     read_api_error,
     valve_error,
 )
-from openai_responses.json_input import MAX_JSON_BYTES, json_weight, load_json
+from openai_responses.json_input import (
+    MAX_JSON_BYTES,
+    JsonObject,
+    as_mapping,
+    json_weight,
+    load_json,
+)
 
 _IDLE_SECONDS = 60.0
 """Shorter than the keep-alive of OpenAI's front end, so that our side closes first."""
@@ -257,12 +265,12 @@ class _HttpResponse:
                 async for _ in self._response.content.iter_any():
                     pass
 
-    async def response_object(self) -> dict[str, Any]:
+    async def response_object(self) -> JsonObject:
         """Return the body as the API's response object."""
-        wire = await self.read_json()
-        if isinstance(wire, dict) and isinstance(wire.get("output"), list):
+        wire = as_mapping(await self.read_json())
+        if isinstance(wire.get("output"), list):
             return wire
-        if isinstance(wire, dict) and wire.get("error"):
+        if wire.get("error"):
             error = read_api_error(wire)
             failure = Failure(self._response.status, error)
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
@@ -318,7 +326,7 @@ class Connections:
         """Open nothing yet; close a session after `idle_seconds` without a run."""
         self._idle_seconds = idle_seconds
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-        self._trust = Trust()
+        self._certificates: dict[tuple[str, int], ssl.SSLContext] = {}
 
     def __del__(self) -> None:
         """Close open sessions: the last run that referenced this object has ended."""
@@ -370,8 +378,8 @@ class Connections:
                 allow_redirects=False,
                 data=body,
                 headers=endpoint.headers(),
-                ssl=self._trust.context(endpoint.network),
-                proxy=proxy_for(endpoint.network, url),
+                ssl=self._trusted(endpoint),
+                proxy=proxy_for(endpoint, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
             response = await _receive(answer, endpoint, deadlines)
@@ -379,6 +387,22 @@ class Connections:
                 yield response
             finally:
                 response.close()  # has no effect after it was read to the end
+
+    def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
+        """Return the certificates to trust: one context a file to reuse connections."""
+        path, contexts = endpoint.ca_bundle, self._certificates
+        if not (endpoint.verify_ssl and path):
+            return endpoint.verify_ssl
+        try:
+            key = (path, Path(path).stat().st_mtime_ns)
+            if key not in contexts:
+                contexts[key] = ssl.create_default_context(cafile=path)
+            return contexts[key]
+        except (OSError, ValueError):  # no such file, or no certificates in it
+            problem = (
+                "CA_BUNDLE is not a file with certificates that this server can read"
+            )
+            raise valve_error(problem, place=PIPE_VALVES) from None
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
         """Send an empty request in a task, up to three times; ignore the result."""
@@ -405,7 +429,7 @@ class Connections:
 _ITEMS_AT_ONCE = 1000
 
 
-async def _encode(payload: Mapping[str, Any]) -> bytes:
+async def _encode(payload: JsonObject) -> bytes:
     """Return a request as JSON; others run between the pieces of a long input."""
     items, texts = payload.get("input"), list[str]()
     if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:

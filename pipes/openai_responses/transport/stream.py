@@ -25,6 +25,7 @@ from openai_responses.items import Item
 from openai_responses.json_input import (
     MAX_JSON_BYTES,
     MAX_JSON_DEPTH,
+    JsonObject,
     as_text,
     is_too_deep,
 )
@@ -108,7 +109,7 @@ class EventStreamDecoder:
         return events
 
 
-NO_CARD: Mapping[str, Any] = MappingProxyType({})
+NO_CARD: JsonObject = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
@@ -137,7 +138,7 @@ class TextDone(NamedTuple):
 
 
 class AnnotationAdded(NamedTuple):
-    """`response.output_text.annotation.added`: what a place in a text refers to."""
+    """What a place in a text refers to."""
 
     output_index: int
     part: int
@@ -146,7 +147,7 @@ class AnnotationAdded(NamedTuple):
 
 
 class PartialImage(NamedTuple):
-    """`response.image_generation_call.partial_image`: an image as far as it is drawn.
+    """An image as far as it is drawn.
 
     `image` is base64; `form` is its format, if the server tells it.
     """
@@ -159,37 +160,38 @@ class PartialImage(NamedTuple):
 
 
 class ItemAdded(NamedTuple):
-    """`response.output_item.added`: an item began; its content is still missing."""
+    """An item began; its content is still missing."""
 
     output_index: int
     item: Item
 
 
 class ItemDone(NamedTuple):
-    """`response.output_item.done`: the item as it counts, byte for byte.
+    """The item as it counts, byte for byte.
 
     `card` holds what a host shows beside it (`files`, `links`, `notes`).
     """
 
     output_index: int
     item: Item
-    card: Mapping[str, Any] = NO_CARD
+    card: JsonObject = NO_CARD
     shown: str = ""
     """The text of a message as a host shows it."""
 
 
 class FinalResponse(NamedTuple):
-    """`response.completed`, `.incomplete` or `.failed`, with the final snapshot.
+    """The end of a response, with its final snapshot.
 
-    `status` can also be "cancelled" if the response itself was requested.
+    `status` is "completed", "incomplete" or "failed"; also "cancelled" if the response
+    itself was requested.
     """
 
     status: str
-    response: Mapping[str, Any]
+    response: JsonObject
 
 
 class StreamError(NamedTuple):
-    """`error`: the request failed; no response object comes with it."""
+    """The request failed; no response object comes with it."""
 
     error: ApiError
 
@@ -221,7 +223,7 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
 
 
 _JSON_READER = json.JSONDecoder()
-_Reader = Callable[[Mapping[str, Any]], StreamEvent]
+_Reader = Callable[[JsonObject], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
@@ -260,7 +262,7 @@ def _checked(value: object, kind: type) -> Any:
     return value
 
 
-def _index(wire: Mapping[str, Any]) -> int:
+def _index(wire: JsonObject) -> int:
     index = wire.get("output_index")
     return -1 if index is None else _checked(index, int)
 
@@ -271,7 +273,7 @@ def _text_reader(
     """Return the reader of a text in `field`, whose place is the field `part`."""
     new = partial(tuple.__new__, event)  # half the time of the named tuple's own
 
-    def read(wire: Mapping[str, Any]) -> StreamEvent:
+    def read(wire: JsonObject) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire.get("output_index"), wire[field]
         if index is None:
             index = -1
@@ -287,7 +289,7 @@ def _text_reader(
     return read
 
 
-def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
+def _read_annotation(wire: JsonObject) -> StreamEvent:
     annotation, part = wire.get("annotation"), _checked(
         wire.get("content_index", 0), int
     )
@@ -297,7 +299,7 @@ def _read_annotation(wire: Mapping[str, Any]) -> StreamEvent:
     return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
 
 
-def _read_partial_image(wire: Mapping[str, Any]) -> StreamEvent:
+def _read_partial_image(wire: JsonObject) -> StreamEvent:
     return PartialImage(
         _index(wire),
         _checked(wire.get("partial_image_index", 0), int),
@@ -315,7 +317,7 @@ def _final_reader(status: str) -> _Reader:
     return lambda wire: FinalResponse(status, _checked(wire["response"], dict))
 
 
-def _read_error(wire: Mapping[str, Any]) -> StreamEvent:
+def _read_error(wire: JsonObject) -> StreamEvent:
     # In the flat form `type` is only "error".
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))

@@ -17,11 +17,10 @@ stored, the last one gets them all.
 
 import base64
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, content_parts, item_type
-from openai_responses.json_input import as_list, as_mapping
+from openai_responses.json_input import JsonObject, as_list, as_mapping
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
 from owui_chat.messages import (
     Attachment,
@@ -36,8 +35,10 @@ _SIGNATURES = (
     (b"\xff\xd8\xff", "image/jpeg"),
     (b"GIF8", "image/gif"),
 )
-_HEAD = 24  # base64 characters that contain every signature
-_GIF_FRAME = b"\x00\x21\xf9\x04"  # before each frame of an animated GIF
+_HEAD = 24
+"""Characters of base64 that contain every signature."""
+_GIF_FRAME = b"\x00\x21\xf9\x04"
+"""Stands before each frame of an animated GIF."""
 
 
 def _image_type(content: bytes) -> str:
@@ -158,7 +159,7 @@ def _is_too_large(url: str) -> bool:
 
 
 def attach_files(
-    parts: Sequence[ChatPart], rows: Mapping[str, Any], metadata: Mapping[str, Any]
+    parts: Sequence[ChatPart], rows: JsonObject, metadata: JsonObject
 ) -> list[ChatPart]:
     """Return a chat in which the user's messages have the files they came with.
 
@@ -250,7 +251,7 @@ def _fit_part(part: Item, left: list[int]) -> Item:
 
 
 def _files_without_row(
-    metadata: Mapping[str, Any],
+    metadata: JsonObject,
 ) -> tuple[list[Attachment], list[Attachment]]:
     own = _read_attachments(as_mapping(metadata.get("user_message")).get("files"))
     knowledge, owned = _knowledge_ids(metadata.get("model")), set(own)
@@ -270,7 +271,7 @@ def _knowledge_ids(model: object) -> set[str]:
     return {str(as_mapping(row).get("id")) for row in as_list(found)}
 
 
-def _attachment(row: Mapping[str, Any]) -> Attachment:
+def _attachment(row: JsonObject) -> Attachment:
     content_type = str(row.get("content_type") or "")
     is_image = row["type"] == "image" or content_type.startswith("image/")
     return Attachment(
@@ -312,9 +313,7 @@ UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees 
 """Replaces a picture of a tool that the API would refuse."""
 
 
-def add_tool_images(
-    parts: Sequence[ChatPart], rows: Mapping[str, Any]
-) -> list[ChatPart]:
+def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
     """Return a chat without the host's own messages, their pictures at their outputs.
 
     `rows` are the messages of the chat's row.
@@ -370,15 +369,13 @@ def _assign_images(
     return result
 
 
-def _image_counts(rows: Mapping[str, Any]) -> dict[str, int]:
+def _image_counts(rows: JsonObject) -> dict[str, int]:
     outputs = (as_mapping(row).get("output") for row in rows.values())
     items = [item for output in outputs for item in content_parts(output)]
     return {
-        str(item.get("call_id")): _count_images(content_parts(item.get("output")))
+        str(item.get("call_id")): [
+            item_type(part) for part in content_parts(item.get("output"))
+        ].count("input_image")
         for item in items
         if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
     }
-
-
-def _count_images(parts: Sequence[Item]) -> int:
-    return sum(item_type(part) == "input_image" for part in parts)

@@ -9,8 +9,8 @@ because the new one replaces it. A wish in a person's own words is left to the m
 """
 
 from collections.abc import Sequence
-from hashlib import sha256
 
+from openai_responses.clock import hex_digest
 from openai_responses.items import message_text
 from owui_chat.input.directive_words import CONCISE, DETAILED
 from owui_chat.messages import ChatPart, UserMessage, user_messages
@@ -18,7 +18,7 @@ from owui_chat.messages import ChatPart, UserMessage, user_messages
 
 def words_digest(words: str) -> str:
     """Return the key of the table for words of the page."""
-    return sha256(words.strip().encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return hex_digest(words.strip())[:8]
 
 
 def take_directive(

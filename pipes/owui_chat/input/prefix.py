@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from openai_responses.items import Item
-from openai_responses.json_input import as_list, as_mapping
+from openai_responses.json_input import JsonObject, as_list, as_mapping
 from owui_chat.messages import ChatPart, UserMessage, stored_messages
 from owui_chat.storage.records import message_key, text_digest
 
-_MOST_CHARACTERS = 200_000  # of one message: a chat's row is read and written whole
+_MOST_CHARACTERS = 200_000
+"""Of one message: a chat's row is read and written whole."""
 _Text = str | tuple[str, str]
 
 
@@ -117,14 +118,12 @@ class SentContext(NamedTuple):
 _NOTHING = SentContext()
 
 
-def add_sent_context(value: Mapping[str, Any], sealed: str) -> dict[str, Any]:
+def add_sent_context(value: JsonObject, sealed: str) -> dict[str, Any]:
     """Return the value of a message's key, with what its run sent, encrypted."""
     return {**value, _SENT_KEY: sealed} if sealed else dict(value)
 
 
-def read_sent_context(
-    chat: Mapping[str, Any], unseal: _Unseal
-) -> dict[str, SentContext]:
+def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContext]:
     """Return what a chat's JSON holds of this, by the ids of the answers.
 
     What was not encrypted here for its message is ignored: the owner of a chat can
@@ -213,7 +212,7 @@ def _lines(text: str) -> dict[str, None]:
     return dict.fromkeys(line for line in text.splitlines() if line.strip())
 
 
-def _read_context(wire: Mapping[str, Any]) -> SentContext:
+def _read_context(wire: JsonObject) -> SentContext:
     given = wire.get("instructions")
     return SentContext(
         _read_injected_context(wire.get("injected")),

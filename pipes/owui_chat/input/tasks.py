@@ -7,6 +7,7 @@ the text of an error as the title.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from openai_responses.json_input import JsonObject
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.build import ResponsesRequest, Settings, build_request
 from owui_chat.input.history import build_input
@@ -36,8 +37,8 @@ _ANSWER_KEYS = (
 
 def task_request(
     model: ResolvedModel,
-    messages: Sequence[Mapping[str, Any]],
-    body: Mapping[str, Any],
+    messages: Sequence[JsonObject],
+    body: JsonObject,
     task: str,
 ) -> ResponsesRequest:
     """Return the request for a task: short, without tools or stored reasoning.
@@ -58,9 +59,7 @@ def task_request(
     return build_request(model, instructions, items, given, settings)
 
 
-def _task_format(
-    task: str, messages: Sequence[Mapping[str, Any]]
-) -> dict[str, Any] | None:
+def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
     """Return the `text.format` of a task whose answer the host reads as JSON, or None.
 
     An administrator's own prompt may ask for something else, so the key must be in it.

@@ -7,12 +7,14 @@ response (docs/reference/open-webui.md, "Usage").
 With `choices` in a chunk, the host ignores its `error`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from typing import Any
 
+from openai_responses.json_input import JsonObject
 from openai_responses.loop.events import RunDone
 
 Chunk = dict[str, Any]
+Chunks = Iterator[Chunk]
 
 
 def host_usage(ended: RunDone) -> Chunk:
@@ -54,7 +56,7 @@ def source_chunk(name: str, text: str) -> Chunk:
     return host_event("source", {**head, "metadata": [{"source": name}]})
 
 
-def host_event(kind: str, data: Mapping[str, Any]) -> Chunk:
+def host_event(kind: str, data: JsonObject) -> Chunk:
     """Return a chunk whose event the host hands to its event emitter."""
     event = {"type": kind, "data": data}
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}

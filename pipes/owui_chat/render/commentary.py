@@ -10,11 +10,9 @@ turn"). So commentary is a quotation in an item of our own:
 If a run ends with commentary, that is the answer, because there is no other.
 """
 
-from collections.abc import Iterator
-
 from openai_responses.items import Item
 from openai_responses.transport.stream import ItemAdded, ItemDone, ItemEvent, TextDelta
-from owui_chat.render.chunks import Chunk
+from owui_chat.render.chunks import Chunk, Chunks
 from owui_chat.render.items import OutputItems, message_host_item
 from owui_chat.storage.output_carrier import COMMENTARY_TYPE
 
@@ -31,7 +29,7 @@ class Commentary:
         self._ended: ItemDone | None = None
         self._marker = (self.place, "")
 
-    def render(self, event: ItemEvent, marker: str) -> Iterator[Chunk]:
+    def render(self, event: ItemEvent, marker: str) -> Chunks:
         """Yield the chunks for an event of the item; its marker comes at its end."""
         match event:
             case ItemAdded():
@@ -42,12 +40,12 @@ class Commentary:
                 yield from self._end(event, marker)
                 yield from self._shown.add_files(event.card)
 
-    def break_off(self) -> Iterator[Chunk]:
+    def break_off(self) -> Chunks:
         """Yield the end of commentary that the run did not end."""
         if self._ended is None:
             yield self._whole("incomplete")
 
-    def become_answer(self, closing: Item | None) -> Iterator[Chunk]:
+    def become_answer(self, closing: Item | None) -> Chunks:
         """Yield the text as a message, behind its marker, if this is `closing`."""
         if self._ended is None or self._ended.item != closing:
             return
@@ -59,7 +57,7 @@ class Commentary:
         item = message_host_item(head, marker + self._ended.shown)
         yield self._shown.end(place, item)
 
-    def _grow(self, text: str) -> Iterator[Chunk]:
+    def _grow(self, text: str) -> Chunks:
         """Yield the growth, and the whole text each time it has doubled.
 
         Deltas extend the text of an unknown item on the page only. The host stores an
@@ -82,7 +80,7 @@ class Commentary:
         item = _commentary_item(self._shown.items[self.place], text, status)
         return self._shown.end(self.place, item)
 
-    def _end(self, event: ItemDone, marker: str) -> Iterator[Chunk]:
+    def _end(self, event: ItemDone, marker: str) -> Chunks:
         self._ended = event
         card = _commentary_item(event.item, _quotation(event.shown), "completed")
         yield self._shown.end(self.place, card)

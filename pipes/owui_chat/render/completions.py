@@ -1,11 +1,10 @@
-"""Run events as Chat Completions, streamed or in one piece, for plain HTTP clients.
+"""Run events as Chat Completions for plain HTTP clients.
 
-Open calls are for the client; they come at the end. Commentary is shown as reasoning,
-so that the text is only the answer. If a run ends with commentary, it is repeated as
-the answer.
+They are streamed or in one piece. Open calls are for the client; they come at the end.
+Commentary is shown as reasoning, so that the text is only the answer. If a run ends
+with commentary, it is repeated as the answer.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 from openai_responses.endings import Ending
@@ -31,7 +30,7 @@ from owui_chat.citations import (
 )
 from owui_chat.events import AnswerEvent
 from owui_chat.files import file_lines
-from owui_chat.render.chunks import Chunk, error_chunk, host_usage
+from owui_chat.render.chunks import Chunk, Chunks, error_chunk, host_usage
 from owui_chat.storage.output_carrier import closing_commentary
 
 _GAP = "\n\n"
@@ -55,7 +54,7 @@ class ChunkRenderer:
         self._places: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
 
-    def render(self, event: AnswerEvent) -> Iterator[Chunk]:
+    def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; a client without a chat stores nothing."""
         match event:
             case ItemAdded() if is_commentary(event.item):
@@ -82,11 +81,11 @@ class ChunkRenderer:
                 yield from self._add_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
-    def _think(self, event: TextDelta, text: str) -> Iterator[Chunk]:
+    def _think(self, event: TextDelta, text: str) -> Chunks:
         gap = self._gap("reasoning", (event.output_index, event.part))
         yield from self._add_reasoning(gap + text)
 
-    def _end_message(self, event: ItemDone) -> Iterator[Chunk]:
+    def _end_message(self, event: ItemDone) -> Chunks:
         rest = strip_tracking(self._held.rest())
         if event.output_index in self._commentary:
             self._commentary[event.output_index] = event.item
@@ -98,17 +97,17 @@ class ChunkRenderer:
                 yield self._chunk({"annotations": cited})
         yield from self._add_text(file_lines(event.card))
 
-    def _add_closing(self, commentary: Item | None) -> Iterator[Chunk]:
+    def _add_closing(self, commentary: Item | None) -> Chunks:
         if commentary is not None and commentary in self._commentary.values():
             gap = _GAP if self._length else ""
             yield from self._add_text(gap + _clean_text(commentary))
 
-    def _add_text(self, text: str) -> Iterator[Chunk]:
+    def _add_text(self, text: str) -> Chunks:
         self._length += len(text)
         if text:
             yield self._chunk({"content": text})
 
-    def _add_reasoning(self, text: str) -> Iterator[Chunk]:
+    def _add_reasoning(self, text: str) -> Chunks:
         if text:
             yield self._chunk({"reasoning_content": text})
 
@@ -122,7 +121,7 @@ class ChunkRenderer:
         self._places[kind] = place
         return "" if before == place else _GAP
 
-    def _end(self, event: RunDone) -> Iterator[Chunk]:
+    def _end(self, event: RunDone) -> Chunks:
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})

@@ -18,7 +18,7 @@ it, because it has an output, or because it was not complete.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from openai_responses.items import (
     Item,
@@ -39,7 +39,7 @@ from openai_responses.transport.stream import (
 )
 from owui_chat.citations import strip_tracking
 from owui_chat.code import CODE_CARD, code_host_item, replay_code
-from owui_chat.render.chunks import Chunk, host_event, status_chunk
+from owui_chat.render.chunks import Chunk, Chunks, host_event, status_chunk
 from owui_chat.render.items import OutputItems, output_host_item
 
 
@@ -51,7 +51,7 @@ class HostedItems:
         self._shown = shown
         self._open: dict[int, _HostedItem] = {}
 
-    def render(self, event: ItemEvent) -> Iterator[Chunk]:
+    def render(self, event: ItemEvent) -> Chunks:
         """Yield the chunks for an event of an item."""
         index = event.output_index
         if isinstance(event, ItemAdded):
@@ -62,8 +62,10 @@ class HostedItems:
             yield from self._open[index].render(event)
         if isinstance(event, ItemDone):
             self._open.pop(index, None)
+            if item_type(event.item) == "mcp_list_tools":
+                yield status_chunk(_list_sentence(event.item))
 
-    def break_off(self, event: RunDone) -> Iterator[Chunk]:
+    def break_off(self, event: RunDone) -> Chunks:
         """Yield the chunks for items that the run did not end."""
         for item in self._open.values():
             yield from item.render(event)
@@ -81,7 +83,7 @@ class _HostedItem(ABC):
         self._place = len(shown.items)
 
     @abstractmethod
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Chunks:
         """Yield the chunks for an event."""
 
 
@@ -91,7 +93,7 @@ _BROKE_OFF = "The answer broke off before the picture was finished."
 
 
 class _ImageHostItem(_HostedItem):
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
                 yield status_chunk("Drawing a picture")
@@ -106,14 +108,14 @@ class _ImageHostItem(_HostedItem):
                 yield from self._note(_BROKE_OFF)
                 yield from self._shown.show_files()
 
-    def _end(self, event: ItemDone) -> Iterator[Chunk]:
+    def _end(self, event: ItemDone) -> Chunks:
         notes = event.card.get("notes", ())
         if event.item.get("result") and not notes:
             yield status_chunk("Picture drawn")
         else:
             yield from self._note(next(iter(notes), _failure(event.item)))
 
-    def _note(self, sentence: str) -> Iterator[Chunk]:
+    def _note(self, sentence: str) -> Chunks:
         """Yield a text that the page draws and that no later turn contains."""
         part = {"type": "output_text", "text": f"*{sentence}*"}
         number = len(self._shown.items)
@@ -134,7 +136,7 @@ class _CodeHostItem(_HostedItem):
         super().__init__(shown)
         self._code: list[str] = []
 
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
                 begun = {**event.item, "code": "", "status": "in_progress"}
@@ -150,7 +152,7 @@ class _CodeHostItem(_HostedItem):
                 yield self._shown.update(self._place, status="incomplete", code=code)
 
 
-def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
+def end_after_code(shown: OutputItems) -> Chunks:
     """Yield an invisible item if code would be the last item of a run."""
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
@@ -160,7 +162,7 @@ def end_after_code(shown: OutputItems) -> Iterator[Chunk]:
 
 
 class _SearchHostItem(_HostedItem):
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
                 begun = {**event.item, "status": "in_progress"}
@@ -201,7 +203,7 @@ _UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this c
 
 
 class _McpCallHostItem(_HostedItem):
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
+    def render(self, event: RunEvent) -> Chunks:
         match event:
             case ItemAdded():
                 begun = _mcp_call_host_item(event.item, "in_progress")
@@ -217,14 +219,6 @@ class _McpCallHostItem(_HostedItem):
                 yield from self._shown.add(output_host_item(answer))
             case RunDone():
                 yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
-
-
-class _McpListHostItem(_HostedItem):
-    """Shows in a status line that a server was asked for its tools."""
-
-    def render(self, event: RunEvent) -> Iterator[Chunk]:
-        if isinstance(event, ItemDone):
-            yield status_chunk(_list_sentence(event.item))
 
 
 def _mcp_call_host_item(item: Item, status: str) -> Item:
@@ -243,7 +237,6 @@ _HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
     "web_search_call": _SearchHostItem,
     "file_search_call": _SearchHostItem,
     "mcp_call": _McpCallHostItem,
-    "mcp_list_tools": _McpListHostItem,
     "code_interpreter_call": _CodeHostItem,
     "image_generation_call": _ImageHostItem,
 }

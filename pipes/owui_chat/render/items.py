@@ -1,4 +1,4 @@
-"""The output items that the host holds for one message, and the events that make them.
+"""The host's output items of one message, and the events that make them.
 
 The host builds these items from events. The place of an item counts over all responses
 of a run, and each event has an empty `choices` delta for stream filters that look for
@@ -21,7 +21,7 @@ to the page twice (docs/reference/open-webui.md, "What a pipe yields").
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openai_responses.items import (
@@ -33,9 +33,10 @@ from openai_responses.items import (
     item_type,
     part_text,
 )
+from openai_responses.json_input import JsonObject
 from openai_responses.loop.events import ToolOutput
 from owui_chat.events import StoredRecord, TurnDetails
-from owui_chat.render.chunks import Chunk, host_event
+from owui_chat.render.chunks import Chunk, Chunks, host_event
 from owui_chat.storage.output_carrier import record_item
 
 
@@ -163,12 +164,12 @@ class OutputItems:
         """Return the event that changes fields of the item at `place`."""
         return self.end(place, {**self.items[place], **fields})
 
-    def add(self, item: Item) -> Iterator[Chunk]:
+    def add(self, item: Item) -> Chunks:
         """Yield the events of an item that is complete at once."""
         yield self.begin(item)
         yield self.end(len(self.items) - 1, item)
 
-    def add_marker(self, marker: str) -> Iterator[Chunk]:
+    def add_marker(self, marker: str) -> Chunks:
         """Yield a separate message for a marker that no text follows."""
         place = len(self.items)
         item = message_host_item({"id": f"msg_kept_{place}"}, marker)
@@ -182,7 +183,7 @@ class OutputItems:
         grown = {"item_id": item_id, part: 0, "delta": text}
         return _native(_DELTA_TYPES[kind], place, **grown)
 
-    def add_files(self, card: Mapping[str, Any]) -> Iterator[Chunk]:
+    def add_files(self, card: JsonObject) -> Chunks:
         """Yield the files of a card; the page gets those of earlier cards again."""
         if files := card.get("files"):
             yield host_event("files", {"files": files})
@@ -190,9 +191,7 @@ class OutputItems:
                 yield from self.show_files(files)
             self.files += files
 
-    def show_files(
-        self, more: Sequence[Item] = (), *, is_last: bool = False
-    ) -> Iterator[Chunk]:
+    def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
         """Yield the chunk that shows files on the page only, with some `more`.
 
         It has all files, so if they are many, it comes less often; the last one for
@@ -204,25 +203,25 @@ class OutputItems:
             event = host_event("chat:message:files", {"files": [*self.files, *more]})
             yield {**event, "choices": []}
 
-    def answer(self, event: ToolOutput) -> Iterator[Chunk]:
+    def answer(self, event: ToolOutput) -> Chunks:
         """Yield the output of a call in the form in which the host would store it."""
         place = self._open_calls.get(event.item["call_id"])
         if place is not None and event.failed:
             yield self.update(place, status="failed")
         yield from self.add(output_host_item(event))
 
-    def break_off_calls(self) -> Iterator[Chunk]:
+    def break_off_calls(self) -> Chunks:
         """Yield outputs for calls that a broken answer left open."""
         for place in [*self._open_calls.values()]:
             yield from self.break_off(place, _NOT_RUN)
 
-    def break_off(self, place: int, why: str) -> Iterator[Chunk]:
+    def break_off(self, place: int, why: str) -> Chunks:
         """Yield the end of a call that got no output, and one that says why."""
         yield self.update(place, status="incomplete")
         output = {"call_id": self.items[place].get("call_id"), "output": why}
         yield from self.add(output_host_item(ToolOutput(place, output, failed=True)))
 
-    def add_record(self, stored: StoredRecord, place: int | None) -> Iterator[Chunk]:
+    def add_record(self, stored: StoredRecord, place: int | None) -> Chunks:
         """Yield the events of a record, which may replace an earlier one.
 
         `place` is that of the item whose text follows.
@@ -235,7 +234,7 @@ class OutputItems:
         else:
             yield from self.add(record)
 
-    def add_details(self, turn: TurnDetails) -> Iterator[Chunk]:
+    def add_details(self, turn: TurnDetails) -> Chunks:
         """Yield the reasoning of a response again, now with its details, if any."""
         new = range(self._turn_start, len(self.items))
         self._turn_start = len(self.items)

@@ -7,7 +7,7 @@ pipe yields" and "Usage"): one numbering over all responses, no `response.comple
 encrypted content, and an empty `choices` delta for stream filters that look for one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from openai_responses.items import (
     CALL_OUTPUTS,
@@ -16,7 +16,7 @@ from openai_responses.items import (
     item_type,
     open_calls,
 )
-from openai_responses.loop.events import RunDone, Status, ToolOutput
+from openai_responses.loop.events import NO_THOUGHT, RunDone, Status, ToolOutput
 from openai_responses.models.usage import Usage
 from openai_responses.transport.stream import (
     ItemAdded,
@@ -33,6 +33,7 @@ from owui_chat.events import (
 )
 from owui_chat.render.chunks import (
     Chunk,
+    Chunks,
     error_chunk,
     host_event,
     host_usage,
@@ -107,7 +108,7 @@ class NativeRenderer:
         """Return the event that replaces the item at a place that was shown before."""
         return self._shown.end(place, item)
 
-    def render(self, event: AnswerEvent) -> Iterator[Chunk]:
+    def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
         match event:
             case TextDelta() if event.output_index in self._places:
@@ -129,7 +130,7 @@ class NativeRenderer:
 
     def _render_other(
         self, event: ItemAdded | TextDelta | PartialImage | ItemDone
-    ) -> Iterator[Chunk]:
+    ) -> Chunks:
         """Yield the chunks for commentary and for items of OpenAI's own tools."""
         index = event.output_index
         if isinstance(event, ItemAdded) and is_commentary(event.item):
@@ -139,7 +140,7 @@ class NativeRenderer:
         else:
             yield from self._hosted.render(event)
 
-    def _render_beside(self, event: AnswerEvent) -> Iterator[Chunk]:
+    def _render_beside(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks for events that are not items of the run."""
         match event:
             case SourceCited():
@@ -160,7 +161,7 @@ class NativeRenderer:
         marker, self._marker = self._marker, ""
         return marker
 
-    def _end_run(self, event: RunDone) -> Iterator[Chunk]:
+    def _end_run(self, event: RunDone) -> Chunks:
         failed = event.ending.is_failure
         yield from self._hosted.break_off(event)
         for commentary in self._commentary.values():
@@ -186,7 +187,7 @@ class NativeRenderer:
         self._started[event.output_index] = self._now()
         return self._shown.begin(begun_host_item(event.item))
 
-    def _grow(self, event: TextDelta) -> Iterator[Chunk]:
+    def _grow(self, event: TextDelta) -> Chunks:
         marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
@@ -203,9 +204,12 @@ class NativeRenderer:
         thought = event.kind in ("summary", "reasoning")
         return "\n\n" if thought and event.part != before else ""
 
-    def _end(self, event: ItemDone) -> Iterator[Chunk]:
+    def _end(self, event: ItemDone) -> Chunks:
         index = event.output_index
+        place = self._places.pop(index)  # another attempt may use the index again
         match item_type(event.item):
+            case _ if event.item == NO_THOUGHT:
+                item = {**self.items[place], "type": "openai_responses:end"}
             case "message":
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)
@@ -214,7 +218,7 @@ class NativeRenderer:
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self._shown.end(self._places[index], item)
+        yield self._shown.end(place, item)
         yield from self._shown.add_files(event.card)
 
 

@@ -1,9 +1,9 @@
 """Pictures that an answer made, as they are stored and sent back."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from openai_responses.items import Item, is_image_call
+from openai_responses.json_input import JsonObject
 from openai_responses.transport.stream import ItemDone
 from owui_chat.messages import AssistantText, ChatPart
 from owui_chat.storage.markers import split_at_markers
@@ -23,7 +23,7 @@ def stored_item(event: ItemDone) -> Item:
     }
 
 
-def is_stored_image(item: Mapping[str, Any]) -> bool:
+def is_stored_image(item: JsonObject) -> bool:
     """Say whether `item` names a stored picture."""
     return is_image_call(item) and isinstance(item.get("stored"), str)
 

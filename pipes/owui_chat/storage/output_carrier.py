@@ -19,7 +19,7 @@ from openai_responses.items import (
     message_text,
     open_calls,
 )
-from openai_responses.json_input import as_mapping, as_text
+from openai_responses.json_input import JsonObject, as_mapping, as_text
 from openai_responses.requests.replay import is_approval_request
 from owui_chat.events import StoredRecord
 from owui_chat.messages import (
@@ -60,10 +60,11 @@ def record_item(stored: StoredRecord, before: str) -> Item:
     return {**head, "kept": dict(stored.value)}
 
 
-_Place = tuple[int, int]  # the number of a part, and where in its text
+_Place = tuple[int, int]
+"""The number of a part, and where in its text."""
 
 
-def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
+def output_values(messages: JsonObject) -> dict[str, Any]:
     """Return the values in the outputs of a chat's messages, in the form of its keys."""
     items = (item for message in messages.values() for item in _output_of(message))
     return {
@@ -72,14 +73,12 @@ def output_values(messages: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def stored_outputs(
-    messages: Mapping[str, Any], tip: str, more: str = ""
-) -> list[list[Item]]:
+def stored_outputs(messages: JsonObject, tip: str, more: str = "") -> list[list[Item]]:
     """Return the outputs of the branch that ends at `tip`, grouped by run.
 
     `more` is a message that the host appends: the answer that is written anew.
     """
-    chain: list[Mapping[str, Any]] = []
+    chain: list[JsonObject] = []
     left = dict(messages)
     while isinstance(message := left.pop(tip, None), Mapping):
         chain.append(message)

@@ -40,7 +40,8 @@ from owui_chat.storage.output_carrier import closing_commentary
 from owui_chat.storage.records import UNSHOWN_TEXT, Record, text_digest
 from owui_chat.storage.signature import Sign
 
-_EARLIER = -1  # the index of items of earlier rounds, before all others
+_EARLIER = -1
+"""The index of items of earlier rounds, before all others."""
 
 Carrier = Literal["markers", "output", "details"]
 

@@ -16,6 +16,7 @@ The first four words of a refusal say what is refused, and each request that hol
 refused, however often it comes; one without it passes. Nothing is counted. The message
 names the place where the part stands in that request. :data:`simulator.faults.forms.FORMS`
 lists the forms of the body, :data:`simulator.faults.forms.DELIVERIES` how it arrives.
+With the form ``unnamed`` the words say nothing at all about the part.
 A :class:`FailedStart` is temporary: the same question is answered after ``times`` attempts.
 """
 

@@ -46,6 +46,7 @@ PHRASES = {
         "model. Remove reasoning items from your input and try again."
     ),
 }
+UNNAMED = "The server could not process this request."
 SOURCES = {"input_image": "image_url", "input_file": "file_data"}
 
 
@@ -95,6 +96,8 @@ class RefusedPart:
 
     def _words(self, found: _Place) -> tuple[Refusal, str]:
         """Return the words of the form; those with the place if it has no others."""
+        if self.form == "unnamed":
+            return Refusal(UNNAMED), "message"
         if self.form == "id" and found.id:
             return Refusal(found.id_words.format(id=found.id)), "id"
         if self.form == "phrase" and found.phrase:

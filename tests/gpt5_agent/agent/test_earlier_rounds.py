@@ -644,7 +644,7 @@ def test_without_a_page_to_ask_the_answer_is_no(host_functions: HostFunctions) -
     events = run_skipping(chat.say("Weather?"))
 
     assert tool.called == []
-    assert "did not approve" in str(answered(events))
+    assert "this client cannot be asked" in str(answered(events))
 
 
 def test_carried_turns_hold_what_the_page_does_not_show(

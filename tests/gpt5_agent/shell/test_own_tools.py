@@ -4,6 +4,7 @@ import base64
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from subprocess import Popen, SubprocessError
 from typing import Any
 
 import pytest
@@ -53,6 +54,30 @@ def mcp(url: str, label: str = "clocks", **more: Any) -> str:
 async def ran(tools: tuple[Tool, ...], name: str, **arguments: Any) -> ToolResult:
     """What the agent gets of a call."""
     return await OwnTools(tools, "").call(name, arguments)
+
+
+async def test_what_cannot_be_started_is_not_offered(
+    bench: OwnToolPool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Neither a sandbox nor a program; the log says so, and the answer goes on."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise SubprocessError("no child today")
+
+    monkeypatch.setattr(Popen, "__init__", refuse)
+    program = [{"server_label": "eyes", "command": ["eyes"]}]
+    valves = Valves(
+        SANDBOX=True, ALLOW_STDIO=True, MCP_SERVERS_JSON=json.dumps(program)
+    )
+
+    async with bench.open_tools(valves, "chat", AgentLog("ID")) as tools:
+        assert tools == ()
+
+    sandbox, server = caplog.messages
+    assert "tools of the sandbox are not offered: SubprocessError" in sandbox
+    assert "The server eyes: SubprocessError" in server
 
 
 # ------------------------------------------------------------------------ other servers

@@ -263,7 +263,7 @@ def test_the_endpoint_has_the_secrets_in_clear(
     assert endpoint.headers()["X-Plain"] == "plain-secret"
     assert endpoint.organization == "org"
     assert endpoint.strict
-    assert not endpoint.network.verify_ssl
+    assert not endpoint.verify_ssl
     for secret in (KEY, "team-secret", "plain-secret", "pass word", "gate-secret"):
         log.warn(f"({secret})")
     assert caplog.messages == ["ID ([redacted])"] * 5

@@ -94,6 +94,18 @@ def test_nothing_that_is_stored_is_refused(name: str, value: object) -> None:
     json.dumps(valves.model_dump(), allow_nan=False)
 
 
+@pytest.mark.parametrize(
+    "name", [n for n, d in PROPERTIES.items() if d["default"] == ""]
+)
+def test_an_unset_text_is_null(name: str) -> None:
+    """The page saves no empty field; empty texts that were stored are unset too."""
+    stored = Valves.model_validate({name: ""})
+
+    assert stored.model_dump()[name] is None
+    assert json.loads(stored.model_dump_json())[name] is None
+    assert getattr(Valves(**stored.model_dump()), name) == ""
+
+
 @pytest.mark.parametrize("name", sorted(SECRETS))
 def test_a_secret_is_never_shown(name: str) -> None:
     """Neither to who asks for the valves nor in the file; it can still be used (R30)."""

@@ -8,7 +8,7 @@ import pytest
 from openai_responses.errors import ApiError, Failure, read_api_error
 from openai_responses.loop.recovery import find_repair, named_place
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.repairs import Repair, json_digest
+from openai_responses.requests.repairs import Repair, item_names, json_digest
 
 Item = dict[str, Any]
 
@@ -73,7 +73,7 @@ def words(message: str) -> ApiError:
     return ApiError(message=message)
 
 
-LAST = json_digest(USER)
+LAST = item_names(INPUT)[-1]
 
 
 @pytest.mark.parametrize(
@@ -88,12 +88,12 @@ LAST = json_digest(USER)
         (ApiError("invalid_image_format", message="Bad image."), "text", PICTURE),
         (words("No tool output found for function call call_abcd."), "item", CALL),
         (words("Invalid 'input[5].id': 'ws_1234'. Use letters."), "item", SEARCH),
-        (ApiError("invalid_encrypted_content"), "reasoning", USER),
-        (words("The encrypted content gAAA could not be verified."), "reasoning", USER),
+        (ApiError("invalid_encrypted_content"), "reasoning", LAST),
+        (words("The encrypted content gAAA could not be verified."), "reasoning", LAST),
         (
             words("Item 'rs_1' of type 'reasoning' was provided without its required"),
             "reasoning",
-            USER,
+            LAST,
         ),
         (words("Item with id 'ws_1234' not found. Items are not"), "item", SEARCH),
         (words("Container is expired."), "kind", f"code_interpreter_call@{LAST}"),

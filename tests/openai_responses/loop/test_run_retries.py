@@ -302,6 +302,21 @@ async def test_answer_that_fails_before_anything_was_shown(
     assert end_of(events).ending.kind == "completed"
 
 
+async def test_thought_ends_where_no_attempt_brings_an_answer(
+    connections: Connections,
+) -> None:
+    """The page would show for ever that the model thinks."""
+    failed = streaming(wire.on_the_wire(wire.created(), *FAILURES["failed"]))
+    said = [wire.created(), wire.added(wire.reasoning_item()), *FAILURES["failed"]]
+    async with Upstream(
+        in_turn(streaming(wire.on_the_wire(*said)), failed)
+    ) as upstream:
+        events = await report(connections, upstream.endpoint, within=limits(retries=1))
+    kept = [event for event in events if not notes_of([event])]
+    assert log_of(kept)[:2] == ["0 started reasoning", "0 ended reasoning"]
+    assert "What arrived is kept" not in end_of(events).ending.sentence
+
+
 @pytest.mark.parametrize("end", ["break", "end", "stall", *FAILURES])
 async def test_answer_that_fails_after_words_were_shown(
     connections: Connections, end: str

@@ -5,7 +5,6 @@ import json
 import ssl
 import time
 from email.utils import formatdate
-from typing import Any
 
 import aiohttp
 import pytest
@@ -25,6 +24,7 @@ from openai_responses.errors import (
     TimedOut,
     UnreadableAnswer,
 )
+from openai_responses.json_input import JsonObject
 from openai_responses.loop.recovery import RetryPolicy, retry_wait
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
 from upstream import (
@@ -51,7 +51,7 @@ NOWHERE_URL = "https://nowhere.invalid/v1/responses"
 ANSWER = replying('{"output": []}')
 
 
-async def ask(connections: Connections, endpoint: Endpoint) -> dict[str, Any]:
+async def ask(connections: Connections, endpoint: Endpoint) -> JsonObject:
     """Send a request and return the response object."""
     async with connections.request(
         endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())

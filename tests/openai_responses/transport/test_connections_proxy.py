@@ -8,7 +8,7 @@ import trustme
 
 from certificates import bundle_of, server_side
 from forward_proxy import ForwardProxy
-from openai_responses.endpoint import Endpoint, Network
+from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ConnectionFailed
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
 from runs import CANARY, end_of, limits, report
@@ -27,7 +27,7 @@ def port_of(upstream: Upstream) -> int:
 
 def through(proxy: str, base_url: str = "http://model.test/v1") -> Endpoint:
     """Return the way to a server that only a proxy can find."""
-    return Endpoint(base_url, KEY, network=Network(proxy=proxy))
+    return Endpoint(base_url, KEY, proxy=proxy)
 
 
 async def ask(connections: Connections, endpoint: Endpoint) -> object:
@@ -70,8 +70,8 @@ async def test_proxy_for_https(connections: Connections, tmp_path: Path) -> None
         ForwardProxy(port_of(upstream), BASIC) as proxy,
     ):
         address = proxy.address.replace("//", f"//user:{CANARY}@")
-        network = Network(ca_bundle=bundle, proxy=address)
-        endpoint = Endpoint("https://model.test/v1", KEY, network=network)
+        url = "https://model.test/v1"
+        endpoint = Endpoint(url, KEY, ca_bundle=bundle, proxy=address)
         assert await ask(connections, endpoint) == {"output": []}
         (request,) = upstream.requests
     assert proxy.requests == ["CONNECT model.test:443 HTTP/1.1"]

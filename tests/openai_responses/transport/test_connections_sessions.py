@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 
 from openai_responses.endpoint import Endpoint
+from openai_responses.json_input import JsonObject
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
 from upstream import KEY, Upstream, replying, until
 
@@ -17,7 +18,7 @@ pytestmark = pytest.mark.asyncio
 ANSWER = replying('{"output": []}')
 
 
-async def ask(connections: Connections, upstream: Upstream) -> dict[str, Any]:
+async def ask(connections: Connections, upstream: Upstream) -> JsonObject:
     """Send a request and return the body of the answer."""
     async with connections.request(
         upstream.endpoint, "/responses", {}, Deadlines(Timeouts())

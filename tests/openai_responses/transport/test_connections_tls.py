@@ -7,7 +7,7 @@ import pytest
 import trustme
 
 from certificates import bundle_of, server_side
-from openai_responses.endpoint import Endpoint, Network
+from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ConnectionFailed, InvalidRequest
 from openai_responses.transport.connections import Connections, Deadlines, Timeouts
 from upstream import KEY, Upstream, replying
@@ -23,9 +23,17 @@ def authority() -> trustme.CA:
     return trustme.CA()
 
 
-async def ask(connections: Connections, upstream: Upstream, network: Network) -> object:
+async def ask(
+    connections: Connections,
+    upstream: Upstream,
+    *,
+    verify_ssl: bool = True,
+    ca_bundle: str = "",
+) -> object:
     """Send a request and return the response object."""
-    endpoint = Endpoint(upstream.base_url, KEY, network=network)
+    endpoint = Endpoint(
+        upstream.base_url, KEY, verify_ssl=verify_ssl, ca_bundle=ca_bundle
+    )
     async with connections.request(
         endpoint, "/responses", {"input": []}, Deadlines(Timeouts())
     ) as answer:
@@ -38,7 +46,7 @@ async def test_unknown_authority(
     """It is refused, and nothing is sent."""
     async with Upstream(ANSWER, server_side(authority)) as upstream:
         with pytest.raises(ConnectionFailed) as refused:
-            await ask(connections, upstream, Network())
+            await ask(connections, upstream)
         assert upstream.requests == []
     assert str(refused.value) == (
         "The certificate of 127.0.0.1 is not trusted here. An administrator has to "
@@ -50,8 +58,8 @@ async def test_without_a_check(connections: Connections, authority: trustme.CA) 
     """Whoever asks for it trusts anybody; the connection is used again."""
     async with Upstream(ANSWER, server_side(authority)) as upstream:
         for _ in range(3):
-            network = Network(verify_ssl=False)
-            assert await ask(connections, upstream, network) == {"output": []}
+            answer = await ask(connections, upstream, verify_ssl=False)
+            assert answer == {"output": []}
         assert len(upstream.connections) == 1
 
 
@@ -62,8 +70,8 @@ async def test_bundle(
     bundle = bundle_of(authority, tmp_path / "ca.pem")
     async with Upstream(ANSWER, server_side(authority)) as upstream:
         for _ in range(3):
-            network = Network(ca_bundle=bundle)
-            assert await ask(connections, upstream, network) == {"output": []}
+            answer = await ask(connections, upstream, ca_bundle=bundle)
+            assert answer == {"output": []}
         assert len(upstream.connections) == 1
 
 
@@ -74,7 +82,7 @@ async def test_bundle_of_somebody_else(
     bundle = bundle_of(trustme.CA(), tmp_path / "ca.pem")
     async with Upstream(ANSWER, server_side(authority)) as upstream:
         with pytest.raises(ConnectionFailed, match="not trusted here"):
-            await ask(connections, upstream, Network(ca_bundle=bundle))
+            await ask(connections, upstream, ca_bundle=bundle)
         assert upstream.requests == []
 
 
@@ -85,7 +93,7 @@ async def test_bundle_for_another_host(
     bundle = bundle_of(authority, tmp_path / "ca.pem")
     async with Upstream(ANSWER, server_side(authority)) as upstream:
         address = upstream.base_url.replace("127.0.0.1", "localhost")
-        endpoint = Endpoint(address, KEY, network=Network(ca_bundle=bundle))
+        endpoint = Endpoint(address, KEY, ca_bundle=bundle)
         with pytest.raises(ConnectionFailed, match="certificate of localhost"):
             async with connections.request(
                 endpoint, "/responses", {}, Deadlines(Timeouts())
@@ -98,13 +106,14 @@ async def test_bundle_that_was_replaced(
 ) -> None:
     """The next request reads it anew: nobody restarts a server for a certificate."""
     path = tmp_path / "ca.pem"
-    network = Network(ca_bundle=bundle_of(trustme.CA(), path))
+    bundle = bundle_of(trustme.CA(), path)
     async with Upstream(ANSWER, server_side(authority)) as upstream:
         with pytest.raises(ConnectionFailed, match="not trusted here"):
-            await ask(connections, upstream, network)
+            await ask(connections, upstream, ca_bundle=bundle)
         bundle_of(authority, path)
         os.utime(path, ns=(0, 0))
-        assert await ask(connections, upstream, network) == {"output": []}
+        answer = await ask(connections, upstream, ca_bundle=bundle)
+        assert answer == {"output": []}
 
 
 @pytest.mark.parametrize(
@@ -127,15 +136,17 @@ async def test_bundle_that_is_none(
     """The sentence names the valve, and nothing is sent."""
     if content is not None:
         (tmp_path / "ca.pem").write_bytes(content)
-    network = Network(ca_bundle=str(tmp_path / name))
+    bundle = str(tmp_path / name)
     async with Upstream(ANSWER) as upstream:
         with pytest.raises(InvalidRequest, match="CA_BUNDLE is not a file with"):
-            await ask(connections, upstream, network)
+            await ask(connections, upstream, ca_bundle=bundle)
         assert upstream.requests == []
 
 
 async def test_bundle_that_nobody_asks_for(connections: Connections) -> None:
     """Without a check the file is not read."""
     async with Upstream(ANSWER) as upstream:
-        network = Network(verify_ssl=False, ca_bundle="/no/such/file")
-        assert await ask(connections, upstream, network) == {"output": []}
+        answer = await ask(
+            connections, upstream, verify_ssl=False, ca_bundle="/no/such/file"
+        )
+        assert answer == {"output": []}

@@ -50,4 +50,4 @@ def test_hostile_text_is_read_in_one_pass(start: str) -> None:
     """A quadratic pattern would take hours for 2 MB of blocks that never end."""
     text = f"{start * 100_000}<b></details>{start * 100_000}"
 
-    assert sent(text).endswith(start.strip())
+    assert sent(text).rstrip().endswith(start.strip())

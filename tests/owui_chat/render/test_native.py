@@ -10,7 +10,13 @@ import pytest
 from host_functions import HostFunctions
 from openai_responses.endings import CUT, Ending
 from openai_responses.items import Item, message_text
-from openai_responses.loop.events import ResponseDone, RunDone, Status, ToolOutput
+from openai_responses.loop.events import (
+    NO_THOUGHT,
+    ResponseDone,
+    RunDone,
+    Status,
+    ToolOutput,
+)
 from openai_responses.models.usage import Usage
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.events import Marker
@@ -581,3 +587,38 @@ def test_run_with_tools_is_one_message_to_the_host(
     returned = [m for m in messages if m["role"] == "tool"]
     assert [m["tool_call_id"] for m in returned] == ["call_1", "call_2"]
     assert [m["content"] for m in returned] == ["rain", "snow"]
+
+
+# ---------------------------------------------------------------- an attempt that failed
+
+
+@pytest.mark.parametrize(
+    "follows",
+    [
+        message("1", "The answer."),
+        message("1", "Let me look.", "commentary"),
+        {
+            "type": "web_search_call",
+            "id": "ws_1",
+            "status": "completed",
+            "action": {"type": "search", "query": "rain"},
+        },
+        call("1"),
+    ],
+    ids=lambda item: item.get("phase") or item["type"],
+)
+def test_what_follows_a_thought_of_an_attempt_that_failed(follows: Item) -> None:
+    """The next attempt may use its index: it has a place of its own on the page."""
+    events = run_of(follows)
+    begun = {"type": "reasoning", "id": "rs_1", "summary": []}
+    view = Page(lambda: 100.0)
+    for event in (ItemAdded(0, begun), ItemDone(0, NO_THOUGHT), *events):
+        list(view.render(event))
+
+    plain = Page(lambda: 100.0)
+    for event in events:
+        list(plain.render(event))
+    first, *rest = view.items
+    assert first["type"] == "openai_responses:end"
+    assert "content" not in first
+    assert rest == plain.items

@@ -1,0 +1,1 @@
+"""Servers of the Responses API that are not OpenAI's, with pretended models behind."""

@@ -1,0 +1,363 @@
+"""Try the built pipe with real servers of the Responses API that are not OpenAI's.
+
+    scripts/others                      gpt-oss's own server, and LiteLLM's proxy
+    scripts/others --only litellm
+    scripts/others --save FOLDER        also keep what the servers streamed
+
+The servers are installed in an environment of their own (requirements/others.txt: about
+130 packages from PyPI, 800 MB on the disk) and listen on 127.0.0.1 alone. The models behind them
+are pretended ones: they call a tool when they are asked for the weather. No model is
+downloaded. gpt-oss's server needs Python 3.12 or newer.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from environment import Environment
+from fuzz import convert_output, describe_tool, load_pipe
+from other_servers.completions_stub import complete_chat
+from other_servers.relay import Relay
+from stand_in_host import Row, StandInHost, host_callable, host_request
+
+ROOT = Path(__file__).resolve().parents[1]
+Json = dict[str, Any]
+
+
+def find_python() -> str:
+    """Return a Python that gpt-oss's server takes, "" for none."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    found = [*map(str, sorted(pyenv.glob("versions/3.1[23].*/bin/python3")))]
+    for python in ("python3.12", "python3.13", *found, "python3"):
+        check = (
+            "import sys; print(sys.executable); sys.exit(sys.version_info < (3, 12))"
+        )
+        with contextlib.suppress(OSError):
+            ran = subprocess.run(
+                [python, "-c", check], check=False, capture_output=True, text=True
+            )
+            if ran.returncode == 0:
+                return ran.stdout.strip()
+    return ""
+
+
+OTHERS = Environment(
+    name="other servers",
+    directory=ROOT / ".venv/hosts/others",
+    requirements=ROOT / "requirements/others.txt",
+    interpreter=find_python(),
+)
+MODES = ("auto", "strict", "openai")
+START_SECONDS = 120
+KEY = f"sk-{secrets.token_hex(16)}"
+"""What LiteLLM asks for; it does not start without one."""
+VOCABULARY = "fb374d419588a4632f3f557e76b4b70aebbca790"
+"""The file of LiteLLM that holds the vocabulary o200k_base."""
+
+
+@dataclass
+class Served:
+    """A server that runs: its address, and its models by what they are for."""
+
+    url: str
+    model: str
+    missing: str = ""
+    refused: Json = field(default_factory=dict)
+    """Parameters that the server refuses, and that the pipe shall do without."""
+
+
+@dataclass
+class Chat:
+    """One chat with a pipe of its own, before one server."""
+
+    pipe: Any
+    model: str
+    host: StandInHost
+    messages: list[Json] = field(default_factory=list)
+    ran: int = 0
+    turns: int = 0
+
+    async def ask(self, text: str, **body: Any) -> list[Json]:
+        """Say something; return the chunks of the answer."""
+        self.messages.append({"role": "user", "content": text})
+        return await self.answer(**body)
+
+    async def answer(self, *, model: str = "", **body: Any) -> list[Json]:
+        """Let the model answer the last message, for the first time or again."""
+        self.turns += 1
+        self.host.chats.rows["chat-1"] = Row("user-1", {"title": "Others"})
+        ids = {"chat_id": "chat-1", "message_id": f"m-{self.turns}", "session_id": "s"}
+        request = host_request()
+        request.state = SimpleNamespace()
+        spec = describe_tool("get_weather")["function"]
+        tool = {"tool_id": "t", "callable": host_callable(self._run), "spec": spec}
+        answer = await self.pipe.pipe(
+            {
+                "model": f"others.{model or self.model}",
+                "messages": json.loads(json.dumps(self.messages)),
+                "stream": True,
+                "tools": [describe_tool("get_weather")],
+                **body,
+            },
+            __user__={"id": "user-1", "name": "Ada", "role": "user"},
+            __metadata__={**ids, "user_id": "user-1"},
+            __request__=request,
+            __tools__={"get_weather": tool},
+        )
+        return [chunk async for chunk in answer]
+
+    def _run(self, city: str) -> str:
+        self.ran += 1
+        return f"Rain in {city}."
+
+    def keep(self, chunks: Sequence[Json]) -> None:
+        """Add an answer to the chat, as Open WebUI does."""
+        done = [c["item"] for c in chunks if c.get("type", "").endswith("item.done")]
+        self.messages += convert_output(done)
+
+
+def shown_text(chunks: Sequence[Json]) -> str:
+    """Return the text of an answer, as the page shows it while it comes."""
+    deltas = [c for c in chunks if c.get("type") == "response.output_text.delta"]
+    return "".join(chunk["delta"] for chunk in deltas)
+
+
+def error_of(chunks: Sequence[Json]) -> str:
+    """Return the sentence of an answer that failed."""
+    return " ".join(c["error"]["message"] for c in chunks if "error" in c)
+
+
+async def try_server(
+    served: Served, relay: Relay, pipe: Any, host: StandInHost
+) -> list[str]:
+    """Chat, call a tool, answer again, ask for a missing model; return the problems."""
+    chat, problems = Chat(pipe, served.model, host), []
+
+    def expect(what: str, found: object, wanted: object) -> None:
+        if found != wanted:
+            problems.append(f"{what}: {found!r}, not {wanted!r}")
+
+    first = await chat.ask("What are two and two?")
+    expect("chat", (error_of(first), shown_text(first).count("are 4.")), ("", 1))
+    chat.keep(first)
+    asked = await chat.ask("How is the weather?")
+    expect("tool", (error_of(asked), chat.ran), ("", 1))
+    expect("text after it", shown_text(asked).count("It said: Rain in Zürich."), 1)
+    again = await chat.answer()
+    expect("again", (error_of(again), chat.ran), ("", 2))
+    expect("text of it", shown_text(again).count("It said: Rain in Zürich."), 1)
+    chat.keep(again)
+    before = len(relay.exchanges)
+    last = await chat.ask("And two and two?")
+    expect("after it", (error_of(last), shown_text(last).count("are 4.")), ("", 1))
+    expect("requests of it", len(relay.exchanges) - before, 1)
+    chat.keep(last)
+    for name, value in served.refused.items():
+        healed = await chat.ask("And again?", **{name: value})
+        found = error_of(healed), shown_text(healed).count("are 4.")
+        expect(f"without {name}", found, ("", 1))
+        chat.keep(healed)
+    if served.missing:
+        sentence = error_of(await chat.ask("Hello?", model=served.missing))
+        named = served.missing in sentence and "does not exist" in sentence
+        expect(f"a missing model ({sentence!r})", named, True)
+    return problems
+
+
+def make_pipe(built: ModuleType, url: str, served: Served, mode: str) -> Any:
+    """Return a pipe that has this server, in this mode."""
+    pipe = built.Pipe()
+    models = ", ".join(filter(None, (served.model, served.missing)))
+    pipe.valves = built.Pipe.Valves(
+        BASE_URL=f"{url}/v1", API_KEY=KEY, MODEL_ID=models, COMPATIBILITY=mode
+    )
+    return pipe
+
+
+def free_port() -> int:
+    """Return a port of 127.0.0.1 that is free now."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextlib.asynccontextmanager
+async def serve_here(handler: Any) -> AsyncIterator[str]:
+    """Serve a handler in this process; its address without a path."""
+    app = web.Application(client_max_size=2**26)
+    app.router.add_route("*", "/{path:.*}", handler)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    port = free_port()
+    await web.TCPSite(runner, "127.0.0.1", port).start()
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        await runner.cleanup()
+
+
+@contextlib.asynccontextmanager
+async def run_server(
+    command: Sequence[str], port: int, environment: Json, log: Path
+) -> AsyncIterator[str]:
+    """Run a server until the block ends; its address without a path."""
+    with log.open("wb") as written:
+        process = await asyncio.create_subprocess_exec(
+            *command, env=os.environ | environment, stdout=written, stderr=written
+        )
+    try:
+        await wait_for(f"http://127.0.0.1:{port}", process, log)
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.terminate()
+        await process.wait()
+
+
+async def wait_for(url: str, process: asyncio.subprocess.Process, log: Path) -> None:
+    """Wait until a server answers; raises RuntimeError with its last words."""
+    async with aiohttp.ClientSession() as session:
+        for _ in range(START_SECONDS * 2):
+            with contextlib.suppress(aiohttp.ClientError):
+                async with session.get(url):
+                    return
+            if process.returncode is not None:
+                break
+            await asyncio.sleep(0.5)
+    words = await asyncio.to_thread(log.read_text)
+    raise RuntimeError(f"The server did not start: {words[-800:]}")
+
+
+@contextlib.asynccontextmanager
+async def serve_gpt_oss(folder: Path) -> AsyncIterator[list[Served]]:
+    """Run gpt-oss's own server."""
+    [found] = OTHERS.directory.glob(f"lib/*/site-packages/litellm/*/*/{VOCABULARY}")
+    shutil.copy(found, folder / "o200k_base.tiktoken")
+    port = free_port()
+    script = ROOT / "scripts/other_servers/serve_gpt_oss.py"
+    command = [str(OTHERS.python), str(script), str(port)]
+    environment = {"TIKTOKEN_ENCODINGS_BASE": str(folder)}
+    async with run_server(command, port, environment, folder / "gpt-oss.log") as url:
+        refused = {
+            "reasoning_effort": "minimal",
+            "tool_choice": "required",
+            "temperature": 0.7,
+        }
+        yield [Served(url, "gpt-oss-120b", refused=refused)]
+
+
+@contextlib.asynccontextmanager
+async def serve_litellm(folder: Path) -> AsyncIterator[list[Served]]:
+    """Run LiteLLM's proxy before a server of Chat Completions."""
+    async with serve_here(complete_chat) as stub:
+        target = {"api_base": f"{stub}/v1", "api_key": "none"}
+        models = [
+            {"model_name": name, "litellm_params": {"model": real, **target}}
+            for name, real in (
+                ("stand-in", "deepseek/stand-in"),
+                ("missing", "deepseek/missing"),
+            )
+        ]
+        config = folder / "litellm.json"  # JSON is YAML, too
+        settings = {"disable_cooldowns": True}  # of a model that was missing once
+        wanted = {"model_list": models, "router_settings": settings}
+        config.write_text(json.dumps(wanted))
+        port = free_port()
+        program = OTHERS.directory / "bin/litellm"
+        command = [str(program), "--config", str(config), "--host", "127.0.0.1"]
+        environment = {
+            "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+            "LITELLM_TELEMETRY": "False",
+            "LITELLM_MASTER_KEY": KEY,
+            "NO_PROXY": "127.0.0.1",
+        }
+        async with run_server(
+            [*command, "--port", str(port)], port, environment, folder / "litellm.log"
+        ) as url:
+            yield [Served(url, "stand-in", "missing")]
+
+
+SERVERS = {"gpt-oss": serve_gpt_oss, "litellm": serve_litellm}
+
+
+async def try_all(names: Sequence[str], save: Path | None) -> int:
+    """Try the servers in each mode, print what came of it; return how many failed."""
+    built, failed = load_pipe(), 0
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as made:
+        patch.delenv("OPENAI_API_KEY", raising=False)
+        for name in names:
+            async with SERVERS[name](Path(made)) as found:
+                for served in found:
+                    for mode in MODES:
+                        relay = Relay(served.url)
+                        host = StandInHost(patch, Path(made))
+                        async with serve_here(relay.pass_on) as url:
+                            pipe = make_pipe(built, url, served, mode)
+                            problems = await try_server(served, relay, pipe, host)
+                            await pipe._connections.close()
+                        failed += bool(problems)
+                        report(name, mode, relay, problems)
+                        if save:
+                            save_streams(relay, save, f"{name}.{mode}")
+    return failed
+
+
+def report(name: str, mode: str, relay: Relay, problems: Sequence[str]) -> None:
+    """Print what came of one server in one mode."""
+    refused = [one for one in relay.exchanges if one.status != 200]
+    count = f"{len(relay.exchanges)} requests, {len(refused)} refused"
+    print(f"{name}, {mode}: {count}, {'FAILED' if problems else 'ok'}")
+    for one in refused:
+        print(f"    {one.status} {one.answer[:300].decode('utf-8', 'replace')}")
+    for problem in problems:
+        print(f"    {problem}")
+
+
+def save_streams(relay: Relay, folder: Path, name: str) -> None:
+    """Keep what was sent and what came, numbered."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, one in enumerate(relay.exchanges, 1):
+        (folder / f"{name}.{number}.sse").write_bytes(one.answer)
+        (folder / f"{name}.{number}.json").write_text(json.dumps(one.body, indent=1))
+
+
+def main() -> int:
+    """Install what is missing, try the servers; 1 if one failed."""
+    parser = argparse.ArgumentParser(
+        prog="others",
+        description=__doc__,
+        formatter_class=argparse.RawTextHelpFormatter,
+    )
+    parser.add_argument("--only", choices=SERVERS, help="one server")
+    parser.add_argument("--save", type=Path, metavar="FOLDER")
+    given = parser.parse_args()
+    if not OTHERS.is_current():
+        print("130 packages (800 MB on the disk) go from PyPI to .venv/hosts/others.")
+        OTHERS.make_current(None)
+    logging.disable(logging.CRITICAL)
+    names = [given.only] if given.only else list(SERVERS)
+    return 1 if asyncio.run(try_all(names, given.save)) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,337 @@
+"""What the API refuses is left out, told and remembered, in the real Open WebUI."""
+
+import re
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from hosts.client import Json
+from hosts.open_webui import OpenWebUI
+from hosts.pipes import install_pipe, valves_changed
+from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
+from hosts.tabs import Tab, Turn
+from hosts.uploads import attach
+from hosts.users import User
+from picture_sample import PNG
+from simulator import Simulator
+from simulator.faults import (
+    FailedStart,
+    refuse_item,
+    refuse_parameter,
+    refuse_tool,
+)
+
+pytestmark = [
+    pytest.mark.host,
+    pytest.mark.asyncio,
+    pytest.mark.usefixtures("recovering_pipe", "toolkit"),
+]
+
+PIPE = "recovering"
+MODEL, OTHER = f"{PIPE}.gpt-6.2-sol", f"{PIPE}.gpt-5.2"
+WEATHER = {"type": "function", "function": {"name": "get_weather"}}
+USED: Json = {"tool_ids": ["toolkit"]}
+CALLED: Json = {**USED, "tool_choice": WEATHER}
+SAID = "The server said: "
+
+
+@pytest_asyncio.fixture(scope="module")
+async def recovering_pipe(
+    admin: User, pipe_source: str, pipe_valves: Json
+) -> AsyncIterator[None]:
+    """A copy of the pipe: what it learns of refusals is not for other tests."""
+    models = {"MODEL_ID": "gpt-6.2-sol, gpt-5.2"}
+    await install_pipe(admin, PIPE, pipe_source, pipe_valves | models)
+    yield
+    await admin.delete_function(PIPE)
+
+
+@pytest_asyncio.fixture(params=["markers", "output"])
+async def carrier(admin: User, request: pytest.FixtureRequest) -> AsyncIterator[None]:
+    """Where the chat keeps what it does not show."""
+    async with valves_changed(admin, PIPE, HISTORY_CARRIER=request.param):
+        yield
+
+
+@pytest_asyncio.fixture
+async def admins_tab(admin: User) -> AsyncIterator[Tab]:
+    """A tab of the administrator."""
+    async with Tab(admin) as opened:
+        yield opened
+
+
+def told(turn: Turn) -> list[str]:
+    """The status lines of an answer but for the last one."""
+    lines = [str(status["description"]) for status in turn.statuses]
+    return [line for line in lines if not line.startswith("Finished in ")]
+
+
+def asked(simulator: Simulator, since: int = 0) -> list[int | None]:
+    """The statuses of the requests from a number on."""
+    return [request.status for request in answered(simulator)[since:]]
+
+
+def assert_goes_on(simulator: Simulator, since: int) -> None:
+    """From there on each request is the last one and what that received."""
+    bodies, received = chat_bodies(simulator)[since:], outputs(simulator)[since:]
+    for before, output, after in zip(bodies, received, bodies[1:], strict=False):
+        expected = [*before["input"], *map(stripped, output)]
+        assert after["input"][: len(expected)] == expected
+
+
+class Chat:
+    """One chat of a tab, whose turns are checked as they come."""
+
+    def __init__(self, tab: Tab, simulator: Simulator) -> None:
+        self.tab, self.simulator = tab, simulator
+        self.turns: list[Turn] = []
+
+    async def ask(self, text: str, model: str = MODEL, **more: Any) -> Turn:
+        """Ask; there is an answer, and no request of a further turn is refused."""
+        if self.turns:
+            more["chat_id"] = self.turns[-1].chat_id
+        turn = await self.tab.send(model, text, **{"body": USED, **more})
+        self.turns.append(turn)
+        assert turn.error is None
+        assert turn.text.strip()
+        return turn
+
+    async def heal(self, text: str, *lines: str, **more: Any) -> None:
+        """Ask what is refused; `lines` are the status lines, one a refusal."""
+        since = len(answered(self.simulator))
+        turn = await self.ask(text, **more)
+        assert told(turn) == list(lines)
+        assert asked(self.simulator, since) == [400] * len(lines) + [200]
+
+    async def go_on(self) -> None:
+        """Three further turns and another model: each is one request, told nothing of.
+
+        Those to the same model continue the last request.
+        """
+        begun = len(chat_bodies(self.simulator)) - 1
+        for number, model in enumerate((MODEL, MODEL, MODEL, OTHER)):
+            if model == OTHER:
+                assert_goes_on(self.simulator, begun)
+            await self.heal(f"sim:short And now, {number}?", model=model)
+
+
+@pytest.mark.usefixtures("carrier")
+async def test_items_that_are_refused(
+    tab: Tab, admin: User, member: User, simulator: Simulator
+) -> None:
+    """A search, a call with its output, a picture, reasoning, and what nobody names.
+
+    Each is left out once; further turns and another model pay nothing for it. Code goes
+    on although its container is dead.
+    """
+    chat = Chat(tab, simulator)
+    picture = await attach(member, "point.png", PNG, "image/png")
+    hosted = {"ENABLE_WEB_SEARCH": True, "ENABLE_CODE_INTERPRETER": True}
+    async with valves_changed(admin, PIPE, **hosted):
+        await chat.ask("sim:annotations What froze?", files=[picture])
+        await chat.ask("sim:code Six times seven?")
+        await chat.ask("sim:tool The weather?", body=CALLED)
+        simulator.pass_time(1500)
+        simulator.faults.append(refuse_item("web_search_call", form="openrouter"))
+        simulator.faults.append(
+            refuse_item("function_call_output", text="Sunny", form="message")
+        )
+        simulator.faults.append(refuse_item("message", part="input_image"))
+        await chat.heal(
+            "sim:short First.",
+            "One earlier web search could not be sent again and was left out.",
+            "One earlier function call output could not be sent again and was left out.",
+            "A picture or file could not be sent to the model and was left out.",
+        )
+        await chat.go_on()
+
+
+@pytest.mark.usefixtures("carrier")
+async def test_reasoning_and_what_nobody_names(tab: Tab, simulator: Simulator) -> None:
+    """What cannot be read is left out; if nothing is named, words alone are sent."""
+    chat = Chat(tab, simulator)
+    await chat.ask("sim:two-reasonings Hello")
+    await chat.ask("sim:tool The weather?", body=CALLED)
+    thought = outputs(simulator)[0][0]["encrypted_content"]
+    unread = refuse_item("reasoning", text=thought, form="phrase")
+    simulator.faults.append(unread)
+    await chat.heal(
+        "sim:short First.",
+        "The server could not read earlier reasoning of this chat: answering without it.",
+    )
+
+    newest = outputs(simulator)[-1][0]["encrypted_content"]
+    simulator.faults.append(refuse_item("reasoning", text=newest, form="unnamed"))
+    await chat.heal(
+        "sim:short Second.",
+        "The server refused this chat as it was: only its texts and tool results were "
+        "sent.",
+    )
+    await chat.go_on()
+    last = kinds(chat_bodies(simulator)[-1]["input"])
+    assert last[:5] == [
+        *("user", "assistant", "user"),
+        *("function_call", "function_call_output"),
+    ]
+
+
+async def test_the_reason_of_a_refusal(
+    tab: Tab, admins_tab: Tab, server: OpenWebUI, simulator: Simulator
+) -> None:
+    """Administrators read the server's words, users do not; the log has them."""
+    simulator.faults.append(refuse_item(text="poison", form="openrouter"))
+    sentences = [
+        str((await one.send(MODEL, "sim:short poison")).error["message"])
+        for one in (tab, admins_tab)
+    ]
+
+    users, admins = sentences
+    assert SAID not in users
+    words = "Invalid 'input[0]': an item of type 'message' is not supported here."
+    assert f"{SAID}input[0] is message. {words}" in admins
+    for sentence in sentences:
+        found = re.search(r"\(Error id: (\w{10})\)", sentence)
+        assert found
+        [line] = [
+            line
+            for line in server.log().splitlines()
+            if found[1] in line and "refused: HTTP" in line
+        ]
+        assert words in line
+
+
+TRANSIENT = (
+    FailedStart("failed", text="Retry 0", usage=True),
+    FailedStart("error", text="Retry 1", code="rate_limit_exceeded", times=2),
+    FailedStart("cut", text="Retry 2"),
+    FailedStart("failed", text="Retry 3", after_rounds=1, usage=True),
+)
+
+
+async def test_attempts_that_fail_before_anything_is_shown(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """They are made again, leave no trace but a status line, and are billed."""
+    undisturbed = await tab.send(MODEL, "sim:tool Weather?", body=CALLED)
+    whole = await tab.message(undisturbed)
+    for number, fault in enumerate(TRANSIENT):
+        simulator.requests.clear()
+        simulator.faults.append(fault)
+        turn = await tab.send(MODEL, f"sim:tool Retry {number}?", body=CALLED)
+        stored = await tab.message(turn)
+
+        assert turn.error is None
+        assert len(told(turn)) == fault.times
+        assert all("Trying again in a moment." in line for line in told(turn))
+        assert asked(simulator) == [200] * (2 + fault.times)
+        types = [[item["type"] for item in one["output"]] for one in (stored, whole)]
+        assert types[0] == types[1]
+        assert stored["content"].count("It said: ") == 1
+        billed = [
+            (r.response or {}).get("response", r.response) for r in answered(simulator)
+        ]
+        counts = [(one or {}).get("usage") for one in billed]
+        total = sum(one["total_tokens"] for one in counts if one)
+        assert stored["usage"]["total_tokens"] == total
+        assert sum(map(bool, counts)) == 2 + fault.usage
+
+    simulator.faults.append(FailedStart("cut", text="Nothing"))
+    async with valves_changed(admin, PIPE, MAX_RETRIES=0):
+        nothing = await tab.send(MODEL, "sim:short Nothing")
+    assert "What arrived is kept" not in nothing.error["message"]
+    assert [i for i in (await tab.message(nothing))["output"] if "content" in i] == []
+
+
+@pytest.mark.usefixtures("carrier")
+async def test_rounds_that_the_host_runs_pay_once(
+    tab: Tab, admin: User, simulator: Simulator
+) -> None:
+    """Also in a temporary chat, which has nowhere to remember."""
+    async with valves_changed(admin, PIPE, TOOL_EXECUTION="open_webui"):
+        chat = Chat(tab, simulator)
+        await chat.ask("sim:short Hello")
+        thought = outputs(simulator)[0][0]["encrypted_content"]
+        simulator.faults.append(refuse_item("reasoning", text=thought, form="phrase"))
+        simulator.faults.append(refuse_parameter("safety_identifier", form="message"))
+        since = len(answered(simulator))
+        await chat.ask("sim:tool Weather?", body=CALLED)
+        assert asked(simulator, since) == [400, 400, 200, 200]
+
+        since = len(answered(simulator))
+        turn = await tab.send(MODEL, "sim:tool Again?", body=CALLED, temporary=[])
+        assert turn.error is None
+        assert asked(simulator, since) == [400, 200, 200]
+
+
+async def test_clients_and_titles(tab: Tab, member: User, simulator: Simulator) -> None:
+    """A plain client gets its answer, a chat its title, and the next pays nothing."""
+    simulator.faults.append(refuse_parameter("safety_identifier"))
+    for _ in range(2):
+        result = await member.completion(
+            MODEL, [{"role": "user", "content": "sim:short"}]
+        )
+        assert result["choices"][0]["message"]["content"].startswith("Turn 1.")
+    assert asked(simulator) == [400, 200, 200]
+
+    simulator.faults.append(refuse_parameter("max_output_tokens", form="message"))
+    simulator.requests.clear()
+    tasks = {"title_generation": True}
+    turn = await tab.send(MODEL, "sim:short hello", background_tasks=tasks)
+    assert turn.error is None
+    chat = await tab.user.chat(turn.chat_id)
+    assert chat["title"] == "Talking to a Stand-in"
+
+
+async def test_tools_and_parameters_that_are_refused(
+    tab: Tab, admins_tab: Tab, admin: User, server: OpenWebUI, simulator: Simulator
+) -> None:
+    """A function, OpenAI's own tool, a parameter and an unknown field, each once.
+
+    They are remembered for the model, also in another chat; another model is asked once
+    more. What a user chose says nothing about others. The log has the server's words.
+    """
+    chat = Chat(tab, simulator)
+    mine = {**USED, "reasoning_effort": "high"}
+    async with valves_changed(admin, PIPE, ENABLE_WEB_SEARCH=True):
+        await chat.ask("sim:commentary Member here.", body=mine)
+        simulator.faults.append(
+            refuse_tool("get_weather", chat="Member here.", form="litellm")
+        )
+        simulator.faults.append(
+            refuse_tool("web_search", chat="Member here.", form="phrase")
+        )
+        simulator.faults.append(
+            refuse_parameter("include", chat="Member here.", delivery="failed")
+        )
+        await chat.ask("sim:short First.", body=mine)
+        first = told(chat.turns[-1])
+        since = len(answered(simulator))
+        for number in range(3):
+            await chat.ask(f"sim:short And now, {number}?", body=mine)
+        assert asked(simulator, since) == [200] * 3
+        assert_goes_on(simulator, since - 1)
+        since = len(answered(simulator))
+        for number in range(2):
+            await chat.ask(f"sim:short Another {number}?", OTHER, body=mine)
+        assert asked(simulator, since) == [400, 400, 200, 200, 200]  # one in a stream
+
+        simulator.faults.append(refuse_item("message", key="phase", form="openrouter"))
+        unknown = "The model's server does not know phase: answering without it."
+        await chat.heal("sim:short Once more.", unknown, model=OTHER, body=mine)
+        simulator.faults.pop()
+        others = await admins_tab.send(MODEL, "sim:short Admin here.", body=USED)
+
+    assert first == [
+        "The model's server refused the tool get_weather: answering without it.",
+        "The model's server refused the tool web_search: answering without it.",
+        "The model's server does not take include: answering without it.",
+    ]
+    assert told(others) == []
+    [sent] = chat_bodies(simulator)[-1:]
+    names = {tool.get("name") or tool["type"] for tool in sent["tools"]}
+    assert {"get_weather", "web_search"} <= names
+    assert "include" in sent
+    log = server.log()
+    assert "is get_weather. Invalid schema for function 'get_weather'" in log
