@@ -1423,9 +1423,7 @@ def repair_items(
         for place in range(len(items))
     ]
     left_out = [
-        _is_left_out(item, here)
-        or place <= kinds.get(item_type(item), -1)
-        or place <= kinds.get(f"{item_type(item)}:{item.get('name')}", -1)
+        _is_left_out(item, here | {"item"} if place <= _kind_end(kinds, item) else here)
         for place, (item, here) in enumerate(zip(items, actions, strict=True))
     ]
     lost = {
@@ -1447,6 +1445,11 @@ def repair_items(
     return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
 
 
+def _kind_end(kinds: Mapping[str, int], item: Item) -> int:
+    kind = item_type(item)
+    return max(kinds.get(kind, -1), kinds.get(f"{kind}:{item.get('name')}", -1))
+
+
 _MOST_TOLD = 20_000
 
 
@@ -1461,6 +1464,8 @@ def _told_item(item: Item) -> Item:
 
 
 def _is_left_out(item: Item, actions: set[str]) -> bool:
+    if item.get("role", "assistant") != "assistant":
+        return False  # what people and the administrator wrote always stays
     if "item" in actions or ("reasoning" in actions and is_encrypted(item)):
         return True
     if "plain" not in actions or is_call(item) or is_call_output(item):
@@ -1520,11 +1525,12 @@ def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     gone = [tool for tool in tools if tool not in kept]
     if not gone:
         return payload
+    named = {name for tool in gone for name in (tool_name(tool), tool.get("type"))}
     allowed = as_mapping(choice).get("tools")
     if isinstance(allowed, list):
         left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
         choice = {**as_mapping(choice), "tools": left} if left else "none"
-    elif choice == "required" or tool_name(as_mapping(choice)) in map(tool_name, gone):
+    elif choice == "required" or tool_name(as_mapping(choice)) in named:
         choice = None
     changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
@@ -5511,6 +5517,7 @@ def write_details(
         _entry(back, shown)
         for item, shown in items
         for back in replay_output([item], with_reasoning=True)
+        if not has_plain_reasoning(back)  # it is not kept beyond its run
     ]
     carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
     return [sign_object({**head, **named}, sign, carried), *carried]

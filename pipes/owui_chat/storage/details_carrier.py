@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from openai_responses.items import (
     Item,
     content_parts,
+    has_plain_reasoning,
     is_reasoning,
     item_type,
     message_text,
@@ -74,6 +75,7 @@ def write_details(
         _entry(back, shown)
         for item, shown in items
         for back in replay_output([item], with_reasoning=True)
+        if not has_plain_reasoning(back)  # it is not kept beyond its run
     ]
     carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
     return [sign_object({**head, **named}, sign, carried), *carried]

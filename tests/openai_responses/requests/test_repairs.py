@@ -94,6 +94,14 @@ def test_item_goes_with_its_reasoning_and_a_pair_becomes_words(
     assert sent(items, Repair("item", json_digest(dropped))) == left
 
 
+def test_what_people_and_the_administrator_wrote_stays() -> None:
+    """A chat's row can name any item: whoever writes it may not silence others."""
+    items = [said("developer", "Be kind."), HI, HELLO]
+    repairs = [Repair("item", name) for name in item_names(items)]
+    repairs += [Repair("kind", f"message@{name}") for name in item_names(items)]
+    assert sent(items, *repairs) == items[:2]
+
+
 def test_words_of_an_item_stay() -> None:
     """A picture becomes a line of text; other fields of a message go."""
     items = [PICTURE, said("assistant", "Hello", logprobs=[])]
