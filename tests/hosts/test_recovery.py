@@ -190,7 +190,7 @@ async def test_the_reason_of_a_refusal(
     users, admins = sentences
     assert SAID not in users
     words = "Invalid 'input[0]': an item of type 'message' is not supported here."
-    assert f"{SAID}input[0] is message. {words}" in admins
+    assert f"{SAID}input[0] (message): {words}" in admins
     for sentence in sentences:
         found = re.search(r"\(Error id: (\w{10})\)", sentence)
         assert found

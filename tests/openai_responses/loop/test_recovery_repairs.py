@@ -260,9 +260,9 @@ def test_what_is_remembered_was_named_by_the_server(
 def test_place_is_told_with_its_name() -> None:
     """Nobody can count the items of a request in a log."""
     assert named_place(asking(), ApiError(param="input[5].id")).endswith(
-        "web_search_call."
+        "(web_search_call):"
     )
-    assert named_place(asking(), words("'tools[0].x' is bad")) == "tools[0] is look."
+    assert named_place(asking(), words("'tools[0].x' is bad")) == "tools[0] (look):"
     assert named_place(asking(), words("'tools[7].x' is bad")) == ""
 
 
