@@ -4060,7 +4060,7 @@ def named_place(request: ResponsesRequest, error: ApiError) -> str:
     if found is None:
         return ""
     where, number, _, named = found
-    return f"{where}[{number}] is {tool_name({'type': item_type(named), **named})}."
+    return f"{where}[{number}] ({tool_name({'type': item_type(named), **named})}):"
 
 
 def _by_place(refusal: _Refusal) -> Iterator[Status]:
