@@ -7217,9 +7217,10 @@ class NativeRenderer:
 
     def _end(self, event: ItemDone) -> Chunks:
         index = event.output_index
-        place = self._places.pop(index)
+        place = self._places[index]
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
+                del self._places[index]
                 item = {**self.items[place], "type": "openai_responses:end"}
             case "message":
                 text = self._markers.get(index, "") + event.shown

@@ -48,6 +48,11 @@ async def _tool_result(request: Any, name: str, result: Any, *rest: Any) -> Any:
     return result, [], []
 
 
+def _no_terminal(*result: Any) -> None:
+    """No tool here is a terminal's."""
+    del result
+
+
 def _sources(**result: Any) -> list[Any]:
     del result
     return []
@@ -61,6 +66,7 @@ def provide_chat() -> Chats:
     _provide("utils.tools", get_updated_tool_function=_updated_tool)
     _provide(
         "utils.middleware",
+        build_terminal_file_tool_result=_no_terminal,
         process_tool_result=_tool_result,
         get_citation_source_from_tool_result=_sources,
     )

@@ -336,4 +336,4 @@ async def test_tools_and_parameters_that_are_refused(
     assert {"get_weather", "web_search"} <= names
     assert "include" in sent
     log = server.log()
-    assert "is get_weather. Invalid schema for function 'get_weather'" in log
+    assert "(get_weather): Invalid schema for function 'get_weather'" in log

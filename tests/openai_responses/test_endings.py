@@ -74,7 +74,9 @@ def refusals(code: str, error: ApiError) -> Iterator[str]:
     """Yield the sentences that an entry for refusals is used for."""
     if code.isdigit() or not code:
         status = {"": 418, "5": 599}.get(code) or int(code)
-        yield refusal_sentence(status, error, MODEL)
+        # A 404 that names a part of the request is not about the address.
+        named = error._replace(param=None) if code == "404" else error
+        yield refusal_sentence(status, named, MODEL)
     else:
         yield refusal_sentence(400, ApiError(code, error.type, error.param), MODEL)
 

@@ -213,11 +213,12 @@ class NativeRenderer:
         return "\n\n" if thought and event.part != before else ""
 
     def _end(self, event: ItemDone) -> Chunks:
-        """Yield the end of an item; another attempt may use its index again."""
+        """Yield the end of an item, or its other form; a failed thought frees its index."""
         index = event.output_index
-        place = self._places.pop(index)
+        place = self._places[index]
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
+                del self._places[index]
                 item = {**self.items[place], "type": "openai_responses:end"}
             case "message":
                 text = self._markers.get(index, "") + event.shown

@@ -128,8 +128,8 @@ def test_r13_outputs_keep_the_order_of_their_calls() -> None:
     assert [item["call_id"] for item in outputs] == ["call_1", "call_2", "call_3"]
 
 
-def test_r12_calls_merge_by_id_and_those_without_id_or_name_are_dropped() -> None:
-    """The last of two with one id counts; the host sees one of it."""
+def test_r12_calls_merge_by_id_and_those_without_name_are_dropped() -> None:
+    """The last of two with one id counts; a call without an id gets one."""
     tool = WeatherTool()
     again = {**calls("get_weather", 1, "Basel"), "id": "fc_other"}
     nameless = {**calls("", 2), "id": "fc_nameless"}
@@ -140,11 +140,11 @@ def test_r12_calls_merge_by_id_and_those_without_id_or_name_are_dropped() -> Non
 
     events = run_skipping(events_of(question(tool), provider))
 
-    assert tool.called == [{"city": "Basel"}]
+    assert tool.called == [{"city": "Basel"}, {"city": "Bern"}]
     started = [event for event in events if isinstance(event, ItemAdded)]
-    assert len(started) == 2
-    sent = [item for item in provider.asked[1][0] if item.get("call_id")]
-    assert [item["type"] for item in sent] == ["function_call", "function_call_output"]
+    assert len(started) == 3
+    sent = [item["type"] for item in provider.asked[1][0] if item.get("call_id")]
+    assert sent == ["function_call"] * 2 + ["function_call_output"] * 2
 
 
 @pytest.mark.parametrize("strategy", STRATEGY_NAMES)
