@@ -146,29 +146,6 @@ def test_what_a_refusal_names(error: ApiError, action: str, target: object) -> N
 
 
 @pytest.mark.parametrize(
-    ("asked", "named", "nearest"),
-    [
-        ("none", "'minimal', 'low', 'medium', and 'high'", "minimal"),
-        ("max", "'low', 'medium', and 'high'", "high"),
-        ("minimal", "'none', 'low' and 'high'", "none"),
-        ("xhigh", "'high'", "high"),
-    ],
-)
-def test_an_effort_that_the_model_lacks(asked: str, named: str, nearest: str) -> None:
-    """The nearest of those that the error names is taken."""
-    message = (
-        f"Unsupported value: '{asked}' is not supported with the 'gpt-5' model. "
-        f"Supported values are: {named}."
-    )
-    error = ApiError("unsupported_value", param="reasoning.effort", message=message)
-    repair = repair_of(error, reasoning={"effort": asked})
-    assert repair == (
-        *("parameter", "reasoning.effort"),
-        *(f'"{asked}"', f'"{nearest}"'),
-    )
-
-
-@pytest.mark.parametrize(
     ("error", "status"),
     [
         (ApiError("invalid_prompt", param="input[5]"), 400),
