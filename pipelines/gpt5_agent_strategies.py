@@ -47,6 +47,7 @@ from collections.abc import (
     Iterator,
     Mapping,
     Sequence,
+    Set,
 )
 from concurrent.futures import CancelledError, Future
 from contextlib import (
@@ -1357,6 +1358,75 @@ def _cost_of_tools(output: Iterable[Item]) -> float:
     return sum(fee * count for fee, count in counts.items())
 
 
+# ==== openai_responses.clock: Time, random numbers, ids of both, digests, recent texts; threads for long work.
+
+
+def unix_seconds() -> int:
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    return random.random()
+
+
+def hex_digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_DAY_SECONDS = 86_400
+_MOST_TEXTS = 5000
+
+
+class RecentTexts:
+    """The texts of the last day, five thousand at most."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        self._now = now
+        self._ends: dict[int, float] = {}  # by hash: a text may be long, or secret
+
+    def __contains__(self, text: str) -> bool:
+        return self._now() < self._ends.get(hash(text), 0)
+
+    def first_time(self, text: str) -> bool:
+        if text in self:
+            return False
+        if len(self._ends) >= _MOST_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + _DAY_SECONDS
+        return True
+
+
+_LARGE = 3000
+_Done = TypeVar("_Done")
+
+
+async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
+    return await asyncio.to_thread(pause_collection, work) if size > _LARGE else work()
+
+
+def pause_collection(work: Callable[[], _Done]) -> _Done:
+    if not gc.isenabled():
+        return work()
+    gc.disable()
+    try:
+        return work()
+    finally:
+        gc.enable()
+
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+
+def new_ulid() -> str:
+    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
+    digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
+    return "".join(digits)
+
+
 # ==== openai_responses.requests.repairs: Changes that make a request acceptable to a server that refused it.
 
 
@@ -1378,7 +1448,7 @@ _MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
 
 def json_digest(value: object) -> str:
     text = json.dumps(value, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hex_digest(text)[:32]
 
 
 def repair_payload(
@@ -1408,24 +1478,8 @@ def repair_items(
     wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
     if not wanted:
         return list(zip(names, items, strict=True))
-    last = {name: place for place, name in enumerate(names)}
-    ends = {"reasoning": -1, "plain": -1}
-    kinds: dict[str, int] = {}
-    for action, target in wanted:
-        what, _, end = target.rpartition("@")
-        if action in ends:
-            ends[action] = max(ends[action], last.get(target, -1))
-        elif action == "kind":
-            kinds[what] = max(kinds.get(what, -1), last.get(end, -1))
-    actions = [
-        {action for action, end in ends.items() if place <= end}
-        | {one for one in ("item", "text") if (one, names[place]) in wanted}
-        for place in range(len(items))
-    ]
-    left_out = [
-        _is_left_out(item, here | {"item"} if place <= _kind_end(kinds, item) else here)
-        for place, (item, here) in enumerate(zip(items, actions, strict=True))
-    ]
+    actions = _actions_of(items, names, wanted)
+    left_out = [*map(_is_left_out, items, actions)]
     lost = {
         i.get("call_id") for i, is_out in zip(items, left_out, strict=True) if is_out
     }
@@ -1445,9 +1499,27 @@ def repair_items(
     return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
 
 
-def _kind_end(kinds: Mapping[str, int], item: Item) -> int:
-    kind = item_type(item)
-    return max(kinds.get(kind, -1), kinds.get(f"{kind}:{item.get('name')}", -1))
+def _actions_of(
+    items: Sequence[Item], names: Sequence[str], wanted: Set[tuple[str, str]]
+) -> list[set[str]]:
+    last = {name: place for place, name in enumerate(names)}
+    ends: dict[str, int] = {}  # of what holds up to an item, kinds by `type`
+    for action, target in wanted:
+        what, _, end = target.rpartition("@")
+        limit = what if action == "kind" else f"@{action}"
+        ends[limit] = max(ends.get(limit, -1), last.get(end, -1))
+    actions: list[set[str]] = []
+    for place, (item, name) in enumerate(zip(items, names, strict=True)):
+        here = {one for one in ("item", "text") if (one, name) in wanted}
+        here |= {
+            one for one in ("reasoning", "plain") if place <= ends.get(f"@{one}", -1)
+        }
+        kind = item_type(item)
+        kinds = (kind, f"{kind}:{item.get('name')}")
+        if any(place <= ends.get(one, -1) for one in kinds):
+            here.add("item")
+        actions.append(here)
+    return actions
 
 
 _MOST_TOLD = 20_000
@@ -1920,75 +1992,6 @@ class RunDone(NamedTuple):
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
-
-
-# ==== openai_responses.clock: Time, random numbers, ids of both, digests, recent texts; threads for long work.
-
-
-def unix_seconds() -> int:
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    return random.random()
-
-
-def hex_digest(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-_DAY_SECONDS = 86_400
-_MOST_TEXTS = 5000
-
-
-class RecentTexts:
-    """The texts of the last day, five thousand at most."""
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        self._now = now
-        self._ends: dict[int, float] = {}  # by hash: a text may be long, or secret
-
-    def __contains__(self, text: str) -> bool:
-        return self._now() < self._ends.get(hash(text), 0)
-
-    def first_time(self, text: str) -> bool:
-        if text in self:
-            return False
-        if len(self._ends) >= _MOST_TEXTS:
-            self._ends.clear()
-        self._ends[hash(text)] = self._now() + _DAY_SECONDS
-        return True
-
-
-_LARGE = 3000
-_Done = TypeVar("_Done")
-
-
-async def run_work(size: int, work: Callable[[], _Done]) -> _Done:
-    return await asyncio.to_thread(pause_collection, work) if size > _LARGE else work()
-
-
-def pause_collection(work: Callable[[], _Done]) -> _Done:
-    if not gc.isenabled():
-        return work()
-    gc.disable()
-    try:
-        return work()
-    finally:
-        gc.enable()
-
-
-_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-
-
-def new_ulid() -> str:
-    number = (time.time_ns() // 1_000_000 << 80) | secrets.randbits(80)
-    digits = [_CROCKFORD[(number >> (5 * place)) & 31] for place in range(25, -1, -1)]
-    return "".join(digits)
 
 
 # ==== openai_responses.redaction: Removes secrets from text: known values, then what looks like a secret.
@@ -3354,6 +3357,8 @@ def _find_place(
 
 
 def named_place(request: ResponsesRequest, error: ApiError) -> str:
+    if not _NAMED_PLACE.search(f"{error.param} {error.message}"):
+        return ""  # most runs have no error, and a payload may be large
     found = _find_place(request.payload(), error)
     if found is None:
         return ""
@@ -3431,10 +3436,8 @@ def _by_parameter_name(refusal: _Refusal, paths: Iterable[str]) -> Iterator[Stat
 def _parameter(refusal: _Refusal, path: str) -> Status:
     now = parameter_at(refusal.payload, path.split("."))
     value = "" if refusal.is_unknown else json.dumps(now)
-    new, sentence = (
-        "",
-        f"The model's server does not take {path}: answering without it.",
-    )
+    new = ""
+    sentence = f"The model's server does not take {path}: answering without it."
     if path == "reasoning.effort" and (nearest := _nearest_effort(now, refusal.error)):
         new = json.dumps(nearest)
         sentence = f"The model does not have this effort: answering with {nearest}."

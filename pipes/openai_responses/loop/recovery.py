@@ -251,6 +251,8 @@ def _find_place(
 
 def named_place(request: ResponsesRequest, error: ApiError) -> str:
     """Return the name or type of the item or tool whose place a refusal names."""
+    if not _NAMED_PLACE.search(f"{error.param} {error.message}"):
+        return ""  # most runs have no error, and a payload may be large
     found = _find_place(request.payload(), error)
     if found is None:
         return ""
@@ -333,10 +335,8 @@ def _parameter(refusal: _Refusal, path: str) -> Status:
     """Return the repair of a parameter: an effort gets the nearest that is named."""
     now = parameter_at(refusal.payload, path.split("."))
     value = "" if refusal.is_unknown else json.dumps(now)
-    new, sentence = (
-        "",
-        f"The model's server does not take {path}: answering without it.",
-    )
+    new = ""
+    sentence = f"The model's server does not take {path}: answering without it."
     if path == "reasoning.effort" and (nearest := _nearest_effort(now, refusal.error)):
         new = json.dumps(nearest)
         sentence = f"The model does not have this effort: answering with {nearest}."

@@ -6,12 +6,12 @@ turns do not meet the refusal again, and begin with the same bytes. Items and to
 named by a digest, because their places change.
 """
 
-import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
+from openai_responses.clock import hex_digest
 from openai_responses.items import (
     Item,
     content_parts,
@@ -64,7 +64,7 @@ _MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
 def json_digest(value: object) -> str:
     """Return a short name for a JSON value."""
     text = json.dumps(value, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return hex_digest(text)[:32]
 
 
 def repair_payload(
@@ -100,24 +100,8 @@ def repair_items(
     wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
     if not wanted:
         return list(zip(names, items, strict=True))
-    last = {name: place for place, name in enumerate(names)}
-    ends = {"reasoning": -1, "plain": -1}
-    kinds: dict[str, int] = {}
-    for action, target in wanted:
-        what, _, end = target.rpartition("@")
-        if action in ends:
-            ends[action] = max(ends[action], last.get(target, -1))
-        elif action == "kind":
-            kinds[what] = max(kinds.get(what, -1), last.get(end, -1))
-    actions = [
-        {action for action, end in ends.items() if place <= end}
-        | {one for one in ("item", "text") if (one, names[place]) in wanted}
-        for place in range(len(items))
-    ]
-    left_out = [
-        _is_left_out(item, here | {"item"} if place <= _kind_end(kinds, item) else here)
-        for place, (item, here) in enumerate(zip(items, actions, strict=True))
-    ]
+    actions = _actions_of(items, names, wanted)
+    left_out = [*map(_is_left_out, items, actions)]
     lost = {
         i.get("call_id") for i, is_out in zip(items, left_out, strict=True) if is_out
     }
@@ -137,10 +121,28 @@ def repair_items(
     return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
 
 
-def _kind_end(kinds: Mapping[str, int], item: Item) -> int:
-    """Return the place up to which items of its kind, or calls of its name, are lost."""
-    kind = item_type(item)
-    return max(kinds.get(kind, -1), kinds.get(f"{kind}:{item.get('name')}", -1))
+def _actions_of(
+    items: Sequence[Item], names: Sequence[str], wanted: Set[tuple[str, str]]
+) -> list[set[str]]:
+    """Return what is done to each item: `item`, `text`, `reasoning`, `plain`."""
+    last = {name: place for place, name in enumerate(names)}
+    ends: dict[str, int] = {}  # of what holds up to an item, kinds by `type`
+    for action, target in wanted:
+        what, _, end = target.rpartition("@")
+        limit = what if action == "kind" else f"@{action}"
+        ends[limit] = max(ends.get(limit, -1), last.get(end, -1))
+    actions: list[set[str]] = []
+    for place, (item, name) in enumerate(zip(items, names, strict=True)):
+        here = {one for one in ("item", "text") if (one, name) in wanted}
+        here |= {
+            one for one in ("reasoning", "plain") if place <= ends.get(f"@{one}", -1)
+        }
+        kind = item_type(item)
+        kinds = (kind, f"{kind}:{item.get('name')}")
+        if any(place <= ends.get(one, -1) for one in kinds):
+            here.add("item")
+        actions.append(here)
+    return actions
 
 
 _MOST_TOLD = 20_000
