@@ -5648,6 +5648,61 @@ def _own_text(detail: _DetailItem, text: str) -> str:
     return text
 
 
+# ==== owui_chat.code: Code that the API ran, in the host's form.
+
+CODE_CARD = "open_webui:code_interpreter"
+
+
+def code_host_item(item: JsonObject) -> Item:
+    return {
+        "type": CODE_CARD,
+        "id": item.get("id"),
+        "status": item.get("status") or "completed",
+        "lang": "python",
+        "code": replay_code(item, code_output(item)),
+    }
+
+
+def replay_code(item: JsonObject, printed: str) -> str:
+    code = str(item.get("code") or "")
+    shown = printed.strip("\n").replace("```", "'''")
+    return f"{code}\n```\n```text\n{shown}" if shown else code
+
+
+_MOST_DELETED = 20
+
+
+class CodeTexts:
+    """The texts of a run, out of which the host's texts for stored code are taken."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = list(texts)
+        self._cuts: dict[int, list[int]] = {}
+        self._place = self._start = self._deleted = 0
+
+    def take_out(self, item: JsonObject) -> bool:
+        code = code_host_item(item)["code"]
+        if not code or self._deleted >= _MOST_DELETED:
+            return not code
+        told = f"<code_interpreter>\n{code}\n</code_interpreter>"
+        start = self._start
+        for place in range(self._place, len(self._texts)):
+            at = self._texts[place].find(told, start)
+            if at >= 0:
+                self._place, self._start = place, at + len(told)
+                self._cuts.setdefault(place, []).extend([at, self._start])
+                return True
+            start = 0
+        self._deleted += 1
+        return False
+
+    def rest(self) -> Iterator[tuple[int, str]]:
+        for place, cuts in self._cuts.items():
+            text = self._texts[place]
+            ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
+            yield place, "".join(text[start:end] for start, end in ends).strip()
+
+
 # ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
 
 
@@ -5806,89 +5861,6 @@ def _plain_text(content: object) -> str:
     if isinstance(content, str):
         return content
     return "".join(as_text(as_mapping(p).get("text")) for p in as_list(content))
-
-
-# ==== owui_chat.input.attachments: Pictures and files that people or tools attached, as input parts.
-
-_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
-)
-_GIF_FRAME = b"\x00\x21\xf9\x04"
-
-
-def _image_type(content: bytes) -> str:
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    for signature, kind in _SIGNATURES:
-        if content.startswith(signature):
-            return kind if content.count(_GIF_FRAME) < 2 else ""
-    return ""
-
-
-def image_data_url(content: bytes) -> str:
-    kind = _image_type(content)
-    return f"data:{kind};base64,{base64.b64encode(content).decode()}" if kind else ""
-
-
-def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
-    return [{"type": "input_text", "text": text}, *images] if images else text
-
-
-# ==== owui_chat.code: Code that the API ran, in the host's form.
-
-CODE_CARD = "open_webui:code_interpreter"
-
-
-def code_host_item(item: JsonObject) -> Item:
-    return {
-        "type": CODE_CARD,
-        "id": item.get("id"),
-        "status": item.get("status") or "completed",
-        "lang": "python",
-        "code": replay_code(item, code_output(item)),
-    }
-
-
-def replay_code(item: JsonObject, printed: str) -> str:
-    code = str(item.get("code") or "")
-    shown = printed.strip("\n").replace("```", "'''")
-    return f"{code}\n```\n```text\n{shown}" if shown else code
-
-
-_MOST_DELETED = 20
-
-
-class CodeTexts:
-    """The texts of a run, out of which the host's texts for stored code are taken."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._texts = list(texts)
-        self._cuts: dict[int, list[int]] = {}
-        self._place = self._start = self._deleted = 0
-
-    def take_out(self, item: JsonObject) -> bool:
-        code = code_host_item(item)["code"]
-        if not code or self._deleted >= _MOST_DELETED:
-            return not code
-        told = f"<code_interpreter>\n{code}\n</code_interpreter>"
-        start = self._start
-        for place in range(self._place, len(self._texts)):
-            at = self._texts[place].find(told, start)
-            if at >= 0:
-                self._place, self._start = place, at + len(told)
-                self._cuts.setdefault(place, []).extend([at, self._start])
-                return True
-            start = 0
-        self._deleted += 1
-        return False
-
-    def rest(self) -> Iterator[tuple[int, str]]:
-        for place, cuts in self._cuts.items():
-            text = self._texts[place]
-            ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
-            yield place, "".join(text[start:end] for start, end in ends).strip()
 
 
 # ==== owui_chat.input.history: The input items of a chat's history.
@@ -7524,26 +7496,22 @@ class HostFiles:
     async def store(self, name: str, media_type: str, content: bytes) -> str:
         if _ACTIVE_NAME.search(name) or str(guess_type(name)[0]).endswith("+xml"):
             name, media_type = f"{name}.txt", "text/plain"
-        boundary = token_hex(16)
+        edge = token_hex(16)
         head = (
-            f'--{boundary}\r\nContent-Disposition: form-data; name="file"; '
+            f'--{edge}\r\nContent-Disposition: form-data; name="file"; '
             f'filename="{_header_text(name)}"\r\n'
             f"Content-Type: {_header_text(media_type)}\r\n\r\n"
         )
-        row = await self._call_json(
-            *("POST", "files/?process=false"),
-            head.encode("utf-8", "replace") + content + f"\r\n--{boundary}--".encode(),
-            f"multipart/form-data; boundary={boundary}",
-        )
+        body = head.encode("utf-8", "replace") + content + f"\r\n--{edge}--".encode()
+        kind = f"multipart/form-data; boundary={edge}"
+        row = await self._call_json("POST", "files/?process=false", body, kind)
         path = f"/api/v1/files/{row.get('id')}/content"
         if row.get("user_id") != self._user_id:
             reader = {"principal_type": "user", "principal_id": self._user_id}
+            files = [{"type": "file", "id": row.get("id")}]
             note = {
                 "title": name,
-                "data": {
-                    "content": {"md": f"The agent made this file: {path}"},
-                    "files": [{"type": "file", "id": row.get("id")}],
-                },
+                "data": {"content": {"md": f"Open it: {path}"}, "files": files},
                 "access_grants": [{**reader, "permission": "read"}],
             }
             await self._call_json("POST", "notes/create", json.dumps(note).encode())
@@ -7553,10 +7521,10 @@ class HostFiles:
         await self._connection.close()
 
     async def _call_json(self, *request: Any) -> Mapping[str, Any]:
-        try:
-            return as_mapping(json.loads(await self._call(*request)))
-        except (ValueError, RecursionError):
-            raise RemoteError(f"{_HOST} gave an answer that is no JSON.") from None
+        row = parse_json_object((await self._call(*request)).decode("utf-8", "replace"))
+        if not row or not row.get("id"):
+            raise RemoteError("OPEN_WEBUI_URL is not the address of Open WebUI.")
+        return row
 
     async def _call(
         self,
@@ -8098,14 +8066,8 @@ CHUNK_BYTES = 1 << 18
 MAX_PATH_BYTES = 1000
 MAX_LISTED = 20
 RESULT = 3
-NO_MODULE = (
-    "Nothing can be installed here. An administrator can put the wheel of a package, "
-    "and of those that it needs, into the folder SANDBOX_WHEELS."
-)
-NO_SPACE = (
-    "There is no room for that. Remove files of the workspace, or write less; an "
-    "administrator can raise SANDBOX_DISK_MB."
-)
+NO_MODULE = "An administrator can add packages to the folder SANDBOX_WHEELS."
+NO_SPACE = "Remove files, or let an administrator raise SANDBOX_DISK_MB."
 Stamp = tuple[int, int, int]
 
 
@@ -8920,9 +8882,10 @@ class WorkspacePool:
         self._root = self._root or _WorkspaceRoot()
         return self._root.path
 
-    async def install(self, wheels: Path) -> tuple[Path, list[str]]:
+    async def install(self, wheels: Path) -> Path:
         folder = self._open_root() / "packages"
-        return folder, await asyncio.to_thread(_unpack_wheels, wheels, folder)
+        await asyncio.to_thread(_unpack_wheels, wheels, folder)
+        return folder
 
     def _release(self, chat: Hashable, workspace: Workspace) -> None:
         if workspace.borrowers or self._is_closed:
@@ -8963,19 +8926,13 @@ def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
             left -= file.write(spool.read(min(left, MEBIBYTE)))
 
 
-def _unpack_wheels(wheels: Path, folder: Path) -> list[str]:
-    folder.mkdir(mode=0o755, exist_ok=True)
-    failed = []
-    for wheel in sorted(wheels.glob("*.whl")):
-        try:
-            with ZipFile(wheel) as archive:
-                archive.extractall(folder)
-        except (OSError, BadZipFile):
-            failed.append(wheel.name)
-    for kind in ("purelib", "platlib"):
-        for part in folder.glob(f"*.data/{kind}"):
-            shutil.copytree(part, folder, dirs_exist_ok=True)
-    return failed
+def _unpack_wheels(wheels: Path, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for wheel in wheels.glob("*.whl"):
+        with ZipFile(wheel) as archive:
+            archive.extractall(folder)
+    for part in folder.glob("*.data/*lib"):  # purelib and platlib
+        shutil.copytree(part, folder, dirs_exist_ok=True)
 
 
 def printable_name(name: str) -> str:
@@ -8994,9 +8951,8 @@ class _SandboxCallFailed(Exception):
 
 _RUN_DESCRIPTION = (
     "Runs Python code in a sandbox without network. Each run is a fresh process: only "
-    "files in the workspace, which is the current folder, outlive it. Files that the "
-    "user attached lie in it under their names. Modules in it can be imported{0}. "
-    "Returns JSON with "
+    "files in the workspace, which is the current folder, outlive it. What the user "
+    "attached is there, by name. Its modules can be imported{0}. Returns JSON with "
     "what was printed (stdout, stderr), the value of the last expression (result), and "
     "the files that were written, which the user is shown. The workspace is the folder "
     "/work. It lives as long as the chat is used and is shared by all tools whose names "
@@ -9058,8 +9014,7 @@ def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str,
 
 
 _STOP_SENTENCES = {
-    "seconds": "The code was stopped: it did not end within {0.seconds:g} s, the "
-    "SANDBOX_SECONDS of the administrator.",
+    "seconds": "The code was stopped: it did not end within {0.seconds:g} s.",
     "output": "The code was stopped: it printed more than {0.output} bytes.",
 }
 
@@ -9145,9 +9100,6 @@ def _dump_json(value: object) -> str:
 _CONTAINER_IMAGE = "python:3.12-slim"
 
 
-MakeBackends = Callable[[str], Iterable[SandboxBackend]]
-
-
 def list_backends(packages: str) -> Iterator[SandboxBackend]:
     for python in find_interpreters():
         yield BubblewrapBackend(python, packages)
@@ -9163,7 +9115,7 @@ class SandboxTools:
         limits: SandboxLimits | None = None,
         wheels: str = "",
         log: Callable[[str], object] = str,
-        make_backends: MakeBackends = list_backends,
+        make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
     ) -> None:
         self._limits = limits or SandboxLimits()
         self._wheels = wheels
@@ -9276,19 +9228,16 @@ class SandboxTools:
     async def _prepare_backends(self) -> Iterable[SandboxBackend]:
         if not self._wheels:
             return self._make_backends("")
-        folder, failed = await self._workspaces.install(Path(self._wheels))
-        if failed:
-            self._log(f"Wheels that cannot be unpacked: {', '.join(failed)}.")
+        try:
+            folder = await self._workspaces.install(Path(self._wheels))
+        except (OSError, BadZipFile) as broken:
+            self._log(f"SANDBOX_WHEELS cannot be installed: {broken}")
+            return self._make_backends("")
         names = sorted(one.name.partition("-")[0] for one in folder.glob("*.dist-info"))
-        self._packages = (
-            f", and the packages {', '.join(names)[:1000]}" if names else ""
-        )
-        command = ("-I", "-m", "compileall", "-q", str(folder))
-        for python in find_interpreters() if names else ():
-            process = await start_process(
-                str(python), *command, stdout=DEVNULL, stderr=DEVNULL, env={}
-            )
-            self._compiling.append(process)
+        self._packages = f", also the packages {', '.join(names)[:1000]}"
+        for python in find_interpreters():
+            command = (str(python), "-I", "-m", "compileall", "-qq", str(folder))
+            self._compiling.append(await start_process(*command, env={}))
         return self._make_backends(str(folder))
 
     async def _probe_backends(
@@ -11615,14 +11564,19 @@ def _read_preset_file(path: str) -> Guide:
 
 MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
 _MAX_FILES = 10
-_MAX_SHOWN_CHARACTERS = 4_000
+_MAX_SHOWN_BYTES = 4_000
 _MAX_SEEN_IMAGES = 20
 _MAX_SEEN_CHARACTERS = 24 * 1024 * 1024
 
 
 _IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
 
-_TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_IMAGE_SIGNATURES = {
+    "image/png": b"\x89PNG\r\n\x1a\n",
+    "image/jpeg": b"\xff\xd8\xff",
+    "image/webp": b"RIFF",
+    "image/gif": None,
+}
 _PART_TYPES = (
     *("text", "json", "link", "image_link", "image"),
     *("blob", "resource", "resource_link"),
@@ -11634,10 +11588,6 @@ class _ToolFile(NamedTuple):
     name: str
     media_type: str
     content: bytes
-
-    @property
-    def label(self) -> str:
-        return f"{self.name} ({self.media_type}, {len(self.content)} bytes)"
 
 
 class _ResultPart(NamedTuple):
@@ -11708,13 +11658,17 @@ def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
         raise InvalidRequest("the file is larger than 5 MB")
     own = basename(name) or "file"
     kind = mime or guess_type(own)[0] or "application/octet-stream"
-    if kind in _TOOL_IMAGE_TYPES:
-        url = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
-        return _ResultPart(_IMAGE_SENT_TEXT, url, image_data_url(content))
-    return _ResultPart("", file=_ToolFile(own, kind, content))
+    if kind not in _IMAGE_SIGNATURES:
+        return _ResultPart("", file=_ToolFile(own, kind, content))
+    begin = _IMAGE_SIGNATURES[kind]
+    url = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
+    seen = url if begin and content.startswith(begin) else ""
+    return _ResultPart(_IMAGE_SENT_TEXT, url, seen)
 
 
 def _decode_base64(data: object) -> bytes:
+    if isinstance(data, bytes):  # a tool of this program
+        return data
     try:
         return base64.b64decode(str(data or ""), validate=True)
     except ValueError:
@@ -11722,11 +11676,8 @@ def _decode_base64(data: object) -> bytes:
 
 
 def _quote_text(content: bytes) -> str:
-    try:
-        text = content[: 4 * _MAX_SHOWN_CHARACTERS + 1].decode("utf-8")
-    except UnicodeDecodeError:
-        return ""
-    if not text.strip() or "\0" in text or len(text) > _MAX_SHOWN_CHARACTERS:
+    text = content[: _MAX_SHOWN_BYTES + 1].decode("utf-8", "replace")
+    if not content or len(content) > _MAX_SHOWN_BYTES or {"\0", "\ufffd"} & set(text):
         return ""
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"\n\n{fence}\n{text}\n{fence}"
@@ -11760,25 +11711,28 @@ class OwnTools:
             notes += [note] * bool(note)
         images = [part.image for part in parts if part.image]
         card = {"images": images, "notes": notes}
-        seen = [part for part in map(self._build_image, parts) if part]
-        output = append_images("\n".join(texts), seen)
+        text = "\n".join(texts)
+        seen = list(filter(None, map(self._build_image, parts)))
+        output = [{"type": "input_text", "text": text}, *seen] if seen else text
         return ToolResult(output, failed, {k: v for k, v in card.items() if v})
 
     async def _give_file(self, file: _ToolFile, given: int) -> tuple[str, str]:
         if given >= _MAX_FILES:
             return f"{file.name} is not sent: a call can send {_MAX_FILES} files.", ""
         shown = re.sub(r"([\\`*_\[\]<>])", r"\\\1", file.name)
+        text = (
+            f"Generated file {file.name} ({file.media_type}, {len(file.content)} bytes)"
+        )
         try:
             if self._store_file is None:
                 raise RemoteError("This client is not a chat of Open WebUI.")
             path = await self._store_file(*file)
         except RemoteError as refused:
             quoted = _quote_text(file.content)
-            text = "its text is shown to the user" if quoted else "it is not sent"
-            why = f"cannot be sent to the user as a file, {text}: {refused}"
+            end = " The user is shown its text instead." if quoted else ""
             note = f"{shown} could not be stored as a file: {refused}{quoted}"
-            return f"Generated file {file.label} {why}", note
-        return f"Generated file {file.label} is sent to the user.", f"[{shown}]({path})"
+            return f"{text} could not be sent to the user: {refused}{end}", note
+        return f"{text} is sent to the user.", f"[{shown}]({path})"
 
     def _build_image(self, part: _ResultPart) -> Item | None:
         self._images_left -= bool(part.seen)
@@ -13203,14 +13157,14 @@ class Valves(BaseModel):
     )
     OPEN_WEBUI_URL: str = Field(
         default="",
-        description="Address of Open WebUI as this server reaches it, for files that "
-        "tools make and people attach. Example: `http://open-webui:8080`.",
+        description="Address of Open WebUI for this server, to give and get files. "
+        "Example: `http://open-webui:8080`.",
     )
     OPEN_WEBUI_API_KEY: str = Field(
         default="",
-        description="API key of an account of Open WebUI that owns the files which "
-        f"tools make; to read what people attach, of an administrator. {SECRET_FORMS} "
-        "Example: `env:OPEN_WEBUI_API_KEY`.",
+        description="Key of the account of Open WebUI that owns files which tools make, "
+        "and, if it is an administrator's, reads attached ones. Example: "
+        "`env:OPEN_WEBUI_API_KEY`.",
         json_schema_extra=_PASSWORD,
     )
     PARALLEL_TOOL_CALLS: bool = Field(
@@ -13338,6 +13292,7 @@ class Valves(BaseModel):
 
 CONTEXT_KEY = "agent_context"
 _MAX_ATTACHED = 20
+_FILE_KEYS = ("type", "id", "name")
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
@@ -13378,14 +13333,15 @@ def read_inlet_context(
         context["is_admin"] = True
     if tool_ids := as_list(metadata.get("tool_ids")):
         context["tool_ids"] = tool_ids
-    if files := list(_read_attached(metadata.get("files"))):
-        context["files"] = files
+    if files := as_list(metadata.get("files"))[-_MAX_ATTACHED:]:
+        rows = map(as_mapping, files)
+        context["files"] = [{k: row.get(k) for k in _FILE_KEYS} for row in rows]
     return context
 
 
 def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
     names: set[str] = set()
-    for number, row in enumerate(map(as_mapping, as_list(rows)[-_MAX_ATTACHED:]), 1):
+    for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
         if row.get("type") in ("file", "image") and row.get("id"):
             name = str(row.get("name") or "file")
             names.add(name := f"{number}-{name}" if name in names else name)
@@ -13406,9 +13362,7 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
         streams=bool(body.get("stream")),
         is_admin=context.get("is_admin") is True,
         tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
-        files=tuple(
-            (str(one[0]), str(one[1])) for one in as_list(context.get("files"))
-        ),
+        files=tuple(_read_attached(context.get("files"))),
         **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
     )
 
@@ -13563,7 +13517,7 @@ class _SandboxTool(NamedTuple):
             read = partial(self.files.read, file_id)
             received = await self.sandbox.receive(self.chat, file_id, name, read)
             if received.failed:
-                problems.append(f"{name} is not in the workspace. {received.text}")
+                problems.append(f"{name} is not there. {received.text}")
         result = await self.sandbox.call(self.chat, self.name, args)
         text = {"type": "text", "text": "\n".join([result.text, *problems])}
         content = [text, *_build_file_parts(result.files)]
@@ -13579,8 +13533,7 @@ def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
             yield {"type": "text", "text": text}
             continue
         left -= len(content)
-        encoded = base64.b64encode(content).decode("ascii")
-        part = {"type": "blob", "data": encoded, "mimeType": file.media_type}
+        part = {"type": "blob", "data": content, "mimeType": file.media_type}
         yield {**part, "name": file.name}
 
 
@@ -13708,12 +13661,6 @@ def _read_note(event: RunEvent) -> str:
     return "\n\n".join(notes)
 
 
-def _build_note_events(index: int, note: str) -> Iterator[ItemAdded | ItemDone]:
-    item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
-    yield ItemAdded(index, item)
-    yield ItemDone(index, item, shown=note)
-
-
 def _build_source_chunk(source: ContextSource) -> Chunk:
     chunk = source_chunk(source.name, source.text)
     if source.url:
@@ -13798,9 +13745,11 @@ class HostRenderer:
         if isinstance(event, RunDone):
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))
-        if note := _read_note(event):
-            for told in _build_note_events(-1 - len(self._native.items), note):
-                yield from self._native.render(told)
+        if note := _read_note(event):  # shown as if the model had said it
+            index = -1 - len(self._native.items)
+            item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
+            yield from self._native.render(ItemAdded(index, item))
+            yield from self._native.render(ItemDone(index, item, shown=note))
         yield from _build_image_chunks(event)
 
     def _render_shown(self, events: Iterator[RunEvent]) -> Iterator[Chunk]:

@@ -17,7 +17,7 @@ from mimetypes import guess_type
 from secrets import token_hex
 from typing import Any
 
-from openai_responses.json_input import as_mapping
+from openai_responses.json_input import parse_json_object
 from toolbox.remote_tools import RemoteConnection, RemoteError, run_with_timeout
 
 _HOST = "Open WebUI"
@@ -59,26 +59,22 @@ class HostFiles:
         """Store a file that the user can open, return its path; raises RemoteError."""
         if _ACTIVE_NAME.search(name) or str(guess_type(name)[0]).endswith("+xml"):
             name, media_type = f"{name}.txt", "text/plain"
-        boundary = token_hex(16)
+        edge = token_hex(16)
         head = (
-            f'--{boundary}\r\nContent-Disposition: form-data; name="file"; '
+            f'--{edge}\r\nContent-Disposition: form-data; name="file"; '
             f'filename="{_header_text(name)}"\r\n'
             f"Content-Type: {_header_text(media_type)}\r\n\r\n"
         )
-        row = await self._call_json(
-            *("POST", "files/?process=false"),
-            head.encode("utf-8", "replace") + content + f"\r\n--{boundary}--".encode(),
-            f"multipart/form-data; boundary={boundary}",
-        )
+        body = head.encode("utf-8", "replace") + content + f"\r\n--{edge}--".encode()
+        kind = f"multipart/form-data; boundary={edge}"
+        row = await self._call_json("POST", "files/?process=false", body, kind)
         path = f"/api/v1/files/{row.get('id')}/content"
         if row.get("user_id") != self._user_id:
             reader = {"principal_type": "user", "principal_id": self._user_id}
+            files = [{"type": "file", "id": row.get("id")}]
             note = {
                 "title": name,
-                "data": {
-                    "content": {"md": f"The agent made this file: {path}"},
-                    "files": [{"type": "file", "id": row.get("id")}],
-                },
+                "data": {"content": {"md": f"Open it: {path}"}, "files": files},
                 "access_grants": [{**reader, "permission": "read"}],
             }
             await self._call_json("POST", "notes/create", json.dumps(note).encode())
@@ -89,10 +85,10 @@ class HostFiles:
         await self._connection.close()
 
     async def _call_json(self, *request: Any) -> Mapping[str, Any]:
-        try:
-            return as_mapping(json.loads(await self._call(*request)))
-        except (ValueError, RecursionError):
-            raise RemoteError(f"{_HOST} gave an answer that is no JSON.") from None
+        row = parse_json_object((await self._call(*request)).decode("utf-8", "replace"))
+        if not row or not row.get("id"):
+            raise RemoteError("OPEN_WEBUI_URL is not the address of Open WebUI.")
+        return row
 
     async def _call(
         self,

@@ -3,7 +3,6 @@
 Only the sandbox files of a chat are kept between answers, for a limited time.
 """
 
-import base64
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -42,7 +41,7 @@ class _SandboxTool(NamedTuple):
             read = partial(self.files.read, file_id)
             received = await self.sandbox.receive(self.chat, file_id, name, read)
             if received.failed:
-                problems.append(f"{name} is not in the workspace. {received.text}")
+                problems.append(f"{name} is not there. {received.text}")
         result = await self.sandbox.call(self.chat, self.name, args)
         text = {"type": "text", "text": "\n".join([result.text, *problems])}
         content = [text, *_build_file_parts(result.files)]
@@ -62,8 +61,7 @@ def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
             yield {"type": "text", "text": text}
             continue
         left -= len(content)
-        encoded = base64.b64encode(content).decode("ascii")
-        part = {"type": "blob", "data": encoded, "mimeType": file.media_type}
+        part = {"type": "blob", "data": content, "mimeType": file.media_type}
         yield {**part, "name": file.name}
 
 

@@ -35,6 +35,7 @@ from openai_responses.transport.connections import Connections, Timeouts
 CONTEXT_KEY = "agent_context"
 _MAX_ATTACHED = 20
 """Attached files that are put into the sandbox."""
+_FILE_KEYS = ("type", "id", "name")
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
@@ -81,15 +82,16 @@ def read_inlet_context(
         context["is_admin"] = True
     if tool_ids := as_list(metadata.get("tool_ids")):
         context["tool_ids"] = tool_ids
-    if files := list(_read_attached(metadata.get("files"))):
-        context["files"] = files
+    if files := as_list(metadata.get("files"))[-_MAX_ATTACHED:]:
+        rows = map(as_mapping, files)
+        context["files"] = [{k: row.get(k) for k in _FILE_KEYS} for row in rows]
     return context
 
 
 def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
-    """Yield ids and names of the last files; no name comes twice."""
+    """Yield ids and names of files; no name comes twice."""
     names: set[str] = set()
-    for number, row in enumerate(map(as_mapping, as_list(rows)[-_MAX_ATTACHED:]), 1):
+    for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
         if row.get("type") in ("file", "image") and row.get("id"):
             name = str(row.get("name") or "file")
             names.add(name := f"{number}-{name}" if name in names else name)
@@ -112,9 +114,7 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
         streams=bool(body.get("stream")),
         is_admin=context.get("is_admin") is True,
         tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
-        files=tuple(
-            (str(one[0]), str(one[1])) for one in as_list(context.get("files"))
-        ),
+        files=tuple(_read_attached(context.get("files"))),
         **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
     )
 

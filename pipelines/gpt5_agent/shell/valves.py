@@ -213,14 +213,14 @@ class Valves(BaseModel):
     )
     OPEN_WEBUI_URL: str = Field(
         default="",
-        description="Address of Open WebUI as this server reaches it, for files that "
-        "tools make and people attach. Example: `http://open-webui:8080`.",
+        description="Address of Open WebUI for this server, to give and get files. "
+        "Example: `http://open-webui:8080`.",
     )
     OPEN_WEBUI_API_KEY: str = Field(
         default="",
-        description="API key of an account of Open WebUI that owns the files which "
-        f"tools make; to read what people attach, of an administrator. {SECRET_FORMS} "
-        "Example: `env:OPEN_WEBUI_API_KEY`.",
+        description="Key of the account of Open WebUI that owns files which tools make, "
+        "and, if it is an administrator's, reads attached ones. Example: "
+        "`env:OPEN_WEBUI_API_KEY`.",
         json_schema_extra=_PASSWORD,
     )
     PARALLEL_TOOL_CALLS: bool = Field(

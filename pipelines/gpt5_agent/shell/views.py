@@ -62,13 +62,6 @@ def _read_note(event: RunEvent) -> str:
     return "\n\n".join(notes)
 
 
-def _build_note_events(index: int, note: str) -> Iterator[ItemAdded | ItemDone]:
-    """Yield a note as if the model had said it beside its answer."""
-    item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
-    yield ItemAdded(index, item)
-    yield ItemDone(index, item, shown=note)
-
-
 def _build_source_chunk(source: ContextSource) -> Chunk:
     chunk = source_chunk(source.name, source.text)
     if source.url:
@@ -160,9 +153,11 @@ class HostRenderer:
         if isinstance(event, RunDone):
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))
-        if note := _read_note(event):
-            for told in _build_note_events(-1 - len(self._native.items), note):
-                yield from self._native.render(told)
+        if note := _read_note(event):  # shown as if the model had said it
+            index = -1 - len(self._native.items)
+            item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
+            yield from self._native.render(ItemAdded(index, item))
+            yield from self._native.render(ItemDone(index, item, shown=note))
         yield from _build_image_chunks(event)
 
     def _render_shown(self, events: Iterator[RunEvent]) -> Iterator[Chunk]:

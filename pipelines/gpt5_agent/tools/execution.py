@@ -18,13 +18,12 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.json_input import as_list, as_mapping
 from openai_responses.loop.tools import ToolResult
-from owui_chat.input.attachments import append_images, image_data_url
 from toolbox.remote_tools import RemoteError
 
 MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
 _MAX_FILES = 10
 """Of one call; each is an upload."""
-_MAX_SHOWN_CHARACTERS = 4_000
+_MAX_SHOWN_BYTES = 4_000
 """Of a text that is shown because it cannot be stored."""
 _MAX_SEEN_IMAGES = 20
 _MAX_SEEN_CHARACTERS = 24 * 1024 * 1024
@@ -33,7 +32,13 @@ _MAX_SEEN_CHARACTERS = 24 * 1024 * 1024
 
 _IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
 
-_TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_IMAGE_SIGNATURES = {
+    "image/png": b"\x89PNG\r\n\x1a\n",
+    "image/jpeg": b"\xff\xd8\xff",
+    "image/webp": b"RIFF",
+    "image/gif": None,
+}
+"""How the pictures of the page begin that the API can read; GIFs may move."""
 _PART_TYPES = (
     *("text", "json", "link", "image_link", "image"),
     *("blob", "resource", "resource_link"),
@@ -46,11 +51,6 @@ class _ToolFile(NamedTuple):
     name: str
     media_type: str
     content: bytes
-
-    @property
-    def label(self) -> str:
-        """What the model reads of it."""
-        return f"{self.name} ({self.media_type}, {len(self.content)} bytes)"
 
 
 class _ResultPart(NamedTuple):
@@ -125,13 +125,17 @@ def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
         raise InvalidRequest("the file is larger than 5 MB")
     own = basename(name) or "file"
     kind = mime or guess_type(own)[0] or "application/octet-stream"
-    if kind in _TOOL_IMAGE_TYPES:
-        url = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
-        return _ResultPart(_IMAGE_SENT_TEXT, url, image_data_url(content))
-    return _ResultPart("", file=_ToolFile(own, kind, content))
+    if kind not in _IMAGE_SIGNATURES:
+        return _ResultPart("", file=_ToolFile(own, kind, content))
+    begin = _IMAGE_SIGNATURES[kind]
+    url = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
+    seen = url if begin and content.startswith(begin) else ""
+    return _ResultPart(_IMAGE_SENT_TEXT, url, seen)
 
 
 def _decode_base64(data: object) -> bytes:
+    if isinstance(data, bytes):  # a tool of this program
+        return data
     try:
         return base64.b64decode(str(data or ""), validate=True)
     except ValueError:
@@ -140,11 +144,8 @@ def _decode_base64(data: object) -> bytes:
 
 def _quote_text(content: bytes) -> str:
     """Return a short text as a block of code; empty for anything else."""
-    try:
-        text = content[: 4 * _MAX_SHOWN_CHARACTERS + 1].decode("utf-8")
-    except UnicodeDecodeError:
-        return ""
-    if not text.strip() or "\0" in text or len(text) > _MAX_SHOWN_CHARACTERS:
+    text = content[: _MAX_SHOWN_BYTES + 1].decode("utf-8", "replace")
+    if not content or len(content) > _MAX_SHOWN_BYTES or {"\0", "\ufffd"} & set(text):
         return ""
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
     return f"\n\n{fence}\n{text}\n{fence}"
@@ -180,8 +181,9 @@ class OwnTools:
             notes += [note] * bool(note)
         images = [part.image for part in parts if part.image]
         card = {"images": images, "notes": notes}
-        seen = [part for part in map(self._build_image, parts) if part]
-        output = append_images("\n".join(texts), seen)
+        text = "\n".join(texts)
+        seen = list(filter(None, map(self._build_image, parts)))
+        output = [{"type": "input_text", "text": text}, *seen] if seen else text
         return ToolResult(output, failed, {k: v for k, v in card.items() if v})
 
     async def _give_file(self, file: _ToolFile, given: int) -> tuple[str, str]:
@@ -189,17 +191,19 @@ class OwnTools:
         if given >= _MAX_FILES:
             return f"{file.name} is not sent: a call can send {_MAX_FILES} files.", ""
         shown = re.sub(r"([\\`*_\[\]<>])", r"\\\1", file.name)
+        text = (
+            f"Generated file {file.name} ({file.media_type}, {len(file.content)} bytes)"
+        )
         try:
             if self._store_file is None:
                 raise RemoteError("This client is not a chat of Open WebUI.")
             path = await self._store_file(*file)
         except RemoteError as refused:
             quoted = _quote_text(file.content)
-            text = "its text is shown to the user" if quoted else "it is not sent"
-            why = f"cannot be sent to the user as a file, {text}: {refused}"
+            end = " The user is shown its text instead." if quoted else ""
             note = f"{shown} could not be stored as a file: {refused}{quoted}"
-            return f"Generated file {file.label} {why}", note
-        return f"Generated file {file.label} is sent to the user.", f"[{shown}]({path})"
+            return f"{text} could not be sent to the user: {refused}{end}", note
+        return f"{text} is sent to the user.", f"[{shown}]({path})"
 
     def _build_image(self, part: _ResultPart) -> Item | None:
         """Return a picture for the model; None if it has seen enough of them."""

@@ -37,14 +37,8 @@ CHUNK_BYTES = 1 << 18
 MAX_PATH_BYTES = 1000
 MAX_LISTED = 20
 RESULT = 3
-NO_MODULE = (
-    "Nothing can be installed here. An administrator can put the wheel of a package, "
-    "and of those that it needs, into the folder SANDBOX_WHEELS."
-)
-NO_SPACE = (
-    "There is no room for that. Remove files of the workspace, or write less; an "
-    "administrator can raise SANDBOX_DISK_MB."
-)
+NO_MODULE = "An administrator can add packages to the folder SANDBOX_WHEELS."
+NO_SPACE = "Remove files, or let an administrator raise SANDBOX_DISK_MB."
 Stamp = tuple[int, int, int]
 
 

@@ -7,8 +7,8 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from subprocess import DEVNULL
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 from toolbox.processes import ChildProcess, start_process
 from toolbox.sandbox.backend import SandboxBackend, SandboxLimits, SandboxUnavailable
@@ -38,9 +38,8 @@ class _SandboxCallFailed(Exception):
 
 _RUN_DESCRIPTION = (
     "Runs Python code in a sandbox without network. Each run is a fresh process: only "
-    "files in the workspace, which is the current folder, outlive it. Files that the "
-    "user attached lie in it under their names. Modules in it can be imported{0}. "
-    "Returns JSON with "
+    "files in the workspace, which is the current folder, outlive it. What the user "
+    "attached is there, by name. Its modules can be imported{0}. Returns JSON with "
     "what was printed (stdout, stderr), the value of the last expression (result), and "
     "the files that were written, which the user is shown. The workspace is the folder "
     "/work. It lives as long as the chat is used and is shared by all tools whose names "
@@ -104,8 +103,7 @@ def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str,
 
 
 _STOP_SENTENCES = {
-    "seconds": "The code was stopped: it did not end within {0.seconds:g} s, the "
-    "SANDBOX_SECONDS of the administrator.",
+    "seconds": "The code was stopped: it did not end within {0.seconds:g} s.",
     "output": "The code was stopped: it printed more than {0.output} bytes.",
 }
 
@@ -194,10 +192,6 @@ def _dump_json(value: object) -> str:
 _CONTAINER_IMAGE = "python:3.12-slim"
 
 
-MakeBackends = Callable[[str], Iterable[SandboxBackend]]
-"""Returns the backends to try, for a folder of packages."""
-
-
 def list_backends(packages: str) -> Iterator[SandboxBackend]:
     """Yield the backends in the order in which they are tried."""
     for python in find_interpreters():
@@ -214,7 +208,7 @@ class SandboxTools:
         limits: SandboxLimits | None = None,
         wheels: str = "",
         log: Callable[[str], object] = str,
-        make_backends: MakeBackends = list_backends,
+        make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
     ) -> None:
         """`wheels` is the folder of packages that code can import, if there is one."""
         self._limits = limits or SandboxLimits()
@@ -337,19 +331,16 @@ class SandboxTools:
         """Install the packages; the first use has to wait for it."""
         if not self._wheels:
             return self._make_backends("")
-        folder, failed = await self._workspaces.install(Path(self._wheels))
-        if failed:
-            self._log(f"Wheels that cannot be unpacked: {', '.join(failed)}.")
+        try:
+            folder = await self._workspaces.install(Path(self._wheels))
+        except (OSError, BadZipFile) as broken:
+            self._log(f"SANDBOX_WHEELS cannot be installed: {broken}")
+            return self._make_backends("")
         names = sorted(one.name.partition("-")[0] for one in folder.glob("*.dist-info"))
-        self._packages = (
-            f", and the packages {', '.join(names)[:1000]}" if names else ""
-        )
-        command = ("-I", "-m", "compileall", "-q", str(folder))
-        for python in find_interpreters() if names else ():
-            process = await start_process(
-                str(python), *command, stdout=DEVNULL, stderr=DEVNULL, env={}
-            )
-            self._compiling.append(process)
+        self._packages = f", also the packages {', '.join(names)[:1000]}"
+        for python in find_interpreters():
+            command = (str(python), "-I", "-m", "compileall", "-qq", str(folder))
+            self._compiling.append(await start_process(*command, env={}))
         return self._make_backends(str(folder))
 
     async def _probe_backends(

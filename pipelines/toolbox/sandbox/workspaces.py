@@ -16,7 +16,7 @@ from importlib import import_module
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
-from zipfile import BadZipFile, ZipFile
+from zipfile import ZipFile
 
 from toolbox.sandbox.backend import MEBIBYTE, SandboxLimits
 from toolbox.sandbox.runs import FileSlice, SandboxReply, WorkspaceArchive
@@ -190,13 +190,14 @@ class WorkspacePool:
         self._root = self._root or _WorkspaceRoot()
         return self._root.path
 
-    async def install(self, wheels: Path) -> tuple[Path, list[str]]:
-        """Unpack wheels into one folder, which all runs can read.
+    async def install(self, wheels: Path) -> Path:
+        """Unpack wheels into one folder, which all runs can read; return it.
 
-        Returns it, and the names of wheels that cannot be unpacked.
+        Raises OSError or BadZipFile.
         """
         folder = self._open_root() / "packages"
-        return folder, await asyncio.to_thread(_unpack_wheels, wheels, folder)
+        await asyncio.to_thread(_unpack_wheels, wheels, folder)
+        return folder
 
     def _release(self, chat: Hashable, workspace: Workspace) -> None:
         """Start the idle timer; remove the least recently used if there are too many."""
@@ -240,20 +241,14 @@ def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
             left -= file.write(spool.read(min(left, MEBIBYTE)))
 
 
-def _unpack_wheels(wheels: Path, folder: Path) -> list[str]:
-    """Install wheels as pip does, without their scripts; return those that failed."""
-    folder.mkdir(mode=0o755, exist_ok=True)
-    failed = []
-    for wheel in sorted(wheels.glob("*.whl")):
-        try:
-            with ZipFile(wheel) as archive:
-                archive.extractall(folder)
-        except (OSError, BadZipFile):
-            failed.append(wheel.name)
-    for kind in ("purelib", "platlib"):
-        for part in folder.glob(f"*.data/{kind}"):
-            shutil.copytree(part, folder, dirs_exist_ok=True)
-    return failed
+def _unpack_wheels(wheels: Path, folder: Path) -> None:
+    """Install wheels as pip does, without their scripts."""
+    folder.mkdir(exist_ok=True)
+    for wheel in wheels.glob("*.whl"):
+        with ZipFile(wheel) as archive:
+            archive.extractall(folder)
+    for part in folder.glob("*.data/*lib"):  # purelib and platlib
+        shutil.copytree(part, folder, dirs_exist_ok=True)
 
 
 def printable_name(name: str) -> str:

@@ -335,15 +335,13 @@ METADATA = "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n"
 
 @pytest.fixture
 def wheels() -> Iterator[Path]:
-    """A folder with a wheel, and with one that is none."""
+    """A folder with a wheel, which only the server has to be able to read."""
     with tempfile.TemporaryDirectory() as name:  # pytest's own ones are private
         folder = Path(name)
-        folder.chmod(0o755)
         with zipfile.ZipFile(folder / "tiny-1.0-py3-none-any.whl", "w") as wheel:
             wheel.writestr("tiny.py", "ANSWER = 42\n")
             wheel.writestr("tiny-1.0.data/purelib/more.py", "ANSWER = 43\n")
             wheel.writestr("tiny-1.0.dist-info/METADATA", METADATA)
-        (folder / "broken-1.0-py3-none-any.whl").write_text("no archive")
         yield folder
 
 
@@ -358,10 +356,19 @@ async def test_packages_are_installed_once_for_all_chats(wheels: Path) -> None:
         spoilt = await others.run(spoil)
         again = await others.run("import tiny\ntiny.ANSWER")
 
-    assert "and the packages tiny." in specs[0]["description"]
+    assert "also the packages tiny." in specs[0]["description"]
     assert (found.result, again.result) == ([42, 43], 42)
     assert "Read-only file system" in spoilt.told["stderr"]
-    assert chat.log == ["Wheels that cannot be unpacked: broken-1.0-py3-none-any.whl."]
+    assert chat.log == []
+
+
+async def test_broken_wheel_is_logged(wheels: Path) -> None:
+    """The sandbox works without packages."""
+    (wheels / "broken-1.0-py3-none-any.whl").write_text("no archive")
+    async with sandboxed(wheels=str(wheels)) as chat:
+        assert await chat.still_works()
+
+    assert chat.log == ["SANDBOX_WHEELS cannot be installed: File is not a zip file"]
 
 
 async def test_what_has_no_room_says_how_to_get_it(chat: Chat) -> None:
@@ -370,8 +377,8 @@ async def test_what_has_no_room_says_how_to_get_it(chat: Chat) -> None:
     code = f"with open('a', 'wb') as a:\n    a.write(bytes({2 * TIGHT.file}))"
     large = await chat.run(code)
 
-    assert "into the folder SANDBOX_WHEELS" in package.told["stderr"]
-    assert "can raise SANDBOX_DISK_MB" in large.told["stderr"]
+    assert "to the folder SANDBOX_WHEELS" in package.told["stderr"]
+    assert "administrator raise SANDBOX_DISK_MB" in large.told["stderr"]
 
 
 async def test_attached_file_is_there_once(chat: Chat) -> None:
