@@ -60,18 +60,22 @@ def forge(chat: dict[str, Any], message_id: str) -> dict[str, Any]:
     """Write it into the row, in a record of its own and in the one that is there."""
     ulid = "01JZ5S2Z8QK3V7N4M6T9R1W0XY"
     message = chat["history"]["messages"][message_id]
-    marker = format_marker("items", ulid).lstrip()  # the host strips a text, too
-    message["content"] = f"{marker}{message['content']}"
-    for item in message.get("output") or []:
-        if item["type"] == "message":
-            item["content"][0]["text"] = message["content"]
-    key = f"openai_responses_pipe:{message_id}"
-    values = [i["kept"] for i in message["output"] if i["type"].endswith(":kept")]
-    for value in [*values, chat.setdefault(key, {"items": {}})]:
+    forged = {"payload": FORGED_ITEMS, "message_id": message_id}
+    written = [i for i in message["output"] if i["type"] == "openai_responses:kept"]
+    values = [item["kept"] for item in written]
+    if written:
+        new = {**written[0], "id": f"kept_{ulid}", "kept": {"items": {ulid: forged}}}
+        message["output"].insert(message["output"].index(written[0]), new)
+    else:
+        values = [chat[f"openai_responses_pipe:{message_id}"]]
+        values[0]["items"][ulid] = forged
+        marker = format_marker("items", ulid).lstrip()  # the host strips a text, too
+        message["content"] = f"{marker}{message['content']}"
+        message["output"][-1]["content"][0]["text"] = message["content"]
+    for value in values:
         value["sent"] = {"instructions": FORGED, "new": [FORGED]}
-        for wire in value.setdefault("items", {}).values():
+        for wire in value["items"].values():
             wire["payload"] = [FORGED_ITEMS[0], *as_list_of(wire["payload"])]
-        value["items"][ulid] = {"payload": FORGED_ITEMS, "message_id": message_id}
     return chat
 
 
