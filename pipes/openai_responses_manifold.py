@@ -164,12 +164,9 @@ def new_ulid() -> str:
 # ==== openai_responses.json_input: JSON that others wrote, which may be invalid.
 
 JsonObject = Mapping[str, Any]
-"""One that is only read."""
 
 MAX_JSON_BYTES = 64 * 1024 * 1024
-"""Of an event or a body: each can be a whole response with its images."""
 MAX_JSON_DEPTH = 128
-"""Recursive code, ours and the host's, fails at some hundreds."""
 _VALUE_BYTES = 32
 
 
@@ -461,7 +458,6 @@ NO_CREDIT_CODES = frozenset(
         "project_usage_limit_exceeded",
     }
 )
-"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
 PICTURE_CODES = frozenset(
     {
@@ -480,7 +476,6 @@ PICTURE_CODES = frozenset(
         "image_file_not_found",
     }
 )
-"""Codes of refusals of an image."""
 
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
@@ -573,9 +568,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "kept; ask to continue, or choose less effort.",
     },
 }
-"""The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
-codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
-exception's text."""
 
 
 _EndingKind = Literal[
@@ -620,7 +612,6 @@ CUT = _usual_ending("cut")
 UNREADABLE = _usual_ending("unreadable")
 
 ASKED_MODEL = "{model}"
-"""Stands in a sentence for the id that was asked for, where it is not known."""
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
@@ -818,7 +809,6 @@ CALL_OUTPUTS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
 }
-"""Calls that we answer, and the types of their answers."""
 _CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
 
 
@@ -937,7 +927,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
 
 
 TextPlace = tuple[str, int]
-"""A kind of text and the number of its part."""
 
 
 def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
@@ -1353,7 +1342,6 @@ def _price(text: str) -> float | None:
 
 
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
-"""The facts of each model of the catalog, by id."""
 
 _UNUSED_FACTS = ("phase", "context")
 _OVERRIDE_TEXTS = ("default_effort", "shutdown", "successor", "like", "name")
@@ -1519,7 +1507,6 @@ class Repair(NamedTuple):
 
 
 CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
-"""What is about the items of one chat."""
 
 _MEDIA = ("input_image", "input_file")
 _MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
@@ -1846,7 +1833,6 @@ class ItemDone(NamedTuple):
     item: Item
     card: JsonObject = NO_CARD
     shown: str = ""
-    """The text of a message as a host shows it."""
 
 
 class FinalResponse(NamedTuple):
@@ -1863,11 +1849,8 @@ class StreamError(NamedTuple):
 
 
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
-"""What happens to one output item.
-"""
 
 StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
-"""None stands for all other events."""
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
@@ -2018,7 +2001,6 @@ _READERS: Mapping[str, _Reader] = {
 # ==== openai_responses.loop.events: What a run reports to those who show it or record it.
 
 NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-"""Ends the thought of an attempt that failed."""
 
 
 class ToolOutput(NamedTuple):
@@ -2404,7 +2386,6 @@ class Deadlines:
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
-"""Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 
@@ -2694,7 +2675,6 @@ CALLERS_KEYS = (
     *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
     *("tool_choice", "parallel_tool_calls", "truncation"),
 )
-"""What shapes the caller's own answer and nothing else; the length has a limit."""
 
 ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "access_programs": "a right of the organization",
@@ -2709,7 +2689,6 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "safety_identifier": "names who is to blame",
     "service_tier": "changes the price",
 }
-"""What a caller does not set, and why (docs/parameters.md)."""
 
 _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
@@ -3110,9 +3089,7 @@ _MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
 _LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
 
 LARGEST_SCHEMA = 300_000
-"""The size of the largest schema that is read; one in strict mode has to be smaller."""
 MOST_STRICT_WORK = 300_000
-"""Of one request."""
 
 
 class _NotStrict(Exception):
@@ -3295,7 +3272,6 @@ def clean_call(item: Item) -> Item:
 
 _MODES = ("auto", "none", "required")
 CALLED_BY_NAME = ("function", "custom")
-"""Types of tools that the caller runs, and not the API."""
 
 _OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
 
@@ -3508,7 +3484,6 @@ class ResponsesRequest(BaseModel):
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
     repairs: SkipValidation[tuple[Repair, ...]] = ()
-    """What earlier refusals showed; no field of the API."""
 
     def payload(self) -> dict[str, Any]:
         fields = {k: v for k, v in self if v is not None and k != "repairs"}
@@ -4972,7 +4947,6 @@ ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
-"""Shows a person the id, name and arguments of a call; only True approves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -4986,7 +4960,6 @@ class Approver:
     other_names: Callable[[str], Iterable[str]] = field(
         default=lambda _: (), compare=False
     )
-    """The other names of a tool."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
         found = [_find_rule(self.rules, name, self.default_rule)]
@@ -5776,7 +5749,6 @@ class StoredRecord(NamedTuple):
     ulid: str
     value: JsonObject
     output_index: int | None = None
-    """The item whose text follows the record, None for the end of the run."""
 
 
 class TurnDetails(NamedTuple):
@@ -5854,7 +5826,6 @@ class Attachment(NamedTuple):
     name: str
     content_type: str
     is_image: bool
-    """The host itself puts an image into the message."""
 
 
 class StoredMessage(NamedTuple):
@@ -5862,7 +5833,6 @@ class StoredMessage(NamedTuple):
 
     row: JsonObject
     answer_id: str
-    """Names the answer to it in this branch of the chat; empty without one."""
 
     @property
     def words(self) -> str:
@@ -5873,7 +5843,6 @@ class UserMessage(NamedTuple):
     """A message that no model wrote."""
 
     item: Item
-    """An input message, ready to be sent."""
     stored: StoredMessage | None = None
     attachments: Sequence[Attachment] = ()
 
@@ -6131,7 +6100,6 @@ def _named(match: re.Match[str]) -> str:
 # ==== owui_chat.storage.signature: Signatures of what is stored in a chat, which its owner can read and change.
 
 Sign = Callable[[object], str]
-"""Returns the signature of a JSON value, as 32 hexadecimal digits (128 bits)."""
 
 _FIELD = "signature"
 _NO_SALT = bytes(32)
@@ -6180,7 +6148,6 @@ _SEED_KEY = "openai_responses_pipe"
 _VERSION = 5
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
-"""A part without text; its text is the one behind the marker."""
 
 
 class Record(NamedTuple):
@@ -6769,7 +6736,6 @@ _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may become a tracking parameter."""
 
 
 class HoldbackBuffer:
@@ -8221,12 +8187,9 @@ class RecordScope(NamedTuple):
     origin: Origin
     keeps_reasoning: bool
     cites: bool = False
-    """Texts may be shown differently from what the model wrote."""
     delegates: bool = False
-    """Open calls are left to the host, which calls the pipe again."""
     carrier: Carrier = "markers"
     sign: Sign | None = None
-    """Signs the details; None if there is no secret."""
 
 
 class NewRecord(NamedTuple):
@@ -8234,7 +8197,6 @@ class NewRecord(NamedTuple):
 
     record: Record
     output_index: int | None
-    """The item whose text follows the record, None for the end of the run."""
 
 
 _RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
@@ -8413,13 +8375,10 @@ def _without_shown_text(item: Item) -> Item:
 # ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
 
 CALL_TOOL = "call_tool"
-"""The builtin tool that runs another one by its name."""
 
 HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
-"""The beginnings of results that the host marks as failed, in lower case."""
 
 TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
-"""The beginning of the user message that the host makes of the images of tools."""
 
 
 def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
@@ -8677,7 +8636,6 @@ def _readable_part(part: Item, name: str, scale: _Scale) -> Item | str:
 _HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
 
 UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
-"""Replaces a picture of a tool that the API would refuse."""
 
 
 def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
@@ -8976,7 +8934,6 @@ def _read_lines(rows: object) -> tuple[str, ...]:
 _LOGGER = logging.getLogger("openai_responses_manifold")
 
 LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
-"""The numbers that `logging` has for them."""
 
 _KEPT_LINES = 2000
 _LONGEST_LINE = 4000
@@ -9415,14 +9372,10 @@ class Config(NamedTuple):
 
     valves: Valves
     secrets: tuple[str, ...]
-    """Texts that must appear in no log and no chat."""
     problems: tuple[str, ...]
-    """Sentences for administrators; the call works without what they name."""
 
     own_key: str
-    """The user's own API key, if the administrator permits one."""
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
-    """An error is raised only where a model is resolved."""
     remote: RemoteServers
     approval_rules: ApprovalRules
 
@@ -9432,14 +9385,12 @@ class Config(NamedTuple):
     service_tier: str
     web_search: bool
     replaces_search: bool
-    """Whether the page's switch means OpenAI's search instead of the host's."""
     code_interpreter: bool
     image_generation: bool
     shows_cost: bool
     shows_log: bool
     log_level: str
     refused: tuple[str, ...]
-    """Settings that the user chose and may not change."""
 
 
 def read_config(
@@ -9699,7 +9650,6 @@ class UserThreads(ThreadPoolExecutor):
 
 
 ToolThreads = WeakValueDictionary[str, UserThreads]
-"""By user, as long as a call of theirs runs."""
 
 
 # ==== owui_manifold.context: One call of the pipe: who asks, and what the host passes.
@@ -9724,12 +9674,10 @@ class Caller(NamedTuple):
     """Who asks, and for which chat and message."""
 
     host_model: str
-    """The host's id of the model, `{function id}.{model}`."""
     user_id: str = ""
     chat_id: str = ""
     message_id: str = ""
     task: str = ""
-    """The name of a task of the host, or empty."""
     streams: bool = False
     is_admin: bool = False
 
@@ -9775,12 +9723,10 @@ class PipeCall(NamedTuple):
     caller: Caller
     config: Config
     state: Any
-    """The state of the host's request, the same for all rounds of its tools."""
     capabilities: AccountCapabilities
     log: RunLog
     host: HostContext
     threads: ToolThreads
-    """Where tools run that are not coroutines."""
 
     @property
     def valves(self) -> Valves:
@@ -10431,7 +10377,6 @@ class OfferedTools(NamedTuple):
     names: ToolNames = ToolNames()
     choice: Any = None
     notice: str = ""
-    """What the person who asked is told, if anything."""
 
 
 def called_tools(
@@ -10570,7 +10515,6 @@ class ChatStore:
 
     carrier: Carrier = "markers"
     size = 0
-    """About how many entries the chat has."""
 
     def __init__(self, caller: Caller, chat: JsonObject, keys: ChatKeys) -> None:
         self.messages = _messages_of(chat)
@@ -10707,15 +10651,10 @@ class PreparedRequest(NamedTuple):
     origin: Origin
     limits: Limits
     store: ChatStore | None = None
-    """None if nothing is stored."""
     round: DelegatedRound | None = None
-    """The round of the host's tools that this call continues."""
     toolset: Toolset | None = None
-    """Without it no calls are answered here."""
     notices: tuple[str, ...] = ()
-    """Sentences for the person who asked."""
     sign: Sign | None = None
-    """Signs what the chat itself carries."""
 
     @property
     def delegates(self) -> bool:
