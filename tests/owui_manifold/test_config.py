@@ -197,7 +197,7 @@ async def test_user_who_inherits_gets_what_the_administrator_set() -> None:
     """And leaves effort and verbosity to the model."""
     request = await chosen({"REASONING_SUMMARY": "concise"})
 
-    assert request.reasoning == {"summary": "concise"}
+    assert request.reasoning == {"summary": "concise", "context": "all_turns"}
     assert request.text is None
     assert request.stream is True
     assert request.include == ["reasoning.encrypted_content"]
@@ -216,7 +216,11 @@ async def test_users_own_choice_wins() -> None:
 
     request = await chosen({"REASONING_SUMMARY": "disabled"}, user)
 
-    assert request.reasoning == {"effort": "high", "summary": "detailed"}
+    assert request.reasoning == {
+        "effort": "high",
+        "summary": "detailed",
+        "context": "all_turns",
+    }
     assert request.text == {"verbosity": "low"}
 
 
