@@ -5830,6 +5830,10 @@ def replay_code(item: JsonObject, printed: str) -> str:
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
+def code_text(code: str) -> str:
+    return f"<code_interpreter>\n{code}\n</code_interpreter>"
+
+
 _MOST_DELETED = 20
 
 
@@ -5845,7 +5849,7 @@ class CodeTexts:
         code = code_host_item(item)["code"]
         if not code or self._deleted >= _MOST_DELETED:
             return not code
-        told = f"<code_interpreter>\n{code}\n</code_interpreter>"
+        told = code_text(code)
         start = self._start
         for place in range(self._place, len(self._texts)):
             at = self._texts[place].find(told, start)
@@ -7051,78 +7055,86 @@ def output_values(messages: JsonObject) -> dict[str, Any]:
     }
 
 
-def stored_outputs(messages: JsonObject, tip: str, more: str = "") -> list[list[Item]]:
-    chain: list[JsonObject] = []
-    left = dict(messages)
-    while isinstance(message := left.pop(tip, None), Mapping):
-        chain.append(message)
-        tip = str(message.get("parentId") or "")
-    runs: list[list[Item]] = [[]]
-    for message in reversed(chain):
+def stored_outputs(
+    messages: JsonObject, tip: str, more: str = ""
+) -> dict[str, list[Item]]:
+    chain = list[tuple[str, JsonObject]]()
+    left, last = dict(messages), tip
+    while isinstance(message := left.pop(last, None), Mapping):
+        chain.append((last, message))
+        last = str(message.get("parentId") or "")
+    runs, run = dict[str, list[Item]](), list[Item]()
+    is_first = True
+    for answer_id, message in reversed(chain):
         if message.get("role") == "user":
-            runs.append([])
-        runs[-1] += _output_of(message)
-    return [run for run in [*runs, _output_of(messages.get(more))] if run]
+            is_first = True
+            continue
+        if is_first:
+            run, is_first = runs.setdefault(answer_id, []), False
+        run += _output_of(message)
+    run += _output_of(messages.get(more))
+    return runs
 
 
 def restore_from_outputs(
-    parts: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
+    parts: Sequence[ChatPart], runs: Mapping[str, Sequence[Item]]
 ) -> list[ChatPart]:
-    waiting, groups = list(runs), list[list[ChatPart]]()
-    grouped = groupby(reversed(parts), lambda part: isinstance(part, UserMessage))
-    for is_said, group in grouped:
-        found = [*group][::-1]
-        groups.append(found if is_said else _merge_output(found, waiting))
-    return [part for group in reversed(groups) for part in group]
-
-
-_MOST_TRIED = 20
+    restored, answer = list[ChatPart](), list[ChatPart]()
+    run: Sequence[Item] = ()
+    for part in parts:
+        if isinstance(part, UserMessage):
+            restored += [*_merge_output(answer, run), part]
+            answer = []
+            run = runs.get(part.stored.answer_id, ()) if part.stored else ()
+        else:
+            answer.append(part)
+    return [*restored, *_merge_output(answer, run)]
 
 
 def _merge_output(
-    answer: list[ChatPart], waiting: list[Sequence[Item]]
-) -> list[ChatPart]:
-    outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
-    for number in reversed(range(len(waiting))[-_MOST_TRIED:]):
-        places = _places(answer, outputs, waiting[number])
-        if places is not None:
-            kept = list(filter(_is_record, waiting[number]))
-            del waiting[number:]
-            return [*_with_markers(answer, kept, places)]
-    if len(waiting) > _MOST_TRIED:
-        waiting.pop()  # so that the runs that are tried move along with the answers
-    return answer
+    answer: Sequence[ChatPart], run: Sequence[Item]
+) -> Iterable[ChatPart]:
+    records = list(filter(_is_record, run))
+    places = _places(answer, run) if records else None
+    return answer if places is None else _with_markers(answer, records, places)
 
 
 def _places(
-    answer: Sequence[ChatPart], outputs: Mapping[str, int], run: Sequence[Item]
+    answer: Sequence[ChatPart], run: Sequence[Item]
 ) -> dict[str, _Place] | None:
+    outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
     found: dict[str, _Place] = {}
-    place, has_text = (0, 0), False
+    place, is_lost = (0, 0), False
+    is_known = _has_call(answer, run)
+    is_changed = any(isinstance(part, AssistantText) for part in answer)
     for item in run:
-        kind = item_type(item)
+        text, is_message = _host_text(item), item_type(item) == "message"
         if is_call_output(item):
-            place = max(place, (outputs.get(str(item.get("call_id")), -1) + 1, 0))
-        elif kind == COMMENTARY_TYPE:
+            number = outputs.get(str(item.get("call_id")), -1)
+            if number >= place[0]:
+                place, is_lost = (number + 1, 0), False
+        elif is_lost:
+            continue
+        elif item_type(item) == COMMENTARY_TYPE:
             found[_item_id(item)] = place
-        elif kind == "message" and (text := _given_text(item)):
-            at = _find_text(answer, place, text)
-            if at is None:
-                return None
-            found[_item_id(item)], has_text = at, True
-            place = (at[0], at[1] + len(text))
-    return found if has_text or _has_call(answer, run) else None
+        elif text and (start := _text_start(answer, place, text)):
+            place = (start[0], start[1] + len(text))
+            if is_message:
+                found[_item_id(item)], is_known = start, True
+        elif text and is_message:
+            is_lost = is_changed = True
+            if not place[1] and _text(answer, place[0]):
+                found[_item_id(item)] = place
+    return found if is_known or not is_changed else None
 
 
-def _find_text(answer: Sequence[ChatPart], place: _Place, text: str) -> _Place | None:
-    first, start = place
-    for number in range(first, len(answer)):
-        part = answer[number]
-        if isinstance(part, AssistantText):
-            at = part.text.find(text, start if number == first else 0)
-            if at >= 0:
-                return number, at
-    return None
+def _text_start(answer: Sequence[ChatPart], place: _Place, text: str) -> _Place | None:
+    number, at = place
+    if at and at == len(_text(answer, number)):
+        number, at = number + 1, 0
+    gap = "\n" if at else ""
+    is_there = _text(answer, number).startswith(gap + text, at)
+    return (number, at + len(gap)) if is_there else None
 
 
 def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
@@ -7156,7 +7168,16 @@ def _output_of(message: object) -> list[Item]:
     return content_parts(as_mapping(message).get("output"))
 
 
-def _given_text(item: Item) -> str:
+def _text(answer: Sequence[ChatPart], number: int) -> str:
+    part = answer[number] if number < len(answer) else None
+    return part.text if isinstance(part, AssistantText) else ""
+
+
+def _host_text(item: Item) -> str:
+    if item_type(item) == CODE_CARD:
+        return code_text(as_text(item.get("code")))
+    if item_type(item) != "message":
+        return ""
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
     return "".join(map(as_text, texts))
@@ -9173,11 +9194,11 @@ class Valves(BaseModel):
         "Send tool calls and their results again in later turns. Off: they are removed "
         "after the answer, with the reasoning before them.",
     )
-    HISTORY_CARRIER: Literal["markers", "output"] = _valve(
-        "markers",
-        "Where a chat keeps what it does not show: under its own keys, with invisible "
-        "lines in the answers, or in Open WebUI's stored output of each answer. Both "
-        "are always read.",
+    HISTORY_CARRIER: Literal["output", "markers"] = _valve(
+        "output",
+        "Where a chat keeps what it does not show: in Open WebUI's stored output of "
+        "each answer, or under keys of its own, with lines in the answers that the page "
+        "does not draw but a copy has. Both are always read.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
