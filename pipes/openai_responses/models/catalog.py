@@ -77,7 +77,6 @@ o4-mini|usual|medium|usual -image_generation|100000|1.1 0.275 - 4.4|2026-10-23|g
 o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
 
-# Words for several traits; a number is the first version of gpt that has them.
 CATALOG_TRAITS: dict[str, str] = {
     "usual": "reasoning summary functions hosted vision",
     "full": "usual verbosity",
@@ -86,15 +85,20 @@ CATALOG_TRAITS: dict[str, str] = {
     "6": "5.6 appends_configuration long_fast",
     "6.2": "6 prefix_bound",
 }
+"""Words for several traits; a number is the first version of gpt that has them."""
 
-# Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {
-    # OpenAI resolves the short id itself (openai-docs)
     "gpt-5.6": "gpt-5.6-sol",
 }
+"""Ids that the API itself serves with another model.
 
-# Names of ours that are never sent.
+gpt-5.6: OpenAI resolves the short id itself (openai-docs).
+"""
+
 CATALOG_ALIASES: dict[str, str] = {
-    # gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations)
     "gpt-5-auto": "gpt-6.1-sol",
 }
+"""Names of ours that are never sent.
+
+gpt-5-auto: gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations).
+"""
