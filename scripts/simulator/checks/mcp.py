@@ -21,13 +21,15 @@ SERVER_URL_PATTERN = re.compile(r"https?://[^\s/]+\S*", re.IGNORECASE)
 TARGETS = ("server_url", "connector_id", "tunnel_id")
 
 
-def check_servers(tools: Sequence[Tool]) -> None:
-    """Raise the refusal for the first remote server that cannot be used."""
-    seen: set[str] = set()
+def check_servers(tools: Sequence[Tool], path: str, seen: set[str]) -> None:
+    """Raise the refusal for the first remote server that cannot be used.
+
+    ``seen`` holds the labels of the lists before.
+    """
     for index, tool in enumerate(tools):
         if tool["type"] != "mcp":
             continue
-        _check_server(tool, f"tools[{index}]")
+        _check_server(tool, f"{path}[{index}]")
         label = tool["server_label"].lower()
         if label in seen:
             raise Refusal(

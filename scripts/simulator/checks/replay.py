@@ -13,6 +13,7 @@ from typing import Any
 from simulator.accounts import Profile
 from simulator.checks.items import read_item_type
 from simulator.models import ModelFacts
+from simulator.prefix import serialise_bound_head
 from simulator.refusals import Refusal, refuse_unknown_parameter
 from simulator.sealing import (
     ForeignSeal,
@@ -61,7 +62,7 @@ def read_replay(
     body: Mapping[str, Any], items: Sequence[Item], reader: ReplayReader
 ) -> Replay:
     """Return what the model reads of an input, or raise the refusal."""
-    prefix = PrefixHash(body)
+    prefix = PrefixHash(serialise_bound_head(body, reader.model))
     kept: list[Item] = []
     removed: list[dict[str, str]] = []
     tokens = 0
