@@ -84,6 +84,12 @@ class ValidRequest:
         last = max(spoken, default=-1)
         return self.items[last + 1 :]
 
+    def _choose_function(self, functions: list[Item]) -> str:
+        """Return the function that the question names, or the first one."""
+        named = (tool["name"] for tool in functions if tool["name"] in self.said)
+        default = functions[0]["name"] if functions else "get_weather"
+        return next(named, default)
+
     def words(self) -> dict[str, str]:
         """Return the words that a transcript may leave open as ``$name``."""
         given = self.reasoning_given
@@ -97,7 +103,7 @@ class ValidRequest:
             "output": " | ".join(
                 shorten_line(read_output_text(one)) for one in self.outputs
             ),
-            "tool": functions[0]["name"] if functions else "get_weather",
+            "tool": self._choose_function(functions),
             "arguments": arguments,
             "other": arguments.replace("Zürich", "東京").replace("example", "another"),
             "custom": customs[0]["name"] if customs else "apply_note",
