@@ -259,7 +259,8 @@ def validate_request(body: Body, asker: RequestOrigin) -> tuple[ValidRequest, Re
     check_items(items, stored)
     check_namespaces(body, items)
     check_parts(items)
-    context = (body.get("reasoning") or {}).get("context")
+    context = (body.get("reasoning") or {}).get("context") or "auto"
+    context = model.default_context if context == "auto" else context
     reader = ReplayReader(
         asker.account.organisation,
         body.get("safety_identifier"),

@@ -80,6 +80,15 @@ class ModelFacts:
         return self.id in PRO_MODE or self.series == (5, 6)
 
     @property
+    def default_context(self) -> str:
+        """The ``reasoning.context`` in force when none or ``auto`` is asked for.
+
+        Source: types, `shared/reasoning.py`: all turns in the 5.6 family, the current
+        turn in earlier ones. That newer ones do as 5.6 is assumed.
+        """
+        return "all_turns" if self.series >= (5, 6) else "current_turn"
+
+    @property
     def diagnoses_cache(self) -> bool:
         """Whether prompt cache diagnostics say more than ``unavailable``.
 

@@ -75,9 +75,8 @@ def read_replay(
             read = found.prefix if compacts else prefix.digest()
             reason = _removal(found, read, past and not compacts, reader)
             if reason:
-                removed.append(
-                    _build_removal_report(item.get("id") or found.item, reason)
-                )
+                id = item.get("id") or found.item
+                removed.append(_build_removal_report(id, reason))
                 continue
             if compacts:  # it stands for all before it
                 kept, tokens = [], 0
@@ -134,12 +133,14 @@ def _refuse_unverifiable(content: str, reason: str) -> Refusal:
 
 
 def _removal(found: Seal, prefix: str, past: bool, reader: ReplayReader) -> str | None:
+    """Return why the model does not read something; older models do not report it."""
+    boundary = "turn_boundary" if past and reader.current_turn_only else None
     if not reader.model.binds_reasoning_to_prefix:
-        return None
+        return boundary
     if found.family != reader.model.family:
         return "model_mismatch"
     if found.end_user != reader.end_user:
         return "end_user_mismatch"
     if found.prefix != prefix:
         return "prefix_mismatch"
-    return "turn_boundary" if past and reader.current_turn_only else None
+    return boundary

@@ -162,7 +162,8 @@ async def test_newer_models_drop_what_does_not_fit(
     assert removed.pop("id").startswith("rs_")
     assert removed == {"type": "reasoning", "action": "removed", "reason": reason}
     assert "I was given 0 reasoning items back" in heard.text
-    assert "I was given 1 reasoning item back" in read.text
+    count = 0 if reason == "turn_boundary" else 1
+    assert f"I was given {count} reasoning item" in read.text
     assert "input_transformations" not in read.body
 
 
@@ -199,6 +200,28 @@ async def test_only_reasoning_behind_an_edit_goes(client: Any) -> None:
     (removed,) = heard.body["input_transformations"]
     assert removed["reason"] == "prefix_mismatch"
     assert "I was given 1 reasoning item back" in heard.text
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("model", "context", "count"),
+    [
+        ("gpt-5.5", None, 0),
+        ("gpt-5.5", "auto", 0),
+        ("gpt-5.5", "all_turns", 1),
+        (OLD, "auto", 1),
+        (OLD, "current_turn", 0),
+    ],
+)
+async def test_which_turns_are_read(
+    client: Any, model: str, context: str | None, count: int
+) -> None:
+    """Before 5.6 a model reads what it thought in this turn, unless asked otherwise."""
+    output = await first_turn(client, model)
+    more = {"reasoning": {"context": context}} if context else {}
+    heard = await second_turn(client, [USER, *output], model, **more)
+
+    assert f"I was given {count} reasoning item" in heard.text
 
 
 @pytest.mark.asyncio
