@@ -32,11 +32,18 @@ _NO_CHAT = re.compile(
 _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
 
 
-def list_ids(answer: object) -> list[str]:
-    """Return the ids of `GET /models`, of chat models alone."""
-    rows = as_list(as_mapping(answer).get("data"))
-    names = (as_text(as_mapping(row).get("id")) for row in rows)
-    return [name for name in names if _is_chat_model(name)]
+def read_models(answer: object) -> dict[str, str]:
+    """Return the ids of `GET /models`, of chat models alone, with their last days.
+
+    The day is an ISO date, or nothing.
+    """
+    rows = map(as_mapping, as_list(as_mapping(answer).get("data")))
+    days = {as_text(r.get("id")): as_text(r.get("shutdown_date"))[:10] for r in rows}
+    return {
+        name: day if _date(day) else ""
+        for name, day in days.items()
+        if _is_chat_model(name)
+    }
 
 
 def _is_chat_model(name: str) -> bool:
@@ -82,16 +89,37 @@ def _version(name: str) -> tuple[tuple[int, ...], str]:
 _NOTICE_DAYS = 30
 
 
-def retirement_notice(model: ResolvedModel, today: date) -> str:
-    """Return a sentence about the end of a model if it is near."""
+def retirement_notice(
+    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+) -> str:
+    """Return a sentence about the end of a model if it is near.
+
+    `answering` is the one that answered, if it was not asked for.
+    """
     ending = _date(model.facts.shutdown)
     if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
         return ""
     when = "is switched off on" if today < ending else "was switched off on"
     sentence = f"{model.name} {when} {ending.isoformat()}."
+    if answering and answering.id != model.id:
+        return f"{sentence} {answering.name} answers instead."
     if successor := model.facts.successor:
         sentence += f" Use {resolve_model(successor).name} instead."
     return sentence
+
+
+def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
+    """Return what answers for a model of the kind pro that was switched off.
+
+    Nobody finds its successor by its name: it is the mode pro of a model without it.
+    """
+    ending, successor = _date(model.facts.shutdown), model.facts.successor
+    found = resolve_model(successor or "")
+    if not found.pro or ending is None or today < ending:
+        return None
+    effort = model.effort and f"{successor}-{model.effort}"
+    same = resolve_model(effort or "")
+    return same if same.pro else found
 
 
 def _date(text: str | None) -> date | None:
