@@ -7744,12 +7744,7 @@ class ProcessHandle:
 
 
 NOBODY_UID = 65534
-RUN_ENVIRONMENT = {
-    "HOME": "/tmp",
-    "MPLBACKEND": "agg",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-}
+RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
 class SandboxUnavailable(Exception):
@@ -8447,9 +8442,9 @@ def print_error(error: Exception, code: str) -> None:
         frames = frames.tb_next
     traceback.print_exception(type(error), error, frames)
     if isinstance(error, ModuleNotFoundError):
-        print(NO_MODULE, file=sys.stderr)
+        sys.stderr.write(NO_MODULE)
     elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EFBIG):
-        print(NO_SPACE, file=sys.stderr)
+        sys.stderr.write(NO_SPACE)
 
 
 def write_result(value: object, limit: int) -> None:
@@ -8811,7 +8806,6 @@ class _WorkspaceRoot:
             _remove_if_abandoned(folder)
         made = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
         self._lock = _lock_folder(made)
-        made.chmod(0o711)  # runs of another user read the packages in it
         # Under this name it would be swept, had it no lock yet.
         self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
 
@@ -8953,6 +8947,7 @@ class WorkspacePool:
 
     async def install(self, wheels: Path) -> Path:
         folder = self._open_root() / "packages"
+        folder.parent.chmod(0o711)  # runs have another user if the server is root
         await asyncio.to_thread(_unpack_wheels, wheels, folder)
         return folder
 
@@ -9005,7 +9000,7 @@ def _unpack_wheels(wheels: Path, folder: Path) -> None:
 
 
 def printable_name(name: str) -> str:
-    last = name.rsplit("/", 1)[-1][-200:]
+    last = name.rsplit("/", 1)[-1]
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
 
 
@@ -9225,12 +9220,9 @@ class SandboxTools:
             content = await read()
             if isinstance(content, str):
                 raise _SandboxCallFailed(content)
-            workspace.received.add(file_id)
-            return {
-                "operation": "receive",
-                "path": printable_name(name),
-                "content": content.hex(),
-            }
+            path = printable_name(name)[-80:]
+            wire = {"path": path, "content": content.hex(), "id": file_id}
+            return {"operation": "receive", **wire}
 
         return await self._answer(chat_id, build)
 
@@ -9279,6 +9271,8 @@ class SandboxTools:
                 spool, reply.changed[: self._limits.returned_files]
             )
             workspace.store_archive(spool, reply)
+            if "id" in request:
+                workspace.received.add(request["id"])
             if "damaged" in reply.answer:
                 workspace.clear()
                 workspace.received.clear()
@@ -13639,7 +13633,7 @@ def _reveal_or_none(text: str) -> str | None:
 
 
 def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
-    key = reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY")
+    key = _reveal_or_none(valves.OPEN_WEBUI_API_KEY) or ""
     log.hide([key])
     return HostFiles(valves.OPEN_WEBUI_URL, key, caller.user_id, caller.files)
 

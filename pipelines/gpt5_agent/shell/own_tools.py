@@ -95,8 +95,8 @@ def _reveal_or_none(text: str) -> str | None:
 
 
 def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
-    """Return the files of a chat; `log` hides the key. Raises InvalidRequest."""
-    key = reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY")
+    """Return the files of a chat; `log` hides the key."""
+    key = _reveal_or_none(valves.OPEN_WEBUI_API_KEY) or ""
     log.hide([key])
     return HostFiles(valves.OPEN_WEBUI_URL, key, caller.user_id, caller.files)
 

@@ -60,12 +60,7 @@ class ProcessHandle:
 
 NOBODY_UID = 65534
 """The user that runs are handed to; the kernel gives it no rights at all."""
-RUN_ENVIRONMENT = {
-    "HOME": "/tmp",
-    "MPLBACKEND": "agg",
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-}
+RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 """The environment of a run; libraries of numbers would start a thread per core."""
 
 

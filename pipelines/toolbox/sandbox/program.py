@@ -349,9 +349,9 @@ def print_error(error: Exception, code: str) -> None:
         frames = frames.tb_next
     traceback.print_exception(type(error), error, frames)
     if isinstance(error, ModuleNotFoundError):
-        print(NO_MODULE, file=sys.stderr)
+        sys.stderr.write(NO_MODULE)
     elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EFBIG):
-        print(NO_SPACE, file=sys.stderr)
+        sys.stderr.write(NO_SPACE)
 
 
 def write_result(value: object, limit: int) -> None:

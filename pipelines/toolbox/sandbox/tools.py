@@ -256,12 +256,9 @@ class SandboxTools:
             content = await read()
             if isinstance(content, str):
                 raise _SandboxCallFailed(content)
-            workspace.received.add(file_id)
-            return {
-                "operation": "receive",
-                "path": printable_name(name),
-                "content": content.hex(),
-            }
+            path = printable_name(name)[-80:]
+            wire = {"path": path, "content": content.hex(), "id": file_id}
+            return {"operation": "receive", **wire}
 
         return await self._answer(chat_id, build)
 
@@ -312,6 +309,8 @@ class SandboxTools:
                 spool, reply.changed[: self._limits.returned_files]
             )
             workspace.store_archive(spool, reply)
+            if "id" in request:
+                workspace.received.add(request["id"])
             if "damaged" in reply.answer:
                 workspace.clear()
                 workspace.received.clear()

@@ -34,7 +34,6 @@ class _WorkspaceRoot:
             _remove_if_abandoned(folder)
         made = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
         self._lock = _lock_folder(made)
-        made.chmod(0o711)  # runs of another user read the packages in it
         # Under this name it would be swept, had it no lock yet.
         self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
 
@@ -196,6 +195,7 @@ class WorkspacePool:
         Raises OSError or BadZipFile.
         """
         folder = self._open_root() / "packages"
+        folder.parent.chmod(0o711)  # runs have another user if the server is root
         await asyncio.to_thread(_unpack_wheels, wheels, folder)
         return folder
 
@@ -253,5 +253,5 @@ def _unpack_wheels(wheels: Path, folder: Path) -> None:
 
 def printable_name(name: str) -> str:
     """Return the last part of a path in a form that can be shown."""
-    last = name.rsplit("/", 1)[-1][-200:]
+    last = name.rsplit("/", 1)[-1]
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"

@@ -127,10 +127,7 @@ async def test_container_is_closed(client: Client) -> None:
             "--memory": "1200",
             "--memory-swap": "1200",
             "--tmpfs": [f"/work:{room}", f"/tmp:{room}"],
-            "--env": [
-                *("HOME=/tmp", "MPLBACKEND=agg"),
-                *("OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1"),
-            ],
+            "--env": ["HOME=/tmp", "OMP_NUM_THREADS=1", "OPENBLAS_NUM_THREADS=1"],
         }
         assert arguments[-4:] == ["python3", "-I", "-c", SANDBOX_PROGRAM]
         assert "CANARY" not in json.dumps([arguments, environment])

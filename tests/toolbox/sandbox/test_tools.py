@@ -410,3 +410,25 @@ async def test_attached_file_that_cannot_be_read_is_asked_for_again(chat: Chat) 
 
     assert [one.text for one in told[:2]] == ["Error: It is gone."] * 2
     assert (await chat.run("open('a.txt').read()")).result == "rain"
+
+
+async def test_stopped_call_leaves_the_file_to_the_next(chat: Chat) -> None:
+    """A file counts as received once it is in the workspace."""
+    reading = asyncio.Event()
+
+    async def read() -> bytes:
+        reading.set()
+        await asyncio.sleep(0)  # the call is cancelled here, or in its run
+        return b"rain"
+
+    call = chat.tools.receive(chat.name, "f-1", "a.txt", read)
+    task = asyncio.create_task(call)
+    await reading.wait()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert not (await chat.tools.receive(chat.name, "f-1", "a.txt", read)).failed
+    assert (await chat.run("open('a.txt').read()")).result == "rain"

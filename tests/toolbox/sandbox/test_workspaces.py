@@ -212,9 +212,14 @@ def test_root_is_private(folder: Path) -> None:
         workspaces = await opened()
         [root] = os.listdir(folder)
         assert os.stat(folder / root).st_mode & 0o077 == 0
+        packages = await workspaces.install(folder / "wheels")
+        assert os.stat(folder / root).st_mode & 0o066 == 0
+        for inner in packages.parent.iterdir():
+            is_private = os.stat(inner).st_mode & 0o077 == 0
+            assert is_private == (inner != packages)
         await workspaces.close()
 
-    run_skipping(scene())
+    asyncio.run(scene())  # it waits for a thread
 
 
 def test_what_is_not_ours_is_not_swept(folder: Path) -> None:
