@@ -52,10 +52,7 @@ class Filter:
     def __init__(self) -> None:
         self.valves = self.Valves()
         self.toggle = True
-        self.icon = line_icon(
-            "<rect x='3' y='4' width='18' height='16' rx='2'/>"
-            "<path d='m7 9 3 3-3 3m6 0h4'/>"
-        )
+        self.icon = line_icon("<path d='m8 7-5 5 5 5m8-10 5 5-5 5M14 4l-4 16'/>")
 
     async def inlet(
         self, body: dict[str, Any], __metadata__: dict[str, Any] | None = None

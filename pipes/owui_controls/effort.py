@@ -11,8 +11,9 @@ The switch in the composer for the effort, with a menu behind its gear.
 
 from typing import Any, Literal
 
-from owui_controls.switch import line_icon, tell_pipe
 from pydantic import BaseModel, Field
+
+from owui_controls.switch import line_icon, tell_pipe
 
 
 class Filter:

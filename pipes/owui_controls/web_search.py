@@ -11,8 +11,9 @@ The switch in the composer for OpenAI's web search.
 
 from typing import Any
 
-from owui_controls.switch import line_icon, tell_pipe
 from pydantic import BaseModel, Field
+
+from owui_controls.switch import line_icon, tell_pipe
 
 
 class Filter:

@@ -1,22 +1,21 @@
 """The administrator's pages of Open WebUI, driven as a person does.
 
     pages = AdminPages(chat)
-    await pages.open_editor()
-    await pages.paste(source, "openai_responses")
-    await pages.save()
+    await pages.open_functions()
+    await pages.import_functions(file)
+    await pages.enable("openai_responses")
 
-The way of the README's five steps, in the words of Open WebUI 0.12.4.
+The way of the README's three steps, in the words of Open WebUI 0.12.4.
 """
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from playwright.async_api import Locator, Page
 
 from hosts.page import ChatPage
 from hosts.valves_dialog import fill_valves
 
-SAVE_MS = 120_000
-"""The server formats all of the source first, which may take its time."""
 WRITE_CLIPBOARD = "text => navigator.clipboard.writeText(text)"
 
 
@@ -41,30 +40,31 @@ class AdminPages:
         await self.page.goto(f"{self._chat.user.url}/admin/functions")
         await self.page.get_by_placeholder("Search Functions").wait_for()
 
-    async def open_editor(self) -> None:
-        """The button Create, which leads to an empty editor."""
-        create = {"name": "Create", "exact": True}
-        link = self.page.get_by_role("link", **create)  # type: ignore[arg-type]
-        button = self.page.get_by_role("button", **create)  # type: ignore[arg-type]
-        await link.or_(button).first.click()
+    async def import_functions(self, file: Path) -> None:
+        """The small arrow beside Create, then Import JSON; wait for the success."""
+        await self.page.get_by_label("Open create menu").click()
+        async with self.page.expect_file_chooser() as chosen:
+            await self.page.get_by_role("button", name="Import JSON").click()
+        await (await chosen.value).set_files(file)
+        await self.page.get_by_role("button", name="Confirm").click()
+        await self.page.get_by_text("Functions imported successfully").wait_for()
+
+    async def open_source(self, function_id: str) -> None:
+        """The editor of a function that is there."""
+        await self.row(function_id).locator("a").first.click()
         await self.page.locator(".cm-content").first.wait_for()
 
-    async def paste(self, source: str, function_id: str) -> str:
-        """Put a file in the place of the example; the name that came with it."""
+    async def paste(self, source: str) -> None:
+        """Put a file in the place of what the editor holds."""
         await self.page.evaluate(WRITE_CLIPBOARD, source)
         await self.page.locator(".cm-content").first.click()
         await self.page.keyboard.press("Control+A")
         await self.page.keyboard.press("Control+V")
-        await self.page.get_by_label("Function ID").fill(function_id)
-        return await self.page.get_by_placeholder("Function Name").input_value()
 
     async def save(self) -> None:
-        """Save, and confirm that the source is trusted."""
-        await self.page.get_by_role("button", name="Save & Create").click()
-        created = self.page.expect_response("**/functions/create", timeout=SAVE_MS)
-        async with created:
-            await self.page.get_by_role("button", name="Confirm").click()
-        await self.page.get_by_placeholder("Search Functions").wait_for()
+        """Save another source for a function."""
+        await self.page.get_by_role("button", name="Save", exact=True).click()
+        await self.page.get_by_text("Function updated successfully").wait_for()
 
     def row(self, function_id: str) -> Locator:
         """The line of a function in the list."""
@@ -98,6 +98,14 @@ class AdminPages:
         """Settings > Models."""
         await self.page.goto(f"{self._chat.user.url}/admin/settings/models")
         await self.settings.get_by_text("Model Defaults").wait_for()
+
+    async def import_models(self, file: Path) -> None:
+        """The menu Actions, then Import; wait for the success."""
+        await self.settings.get_by_role("button", name="Actions").last.click()
+        async with self.page.expect_file_chooser() as chosen:
+            await self.page.get_by_role("button", name="Import", exact=True).click()
+        await (await chosen.value).set_files(file)
+        await self.page.get_by_text("Models imported successfully").wait_for()
 
     async def open_access(self, model: str) -> Locator:
         """Who may use a model of the list."""
