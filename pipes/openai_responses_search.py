@@ -16,10 +16,8 @@ from pydantic import BaseModel, Field
 # ==== owui_controls.switch: What a switch of the composer tells the pipe.
 
 CONTROLS_KEY = "openai_responses"
-"""Where the pipe looks in `__metadata__`."""
 
 CONTROLS_VERSION = 1
-"""Of what stands there; the pipe says so when it knows only another."""
 
 
 def tell_pipe(metadata: dict[str, Any] | None, name: str, value: object) -> None:

@@ -16,6 +16,9 @@ from playwright.async_api import Locator, Page
 from hosts.page import ChatPage
 from hosts.valves_dialog import fill_valves
 
+IMPORT_ERROR = ".set is not a function"
+"""Open WebUI 0.12.4 fails behind the success of an import: admin/Functions.svelte takes
+the list of the file for its store of functions."""
 WRITE_CLIPBOARD = "text => navigator.clipboard.writeText(text)"
 
 
@@ -40,9 +43,14 @@ class AdminPages:
         await self.page.goto(f"{self._chat.user.url}/admin/functions")
         await self.page.get_by_placeholder("Search Functions").wait_for()
 
-    async def import_functions(self, file: Path) -> None:
-        """The small arrow beside Create, then Import JSON; wait for the success."""
+    async def open_create_menu(self) -> None:
+        """The small arrow beside Create."""
         await self.page.get_by_label("Open create menu").click()
+        await self.page.get_by_role("button", name="Import JSON").wait_for()
+
+    async def import_functions(self, file: Path) -> None:
+        """Import JSON in the menu beside Create; wait for the success."""
+        await self.open_create_menu()
         async with self.page.expect_file_chooser() as chosen:
             await self.page.get_by_role("button", name="Import JSON").click()
         await (await chosen.value).set_files(file)
@@ -106,21 +114,3 @@ class AdminPages:
             await self.page.get_by_role("button", name="Import", exact=True).click()
         await (await chosen.value).set_files(file)
         await self.page.get_by_text("Models imported successfully").wait_for()
-
-    async def open_access(self, model: str) -> Locator:
-        """Who may use a model of the list."""
-        await self.settings.get_by_text(model, exact=True).click()
-        await self.settings.get_by_role("button", name="Access").click()
-        return self.page.get_by_role("dialog").filter(has_text="Access Control").last
-
-    async def make_public(self, access: Locator) -> None:
-        """Let everybody use the model, then save."""
-        await access.get_by_role("button", name="Visibility").click()
-        await self.page.get_by_text("Public", exact=True).last.click()
-        await access.get_by_text("Accessible to all users").wait_for()
-
-    async def save_model(self, access: Locator) -> None:
-        """Close the question of access, and save the model."""
-        await access.get_by_role("button", name="Close").click()
-        async with self.page.expect_response("**/api/v1/models/**"):
-            await self.settings.get_by_role("button", name="Save & Update").click()

@@ -12,7 +12,7 @@ from owui_controls.switch import CONTROLS_KEY, CONTROLS_VERSION
 from owui_manifold.config import Config, read_config
 from owui_manifold.valves import UserValves, Valves
 
-FILTERS = {
+FILTERS: dict[str, Any] = {
     "web_search": web_search.Filter,
     "effort": effort.Filter,
     "code_interpreter": code_interpreter.Filter,
