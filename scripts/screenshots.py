@@ -31,6 +31,7 @@ MODEL = f"{PIPE}.gpt-6.1-sol"
 WIDE = {"width": 1100, "height": 760}
 FLAT = {"width": 1100, "height": 300}
 LOW = {"width": 1100, "height": 500}
+MIDDLE = {"width": 1100, "height": 600}
 TALL = {"width": 1100, "height": 880}
 LARGEST = 200_000
 # Neither titles nor follow-ups: the simulator makes them up.
@@ -92,6 +93,7 @@ async def make_pictures(folder: Path) -> None:
         studio = Studio(chat, folder)
         await show_installation(studio, simulator)
         await show_chat(studio, simulator)
+        await show_switches(studio)
         await show_user_valves(studio)
         await show_picture(studio, simulator)
         # Open WebUI's own, behind the success of an import.
@@ -150,6 +152,17 @@ async def install_toolkit(admin: User) -> None:
         "access_grants": [EVERYBODY_READS],
     }
     await admin.call("POST", "/api/v1/tools/create", form)
+
+
+async def show_switches(studio: Studio) -> None:
+    """The menu beside the chat input."""
+    page = studio.chat.page
+    await studio.chat.open_model(MODEL)
+    await page.locator("#integration-menu-button").click()
+    await page.get_by_text("Search with OpenAI", exact=True).click()
+    await studio.take("switches", MIDDLE)
+    await page.get_by_text("Search with OpenAI", exact=True).click()
+    await page.keyboard.press("Escape")
 
 
 async def show_user_valves(studio: Studio) -> None:
