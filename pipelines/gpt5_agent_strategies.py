@@ -1020,7 +1020,7 @@ gpt-5-chat-latest|||vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
 gpt-5-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
 gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
 gpt-5-nano|minimal usual|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol
+gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
 gpt-5.1|none usual|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
 gpt-5.1-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
@@ -1057,16 +1057,15 @@ gpt-daybreak-blue-latest|||usual long_prices|+|4 0.4 5 20||
 gpt-daybreak-red-latest|||usual long_prices|+|12.5 1.25 15.625 75||
 gpt-rosalind-research|||usual||5 0.5 - 25||
 o1|usual|medium|reasoning functions vision|100000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol-pro
 o3|usual|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
 o3-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
 o3-mini|usual|medium|reasoning summary functions|100000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol
+o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
 o4-mini|usual|medium|usual -image_generation|100000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
 o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
 
-# Words for several traits; a number is the first version of gpt that has them.
 CATALOG_TRAITS: dict[str, str] = {
     "usual": "reasoning summary functions hosted vision",
     "full": "usual verbosity",
@@ -1076,15 +1075,11 @@ CATALOG_TRAITS: dict[str, str] = {
     "6.2": "6 prefix_bound",
 }
 
-# Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {
-    # OpenAI resolves the short id itself (openai-docs)
     "gpt-5.6": "gpt-5.6-sol",
 }
 
-# Names of ours that are never sent.
 CATALOG_ALIASES: dict[str, str] = {
-    # gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations)
     "gpt-5-auto": "gpt-6.1-sol",
 }
 
@@ -1098,6 +1093,7 @@ _GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
 _O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
 _INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
+_PRO_NAME = re.compile(r"(gpt-[\w.-]+)-pro(-[a-z]+)?$")
 _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
@@ -1154,6 +1150,7 @@ class ResolvedModel(NamedTuple):
     effort: str | None
     facts: ModelFacts
     name: str
+    pro: bool = False
 
     def lowest_effort(self) -> str | None:
         return self.facts.efforts[0] if self.facts.efforts else None
@@ -1173,6 +1170,11 @@ def resolve_model(
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
+    if (match := _PRO_NAME.match(name)) and not _named_model(name):
+        model = resolve_model(match[1] + (match[2] or ""), overrides)
+        if model.facts.pro_mode:
+            shown = _shown_name(f"{model.id}-pro", model.effort)
+            return model._replace(name=shown, pro=True)
     id, found = _named_model(name) or _model_with_effort(name) or (name, None)
     facts, shown = _model_facts(id), _shown_name(id, found)
     return ResolvedModel(id, _model_family(id), found, facts, shown)
@@ -3167,6 +3169,10 @@ def _reasoning(
     resolved = effort or model.facts.default_effort
     if settings.summary and model.facts.summary and resolved != "none":
         own.setdefault("summary", settings.summary)
+    if model.facts.all_turns and settings.encrypted_reasoning:
+        own.setdefault("context", "all_turns")
+    if model.pro:
+        own.setdefault("mode", "pro")
     return ({"effort": effort, **own} if effort else own) or None
 
 
@@ -7303,7 +7309,8 @@ def task_request(
         effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
     )
     items = build_input(parts, {}, None)
-    return build_request(model, instructions, items, given, settings)
+    plain = model._replace(pro=False)
+    return build_request(plain, instructions, items, given, settings)
 
 
 def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
