@@ -8994,11 +8994,14 @@ def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
 
 def _unpack_wheels(wheels: Path, folder: Path) -> None:
     folder.mkdir(exist_ok=True)
-    for wheel in wheels.glob("*.whl"):
-        with ZipFile(wheel) as archive:
-            archive.extractall(folder)
+    for wheel in wheels.iterdir():  # a folder that is missing is an error
+        if wheel.suffix == ".whl":
+            with ZipFile(wheel) as archive:
+                archive.extractall(folder)
     for part in folder.glob("*.data/*lib"):  # purelib and platlib
         shutil.copytree(part, folder, dirs_exist_ok=True)
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(0o755)  # whatever the umask of the server
 
 
 def printable_name(name: str) -> str:

@@ -243,6 +243,7 @@ async def test_files_go_into_the_sandbox_and_come_out_of_it(
     chat = json.dumps(server.stored_chat(turn.chat_id))
     assert base64.b64encode(PICTURE).decode()[:40] not in chat
     assert base64.b64encode(CSV).decode() not in chat
+    assert "](/api/v1/files" not in json.dumps(chat_bodies(simulator)[-1])
     assert admin.token not in agents.log()
 
     await page.page.goto(f"{page.user.url}/c/{turn.chat_id}")

@@ -1,6 +1,7 @@
 """What the tools give back when nobody attacks them."""
 
 import asyncio
+import os
 import shutil
 import tempfile
 import zipfile
@@ -346,10 +347,12 @@ def wheels() -> Iterator[Path]:
 
 
 async def test_packages_are_installed_once_for_all_chats(wheels: Path) -> None:
-    """Nobody can write them, and no chat has less room for them."""
+    """Nobody can write them; no chat has less room for them, whatever the umask."""
+    before = os.umask(0o077)
     spoil = "open('/packages/tiny.py', 'w')"
     async with sandboxed(wheels=str(wheels)) as chat:
         specs = await chat.tools.specs()
+        os.umask(before)
         found = await chat.run("import more, tiny\n[tiny.ANSWER, more.ANSWER]")
         (wheels / "tiny-1.0-py3-none-any.whl").unlink()
         others = Chat(chat.tools, "another chat", chat.log)
@@ -362,13 +365,21 @@ async def test_packages_are_installed_once_for_all_chats(wheels: Path) -> None:
     assert chat.log == []
 
 
-async def test_broken_wheel_is_logged(wheels: Path) -> None:
+@pytest.mark.parametrize(
+    ("folder", "why"),
+    [(".", "File is not a zip file"), ("missing", "No such file or directory")],
+)
+async def test_what_cannot_be_installed_is_logged(
+    wheels: Path, folder: str, why: str
+) -> None:
     """The sandbox works without packages."""
     (wheels / "broken-1.0-py3-none-any.whl").write_text("no archive")
-    async with sandboxed(wheels=str(wheels)) as chat:
+    async with sandboxed(wheels=str(wheels / folder)) as chat:
         assert await chat.still_works()
 
-    assert chat.log == ["SANDBOX_WHEELS cannot be installed: File is not a zip file"]
+    [line] = chat.log
+    assert line.startswith("SANDBOX_WHEELS cannot be installed: ")
+    assert why in line
 
 
 async def test_what_has_no_room_says_how_to_get_it(chat: Chat) -> None:

@@ -212,7 +212,7 @@ def test_root_is_private(folder: Path) -> None:
         workspaces = await opened()
         [root] = os.listdir(folder)
         assert os.stat(folder / root).st_mode & 0o077 == 0
-        packages = await workspaces.install(folder / "wheels")
+        packages = await workspaces.install(folder)
         assert os.stat(folder / root).st_mode & 0o066 == 0
         for inner in packages.parent.iterdir():
             is_private = os.stat(inner).st_mode & 0o077 == 0
