@@ -34,6 +34,7 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Container,
     Coroutine,
     Iterable,
     Iterator,
@@ -820,6 +821,7 @@ CALL_OUTPUTS = {
 }
 """Calls that we answer, and the types of their answers."""
 _CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
+_OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
@@ -840,7 +842,7 @@ def is_call(item: JsonObject) -> bool:
 
 
 def is_call_output(item: JsonObject) -> bool:
-    return item.get("type") in CALL_OUTPUTS.values()
+    return item.get("type") in _OUTPUTS
 
 
 def is_reasoning(item: JsonObject) -> bool:
@@ -897,16 +899,14 @@ def _paired_places(items: Sequence[JsonObject]) -> set[int]:
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
     for place, item in enumerate(items):
-        call_id = item.get("call_id")
+        kind, call_id = item.get("type"), item.get("call_id")
         if not isinstance(call_id, str):
             continue
-        if is_call(item):
+        if kind in _CALLS:
             if item.get("name"):  # of some only the place is known
                 calls.setdefault(call_id, place)
-        elif call_id in calls and call_id not in outputs:
-            call = items[calls[call_id]]
-            if CALL_OUTPUTS[item_type(call)] == item_type(item):
-                outputs[call_id] = place
+        elif call_id in calls and kind == CALL_OUTPUTS[items[calls[call_id]]["type"]]:
+            outputs.setdefault(call_id, place)
     return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
@@ -920,7 +920,8 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     dangling: list[Item] = []  # reasoning whose product has not come yet
     lost_call = False
     for place, item in enumerate(rows):
-        calls, answers = is_call(item), is_call_output(item)
+        kind = item.get("type")
+        calls, answers = kind in _CALLS, kind in _OUTPUTS
         if (calls or answers) and place not in pairs:
             lost_call = lost_call or calls
             continue
@@ -930,7 +931,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             dangling = []
         lost_call = False
         dangling.append(item)
-        if not is_reasoning(item):
+        if kind != "reasoning":
             kept += dangling
             dangling = []
     return kept
@@ -3745,7 +3746,7 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     rows = list(items)
     outputs = {
         item["call_id"]: item
-        for item in rows
+        for item in filter(is_call_output, rows)
         if _is_remote(item, "function_call_output")
     }
     if not outputs:
@@ -3795,10 +3796,12 @@ _MADE_HERE = "replayed"
 
 def strip_for_replay(item: Item) -> Item:
     kept = _without(item, _NEVER_REPLAYED)
-    if item_type(item) == "message" and isinstance(kept.get("content"), list):
+    if kind_of(item).tool:
+        return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    if isinstance(kept.get("content"), list) and item_type(item) == "message":
         parts = content_parts(kept["content"])
         kept = {**kept, "content": [_without(one, ("logprobs",)) for one in parts]}
-    return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    return kept
 
 
 def _without(fields: Item, names: Sequence[str]) -> Item:
@@ -5860,6 +5863,10 @@ class AssistantText(NamedTuple):
     """Text of an assistant's message, as the host gives it back."""
 
     text: str
+    ulids: Sequence[str] = ()
+    """Names the records whose items stand in front of the text."""
+    details: object = None
+    """Records that the host returned with it, unread."""
 
 
 class ToolCall(NamedTuple):
@@ -5879,6 +5886,9 @@ class ToolMessage(NamedTuple):
 
 
 ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
+
+
+DETAILS_FIELD = "reasoning_details"
 
 
 def parse_messages(
@@ -5903,9 +5913,9 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
         case "system" | "developer":
             yield UserMessage(_input_message("developer", content, detail))
         case "assistant":
-            text = _plain_text(content)
-            if text.strip():
-                yield AssistantText(text)
+            text, details = _plain_text(content), message.get(DETAILS_FIELD)
+            if details or text.strip():
+                yield AssistantText(text, details=details)
             yield from _calls(message.get("tool_calls"))
         case "tool":
             yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
@@ -6065,11 +6075,11 @@ def _has_marker(text: str) -> bool:
     return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
 
 
-def split_at_markers(text: str) -> Iterator[MarkedText]:
+def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
     if not any(map(text.__contains__, _SIGNS)):
-        yield MarkedText("", text)  # its ends are the model's own
-        return
-    ulid, start = "", 0
+        yield MarkedText(ulid, text.strip() if ulid else text)
+        return  # without a marker its ends are the model's own
+    start = 0
     for match in _MARKER.finditer(text):
         piece = text[start : match.start()].strip()
         if ulid or piece:
@@ -6543,9 +6553,11 @@ def _call_item(call: ToolCall) -> Item:
 
 
 def _split(part: ChatPart) -> Iterable[MarkedText | ChatPart]:
-    if isinstance(part, AssistantText):
-        return split_at_markers(_strip_old_blocks(part.text))
-    return [part]
+    if not isinstance(part, AssistantText):
+        return (part,)
+    *others, last = part.ulids or ("",)
+    bare = (MarkedText(ulid, "") for ulid in others)
+    return (*bare, *split_at_markers(_strip_old_blocks(part.text), last))
 
 
 def _is_answer(item: Item) -> bool:
@@ -6726,9 +6738,8 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
-_LINK = re.compile(
-    rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
-)
+_LINK = re.compile(rf"\[({_LABEL})\]\(({_URL})\)")
+_LONGEST_OPEN = 4000
 
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
@@ -6752,7 +6763,7 @@ class HoldbackBuffer:
 
     def feed(self, text: str) -> str:
         text = self._held + text
-        match = self._unfinished.search(text)
+        match = self._unfinished.search(text, max(0, len(text) - _LONGEST_OPEN))
         place = match.start() if match else len(text)
         self._held = text[place:]
         return text[:place]
@@ -6768,6 +6779,9 @@ def strip_tracking(text: str) -> str:
 
 def _kept_of_tracking(match: re.Match[str]) -> str:
     return "?" if match[0].endswith("&") else ""
+
+
+_Edit = tuple[int, int, str]
 
 
 class Citations:
@@ -6849,21 +6863,24 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        if "](" in text:
-            text = _LINK.sub(self._linked_number, text)
-        return strip_tracking(text)
+        edits = self._edit_links(text, set()) if _TRACKED in text else []
+        return strip_tracking(_apply_edits(text, edits))
 
-    def _linked_number(self, link: re.Match[str]) -> str:
-        is_found = _TRACKING.search(link["url"])
-        return self._number_of_link(link) if is_found else link[0]
-
-    def _number_of_link(self, link: re.Match[str]) -> str:
-        url, label = strip_tracking(link["url"]), link["label"].strip()
-        number = self._number(url)
-        names_site = "." in label and " " not in label
-        if link["open"] or names_site:
-            return f"[{number}]"
-        return f"[{label}]({url})[{number}]"
+    def _edit_links(self, text: str, sources: Container[str]) -> list[_Edit]:
+        edits: list[_Edit] = []
+        for link in _LINK.finditer(text):
+            (start, end), (label, address) = link.span(), link.groups()
+            if not (_TRACKING.search(address) or address in sources):
+                continue
+            url, label = strip_tracking(address), label.strip()
+            shown = f"[{self._number(url)}]"
+            names_site = "." in label and " " not in label
+            if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
+                start, end = start - 1, end + 1
+            elif not names_site:
+                shown = f"[{label}]({url}){shown}"
+            edits.append((start, end, shown))
+        return edits
 
     def _shown_part(self, part: Item) -> str:
         text, annotations = part_text(part), content_parts(part.get("annotations"))
@@ -6871,12 +6888,7 @@ class Citations:
             return self._linked(text)
         for annotation in annotations:
             self._name(annotation)
-        keys = set(map(_key, annotations))
-        edits = [
-            (link.start(), link.end(), self._number_of_link(link))
-            for link in _LINK.finditer(text)
-            if _TRACKING.search(link["url"]) or link["url"] in keys
-        ]
+        edits = self._edit_links(text, set(map(_key, annotations)))
         starts = [start for start, _, _ in edits]
         ends = [float("-inf"), *(end for _, end, _ in edits)]
         for annotation in annotations:
@@ -6929,7 +6941,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     return min(start, len(text)), min(end, len(text))
 
 
-def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=itemgetter(0, 1)):
         pieces += [text[done:start], told]
@@ -7044,7 +7056,7 @@ def _merge_output(
         if places is not None:
             kept = list(filter(_is_record, waiting[number]))
             del waiting[number:]
-            return [*_with_markers(answer, kept, places)]
+            return [*_with_records(answer, kept, places)]
     if len(waiting) > _MOST_TRIED:
         waiting.pop()  # so that the runs that are tried move along with the answers
     return answer
@@ -7086,26 +7098,27 @@ def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
     return any(isinstance(p, ToolCall) and p.call_id in call_ids for p in answer)
 
 
-def _with_markers(
+def _with_records(
     answer: Sequence[ChatPart], kept: Sequence[Item], places: Mapping[str, _Place]
 ) -> Iterator[ChatPart]:
-    lines: list[dict[int, str]] = [{} for _ in range(len(answer) + 1)]
+    ulids: list[dict[int, list[str]]] = [{} for _ in range(len(answer) + 1)]
     for item in kept:
         place = places.get(item.get("before") or "")
         if place is None and item.get("before"):
             continue  # its text is gone
         number, at = place or (len(answer), 0)
-        line = format_marker("items", _item_id(item).removeprefix(_RECORD_ID))
-        lines[number][at] = lines[number].get(at, "") + line
-    for part, here in zip(answer, lines, strict=False):
-        if isinstance(part, AssistantText):
-            cuts = [*sorted({0, *here}), len(part.text)]
-            texts = (here.get(a, "") + part.text[a:b] for a, b in pairwise(cuts))
-            yield AssistantText("".join(texts))
-        else:
-            yield from map(AssistantText, here.values())
+        own = _item_id(item).removeprefix(_RECORD_ID).upper()
+        ulids[number].setdefault(at, []).append(own)
+    for part, here in zip(answer, ulids, strict=False):
+        text = part if isinstance(part, AssistantText) else AssistantText("")
+        if here:
+            here[0] = [*here.get(0, ()), *text.ulids]
+            for start, end in pairwise([*sorted(here), len(text.text)]):
+                yield AssistantText(text.text[start:end].strip(), here[start])
+        if not here or part is not text:
             yield part
-    yield from map(AssistantText, lines[-1].values())
+    for rows in ulids[-1].values():
+        yield AssistantText("", rows)
 
 
 def _output_of(message: object) -> list[Item]:
@@ -7972,9 +7985,9 @@ def write_details(
     return [sign_object({**head, **named}, sign, carried), *carried]
 
 
-def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
+def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     turns: dict[str, list[Item]] = {}
-    for entry in filter(_is_entry, as_list(message.get("reasoning_details"))):
+    for entry in filter(_is_entry, as_list(details)):
         turns.setdefault(entry["turn"], []).append(entry)
     ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
     return [_turn(turn, sign) for turn in ordered]
@@ -8004,10 +8017,10 @@ def _is_entry(entry: object) -> bool:
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
         return False
     kind, item = entry.get("type"), entry.get("item")
-    if kind == _TURN:
-        return True
-    needed = entry.get("data") if kind == _REASONING else "type" in as_mapping(item)
-    return kind in (_REASONING, _ITEM) and isinstance(item, dict) and bool(needed)
+    if kind == _TURN or not isinstance(item, dict):
+        return kind == _TURN
+    needed = entry.get("data") if kind == _REASONING else "type" in item
+    return kind in (_REASONING, _ITEM) and bool(needed)
 
 
 def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
@@ -8040,73 +8053,51 @@ def _stub_detail(detail: _DetailItem, stub: Item | None) -> _DetailItem | None:
 
 
 def restore_from_details(
-    messages: Sequence[Mapping[str, Any]], sign: Sign | None
-) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
+    parts: Iterable[ChatPart], sign: Sign | None
+) -> tuple[list[ChatPart], dict[str, Record]]:
     records: dict[str, Record] = {}
-    found, textless = list[Mapping[str, Any]](), ""
-    for message in messages:
-        known = as_mapping(message)  # the reader reports what is none
-        if known.get("role") == "user":
-            found += _marker_message(textless)
-            textless = ""
-        if turns := read_details(known, sign):
-            text, markers = _mark_text(as_text(known.get("content")), turns, records)
-            found.append({**known, "content": text})
-            textless += markers
-        else:
-            found.append(message)
-    return [*found, *_marker_message(textless)], records
+    found, textless = list[ChatPart](), list[AssistantText]()
+    for part in parts:
+        if isinstance(part, AssistantText) and part.details:
+            turns = read_details(part.details, sign)
+            for one in _name_records(part.text, turns, records):
+                (found if one.text else textless).append(one)
+            continue
+        if isinstance(part, UserMessage):
+            found += textless
+            textless = []
+        found.append(part)
+    return [*found, *textless], records
 
 
-def _marker_message(text: str) -> list[Item]:
-    return [{"role": "assistant", "content": text}] if text else []
-
-
-class _Span(NamedTuple):
-
-    items: tuple[_DetailItem, ...]
-    origin: Origin
-
-    @property
-    def last(self) -> _DetailItem:
-        return self.items[-1]
-
-
-def _mark_text(
+def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
-) -> tuple[str, str]:
-    spans = [one for turn in turns for one in _spans_of(turn)]
-    texts, marked, textless = deque(_split_text(content, spans)), "", ""
-    for span in spans:
-        marker = _add_record(span, records)
-        if span.last.shown and texts:
-            marked += marker + _own_text(span.last, texts.popleft())
-        else:
-            textless += marker
-    return "".join([marked, *texts]), textless
+) -> Iterator[AssistantText]:
+    shown = [one.shown for turn in turns for one in turn.items if one.shown]
+    texts = deque(_split_text(content if content.strip() else "", shown))
+    for turn in turns:
+        begun: list[_DetailItem] = []
+        for detail in turn.items:
+            begun.append(detail)
+            if detail.shown or detail is turn.items[-1]:
+                has_text = detail.shown and texts
+                text = _own_text(detail, texts.popleft()) if has_text else ""
+                yield AssistantText(text, [_add_record(begun, turn.origin, records)])
+                begun = []
+    yield from map(AssistantText, texts)
 
 
-def _add_record(span: _Span, records: dict[str, Record]) -> str:
-    ulid, last = f"{len(records):026d}", span.last
-    payload = tuple(detail.item for detail in span.items)
+def _add_record(
+    items: Sequence[_DetailItem], origin: Origin, records: dict[str, Record]
+) -> str:
+    ulid, last = f"{len(records):026d}", items[-1]
+    payload = tuple([detail.item for detail in items])
     shown = as_text(last.shown) and text_digest(message_text(last.item))
-    records[ulid] = record = Record(ulid, "", 0, payload, "", span.origin, shown)
-    return format_marker(record.kind, ulid)
+    records[ulid] = Record(ulid, "", 0, payload, "", origin, shown)
+    return ulid
 
 
-def _spans_of(turn: DetailTurn) -> list[_Span]:
-    found: list[_Span] = []
-    begun: list[_DetailItem] = []
-    for detail in turn.items:
-        begun.append(detail)
-        if detail.shown:
-            found.append(_Span(tuple(begun), turn.origin))
-            begun = []
-    return [*found, _Span(tuple(begun), turn.origin)] if begun else found
-
-
-def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
-    shown = (span.last.shown for span in spans if span.last.shown)
+def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
     lengths = [one if isinstance(one, int) else len(one) for one in shown]
     texts, start = list[str](), 0
     for length in lengths[:-1]:
@@ -8152,8 +8143,9 @@ def stored_image_ids(
     }
     if not any(drawn.values()):
         return []
-    texts = (p.text for p in parts if isinstance(p, AssistantText))
-    named = {piece.ulid for text in texts for piece in split_at_markers(text)}
+    texts = [p for p in parts if isinstance(p, AssistantText)]
+    named = {piece.ulid for p in texts for piece in split_at_markers(p.text)}
+    named = named.union(*(p.ulids for p in texts))
     return [file_id for ulid in named for file_id in drawn.get(ulid, ())]
 
 
@@ -10751,8 +10743,8 @@ def _read_messages(
     store: ChatStore | None,
     before: DelegatedRound | None,
 ) -> tuple[_Chat, str]:
-    messages, records = restore_from_details(call.messages, sign)
-    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
+    instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
+    parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, store)
     chat = _Chat(call, model, store, before, instructions, parts, records)
     for change in _PASSES:

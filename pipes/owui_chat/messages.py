@@ -59,6 +59,10 @@ class AssistantText(NamedTuple):
     """Text of an assistant's message, as the host gives it back."""
 
     text: str
+    ulids: Sequence[str] = ()
+    """Names the records whose items stand in front of the text."""
+    details: object = None
+    """Records that the host returned with it, unread."""
 
 
 class ToolCall(NamedTuple):
@@ -78,6 +82,9 @@ class ToolMessage(NamedTuple):
 
 
 ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
+
+
+DETAILS_FIELD = "reasoning_details"
 
 
 def parse_messages(
@@ -108,9 +115,9 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
         case "system" | "developer":
             yield UserMessage(_input_message("developer", content, detail))
         case "assistant":
-            text = _plain_text(content)
-            if text.strip():
-                yield AssistantText(text)
+            text, details = _plain_text(content), message.get(DETAILS_FIELD)
+            if details or text.strip():
+                yield AssistantText(text, details=details)
             yield from _calls(message.get("tool_calls"))
         case "tool":
             yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))

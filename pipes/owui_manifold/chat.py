@@ -158,8 +158,8 @@ def _read_messages(
     before: DelegatedRound | None,
 ) -> tuple[_Chat, str]:
     """Return the chat as it is to be sent, and why its model was chosen, if known."""
-    messages, records = restore_from_details(call.messages, sign)
-    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
+    instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
+    parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, store)
     chat = _Chat(call, model, store, before, instructions, parts, records)
     for change in _PASSES:

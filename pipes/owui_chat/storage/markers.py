@@ -53,12 +53,15 @@ def _has_marker(text: str) -> bool:
     return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
 
 
-def split_at_markers(text: str) -> Iterator[MarkedText]:
-    """Yield the pieces of `text`; at a marker they have no white space."""
+def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
+    """Yield the pieces of `text`; at a marker they have no white space.
+
+    `ulid` is in a marker before the text.
+    """
     if not any(map(text.__contains__, _SIGNS)):
-        yield MarkedText("", text)  # its ends are the model's own
-        return
-    ulid, start = "", 0
+        yield MarkedText(ulid, text.strip() if ulid else text)
+        return  # without a marker its ends are the model's own
+    start = 0
     for match in _MARKER.finditer(text):
         piece = text[start : match.start()].strip()
         if ulid or piece:

@@ -13,7 +13,6 @@ from owui_chat.messages import (
     UserMessage,
 )
 from owui_chat.render.items import OutputItems
-from owui_chat.storage.markers import format_marker, strip_markers
 from owui_chat.storage.output_carrier import (
     COMMENTARY_TYPE,
     output_values,
@@ -38,12 +37,7 @@ def kept(ulid: str, before: str = "", value: object = VALUE) -> Json:
     return {**head, "before": before, "kept": value}
 
 
-def line(ulid: str) -> str:
-    """What stands in the text for it."""
-    return format_marker("items", ulid)
-
-
-def test_text_gets_its_marker() -> None:
+def test_text_names_its_record() -> None:
     """The host joins the texts of neighbours by a line's end."""
     run = [
         message("1", "Rain."),
@@ -56,7 +50,8 @@ def test_text_gets_its_marker() -> None:
         [ASKED, AssistantText("Rain.\nSnow."), ASKED], [run]
     ) == [
         ASKED,
-        AssistantText(f"{line(A)}Rain.\n{line(B)}Snow."),
+        AssistantText("Rain.", [A]),
+        AssistantText("Snow.", [B]),
         ASKED,
     ]
 
@@ -67,13 +62,13 @@ def test_same_words_are_told_apart_from_the_end() -> None:
 
     found = restore_from_outputs([ASKED, AssistantText("Yes."), ASKED], runs)
 
-    assert found[1] == AssistantText(f"{line(B)}Yes.")
+    assert found[1] == AssistantText("Yes.", [B])
     assert restore_from_outputs(
         [AssistantText("Yes."), ASKED, AssistantText("Yes.")], runs
     ) == [
-        AssistantText(f"{line(A)}Yes."),
+        AssistantText("Yes.", [A]),
         ASKED,
-        AssistantText(f"{line(B)}Yes."),
+        AssistantText("Yes.", [B]),
     ]
 
 
@@ -82,7 +77,8 @@ def test_same_words_in_one_answer_are_told_apart_by_their_order() -> None:
     run = [message("1", "Yes."), message("2", "Yes."), kept(A, "msg_2")]
 
     assert restore_from_outputs([AssistantText("Yes.\nYes.")], [run]) == [
-        AssistantText(f"Yes.\n{line(A)}Yes.")
+        AssistantText("Yes.", []),
+        AssistantText("Yes.", [A]),
     ]
 
 
@@ -94,7 +90,7 @@ def test_what_no_text_followed_stands_at_the_end() -> None:
         ToolMessage("call_1", "rain"),
     ]
 
-    assert restore_from_outputs(chat, [run]) == [*chat, AssistantText(line(A))]
+    assert restore_from_outputs(chat, [run]) == [*chat, AssistantText("", [A])]
 
 
 def test_remark_stands_behind_what_came_before_it() -> None:
@@ -114,15 +110,16 @@ def test_remark_stands_behind_what_came_before_it() -> None:
     )
 
     assert found == [
-        AssistantText(f"{line(A)}Rain."),
+        AssistantText("Rain.", [A]),
         *one,
-        AssistantText(line(B)),
+        AssistantText("", [B]),
         *two,
-        AssistantText(f"{line(C)}Snow."),
+        AssistantText("Snow.", [C]),
     ]
     # Whose cards were deleted stays behind what is left.
     assert restore_from_outputs([AssistantText("Rain.\nSnow.")], [run]) == [
-        AssistantText(f"{line(A)}Rain.{line(B)}{line(C)}\nSnow.")
+        AssistantText("Rain.", [A]),
+        AssistantText("Snow.", [B, C]),
     ]
 
 
@@ -190,11 +187,10 @@ def test_record_that_is_kept_again_replaces_itself() -> None:
     assert shown.items[1:] == [kept(A, "msg_1", {"__v": 5}), kept(B, "", {})]
 
 
-def test_markers_are_all_that_is_added() -> None:
-    """No word changes."""
-    run = [message("1", "Rain."), kept(C, "msg_1")]
+def test_records_of_both_carriers_stand_in_front_of_one_text() -> None:
+    """The text keeps the record that it had; markers in it stay as they are."""
+    run = [message("1", "Rain."), kept(C, "msg_1"), kept(B, "msg_1")]
 
-    [found] = restore_from_outputs([AssistantText("Rain.")], [run])
-
-    assert isinstance(found, AssistantText)
-    assert strip_markers(found.text) == "Rain."
+    assert restore_from_outputs([AssistantText("Rain.", [A])], [run]) == [
+        AssistantText("Rain.", [C, B, A]),
+    ]
