@@ -59,9 +59,10 @@ from contextlib import (
     suppress,
 )
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from hashlib import sha256
 from importlib import import_module
 from itertools import accumulate, chain, count, groupby, islice, product
@@ -119,12 +120,9 @@ from pydantic.alias_generators import to_camel
 # ==== openai_responses.json_input: JSON that others wrote, which may be invalid.
 
 JsonObject = Mapping[str, Any]
-"""One that is only read."""
 
 MAX_JSON_BYTES = 64 * 1024 * 1024
-"""Of an event or a body: each can be a whole response with its images."""
 MAX_JSON_DEPTH = 128
-"""Recursive code, ours and the host's, fails at some hundreds."""
 _VALUE_BYTES = 32
 
 
@@ -253,7 +251,6 @@ class _ItemKind(NamedTuple):
     refused_at_minimal: bool = False
     is_cited: bool = False
     fee: float = 0
-    fee_field: str = ""
 
 
 _ITEM_KINDS = {
@@ -281,7 +278,6 @@ _ITEM_KINDS = {
         is_call=True,
         is_cited=True,
         refused_at_minimal=True,
-        fee=0.0025,  # not verified
     ),
     "code_interpreter_call": _ItemKind(
         tool="code_interpreter",
@@ -290,8 +286,6 @@ _ITEM_KINDS = {
         text=("code", "code"),
         is_call=True,
         include="code_interpreter_call.outputs",
-        fee=0.03,  # not verified
-        fee_field="container_id",
     ),
     # It would be looked up by an id that was never stored: see `image_message`.
     "image_generation_call": _ItemKind(
@@ -325,7 +319,6 @@ CALL_OUTPUTS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
 }
-"""Calls that we answer, and the types of their answers."""
 _CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
 _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
@@ -444,7 +437,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
 
 
 TextPlace = tuple[str, int]
-"""A kind of text and the number of its part."""
 
 
 def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
@@ -740,7 +732,6 @@ NO_CREDIT_CODES = frozenset(
         "project_usage_limit_exceeded",
     }
 )
-"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
 PICTURE_CODES = frozenset(
     {
@@ -759,7 +750,6 @@ PICTURE_CODES = frozenset(
         "image_file_not_found",
     }
 )
-"""Codes of refusals of an image."""
 
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
@@ -852,9 +842,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "kept; ask to continue, or choose less effort.",
     },
 }
-"""The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
-codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
-exception's text."""
 
 
 _EndingKind = Literal[
@@ -899,7 +886,6 @@ CUT = _usual_ending("cut")
 UNREADABLE = _usual_ending("unreadable")
 
 ASKED_MODEL = "{model}"
-"""Stands in a sentence for the id that was asked for, where it is not known."""
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
@@ -1024,72 +1010,77 @@ gpt-4-0613|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
 gpt-4-1106-preview|||functions|4096|10 - - 30|2026-10-23|gpt-5.6-sol
 gpt-4-turbo|||functions vision|4096|10 - - 30|2026-10-23|gpt-5.6-sol
 gpt-4-turbo-preview|||functions|||2026-03-26|gpt-5.6-sol
-gpt-4.1|||functions hosted vision|32768|2 0.5 - 8|2027-01-14|gpt-6-luna
+gpt-4.1|||functions hosted vision|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
 gpt-4.1-mini|||functions hosted vision|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
 gpt-4.1-nano|||functions vision|32768|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
 gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
 gpt-4o-2024-05-13|||functions hosted vision|4096|5 - - 15|2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
 gpt-5-chat-latest|||vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
 gpt-5-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
 gpt-5-nano|minimal usual|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol
-gpt-5.1|none usual|none|full|+|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
+gpt-5.1|none usual|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
 gpt-5.1-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
 gpt-5.1-codex-max|usual xhigh|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
 gpt-5.1-codex-mini|usual|medium|usual|+|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14||
+gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14 2||
 gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
 gpt-5.2-codex|usual xhigh||usual|+|1.75 0.175 - 14|2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
 gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|full|+|2.5 0.25 - 15||
-gpt-5.4-mini|none usual xhigh|none|full|+|0.75 0.075 - 4.5||
-gpt-5.4-nano|none usual xhigh|none|full|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|full|+|30 - - 180||
-gpt-5.5|none usual xhigh|medium|full|+|5 0.5 - 30||
-gpt-5.5-pro|medium high xhigh|medium|full|+|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|full|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|full|+|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none usual xhigh max|medium|full|+|4 0.4 5 20||
-gpt-5.6-terra|none usual xhigh max|medium|full|+|2 0.2 2.5 12||
-gpt-6-astra|usual xhigh max||full|+|10 1 12.5 50||
-gpt-6-astra-law|usual xhigh max||full|+|10 1 - 50||
-gpt-6-cyber|||full||||
-gpt-6-luna|none usual xhigh max|medium|full|+|0.1 0.01 0.125 0.5||
-gpt-6-rosalind|||full|+|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|full|+|2 0.2 2.5 10||
-gpt-6.1-sol|usual xhigh max|medium|full|+|2 0.1 2.5 10||
-gpt-6.1-terra|none usual xhigh max|medium|full|+|1 0.05 1.25 5||
-gpt-6.2-astra|usual xhigh max||full prefix_bound|+|8 - - 40||
-gpt-6.2-astra-law|||full prefix_bound||||
-gpt-6.2-sol|usual xhigh max||full prefix_bound|+|2 - - 10||
-gpt-daybreak-blue-latest|||usual|+|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual|+|12.5 1.25 15.625 75||
+gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15 2||
+gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
+gpt-5.4-nano|none usual xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|5.4|+|30 - - 180||
+gpt-5.5|none usual xhigh|medium|5.4|+|5 0.5 - 30 2.5||
+gpt-5.5-pro|medium high xhigh|medium|5.4|+|30 - - 180||
+gpt-5.6-cyber|none usual xhigh max|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2 2||
+gpt-5.6-sol|none usual xhigh max|medium|5.6 pro_mode|+|4 0.4 5 20 2||
+gpt-5.6-terra|none usual xhigh max|medium|5.6 pro_mode|+|2 0.2 2.5 12 2||
+gpt-6-astra|usual xhigh max|medium|6 pro_mode|+|10 1 12.5 50 2 6||
+gpt-6-astra-law|usual xhigh max||6 pro_mode|+|10 1 - 50||
+gpt-6-cyber|||6||||
+gpt-6-luna|none usual xhigh max|medium|6 pro_mode|+|0.1 0.01 0.125 0.5 2||
+gpt-6-rosalind|||6|+|15 1.5 18.75 75||
+gpt-6-sol|none usual xhigh max|medium|6 pro_mode|+|2 0.2 2.5 10 2||
+gpt-6.1-sol|usual xhigh max|medium|6 pro_mode|+|2 0.1 2.5 10 2 6||
+gpt-6.1-terra|none usual xhigh max|medium|6 pro_mode|+|1 0.05 1.25 5 2||
+gpt-6.2-astra|usual xhigh max||6.2|+|8 0.4 10 40 2||
+gpt-6.2-astra-law|||6.2||||
+gpt-6.2-sol|usual xhigh max||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
+gpt-daybreak-blue-latest|||usual long_prices|+|4 0.4 5 20||
+gpt-daybreak-red-latest|||usual long_prices|+|12.5 1.25 15.625 75||
 gpt-rosalind-research|||usual||5 0.5 - 25||
 o1|usual|medium|reasoning functions vision|100000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol-pro
 o3|usual|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
 o3-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
 o3-mini|usual|medium|reasoning summary functions|100000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol
+o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
 o4-mini|usual|medium|usual -image_generation|100000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
 o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
 
-# Ids that the API itself serves with another model.
+CATALOG_TRAITS: dict[str, str] = {
+    "usual": "reasoning summary functions hosted vision",
+    "full": "usual verbosity",
+    "5.4": "full all_turns long_prices regional",
+    "5.6": "5.4 appends_tools diagnostics",
+    "6": "5.6 appends_configuration long_fast",
+    "6.2": "6 prefix_bound",
+}
+
 CATALOG_SERVED_AS: dict[str, str] = {
-    # OpenAI resolves the short id itself (openai-docs)
     "gpt-5.6": "gpt-5.6-sol",
 }
 
-# Names of ours that are never sent.
 CATALOG_ALIASES: dict[str, str] = {
-    # gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations)
     "gpt-5-auto": "gpt-6.1-sol",
 }
 
@@ -1103,19 +1094,25 @@ _GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
 _O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
 _INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
+_PRO_NAME = re.compile(r"(gpt-[\w.-]+)-pro(-[a-z]+)?$")
 _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
-    """US dollars for a million tokens."""
+    """US dollars for a million tokens, and how often they are paid at other tiers."""
 
     input: float | None
     cached: float | None
     cache_write: float | None
     output: float | None
+    fast: float | None = None
+    ultrafast: float | None = None
+    ultrafast_until: float | None = None
+    ultrafast_later: float | None = None
 
 
-class _ModelFacts(NamedTuple):
+class ModelFacts(NamedTuple):
+    """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
@@ -1128,6 +1125,14 @@ class _ModelFacts(NamedTuple):
     lacks: tuple[str, ...] = ()
     vision: bool = True
     prefix_bound: bool = False
+    appends_tools: bool = False
+    appends_configuration: bool = False
+    pro_mode: bool = False
+    all_turns: bool = False
+    diagnostics: bool = False
+    long_prices: bool = False
+    long_fast: bool = False
+    regional: bool = False
     max_output_tokens: int | None = None
     shutdown: str | None = None
     successor: str | None = None
@@ -1135,11 +1140,7 @@ class _ModelFacts(NamedTuple):
     known_family: bool = True
 
 
-_PLAIN_FACTS = _ModelFacts()
-
-_REASONING_FACTS = _ModelFacts(
-    reasoning=True, sampling="never", summary=True, verbosity=True, hosted=True
-)
+_PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
@@ -1148,8 +1149,9 @@ class ResolvedModel(NamedTuple):
     id: str
     family: str
     effort: str | None
-    facts: _ModelFacts
+    facts: ModelFacts
     name: str
+    pro: bool = False
 
     def lowest_effort(self) -> str | None:
         return self.facts.efforts[0] if self.facts.efforts else None
@@ -1169,6 +1171,11 @@ def resolve_model(
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
+    if (match := _PRO_NAME.match(name)) and not _named_model(name):
+        model = resolve_model(match[1] + (match[2] or ""), overrides)
+        if model.facts.pro_mode:
+            shown = _shown_name(f"{model.id}-pro", model.effort)
+            return model._replace(name=shown, pro=True)
     id, found = _named_model(name) or _model_with_effort(name) or (name, None)
     facts, shown = _model_facts(id), _shown_name(id, found)
     return ResolvedModel(id, _model_family(id), found, facts, shown)
@@ -1212,7 +1219,7 @@ def _model_family(model_id: str) -> str:
     return CATALOG_SERVED_AS.get(undated, undated)
 
 
-def _model_facts(model_id: str) -> _ModelFacts:
+def _model_facts(model_id: str) -> ModelFacts:
     for name in (model_id, _model_family(model_id)):
         if name in CATALOG_FACTS:
             return CATALOG_FACTS[name]
@@ -1221,7 +1228,7 @@ def _model_facts(model_id: str) -> _ModelFacts:
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
         efforts = tuple(_USUAL_EFFORTS.split())
-        return _REASONING_FACTS._replace(efforts=efforts, verbosity=False)
+        return _reasoning_facts("usual")._replace(efforts=efforts)
     match = _GPT_VERSION.match(model_id)
     if not match:
         # A deployment can have any name; only its administrator knows its facts.
@@ -1229,7 +1236,27 @@ def _model_facts(model_id: str) -> _ModelFacts:
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    return _REASONING_FACTS._replace(prefix_bound=version >= (6, 2))
+    known = [name for name in CATALOG_TRAITS if name[0].isdigit()]
+    newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
+    return _reasoning_facts(newest[-1] if newest else "full")
+
+
+def _reasoning_facts(traits: str) -> ModelFacts:
+    return ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
+
+
+def _expand_traits(text: str) -> list[str]:
+    return [
+        one
+        for word in text.split()
+        for one in (
+            _expand_traits(CATALOG_TRAITS[word]) if word in CATALOG_TRAITS else [word]
+        )
+    ]
+
+
+def _read_traits(words: list[str]) -> dict[str, Any]:
+    return {name: name in words for name in _YES_OR_NO_FACTS - {"known_family"}}
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
@@ -1251,18 +1278,16 @@ _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
 _USUAL_EFFORTS = "low medium high"
-_USUAL_TRAITS = "reasoning summary functions hosted vision"
 
 
-def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
+def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
-    traits = traits.replace("full", "usual verbosity")
-    words = traits.replace("usual", _USUAL_TRAITS).split()
+    words = _expand_traits(traits)
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
-    return name, _ModelFacts(
-        **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
+    return name, ModelFacts(
+        **_read_traits(words),
         lacks=tuple(word[1:] for word in words if word[0] == "-"),
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
@@ -1279,7 +1304,6 @@ def _price(text: str) -> float | None:
 
 
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
-"""The facts of each model of the catalog, by id."""
 
 
 # ==== openai_responses.models.usage: The tokens that a run used, and what they cost.
@@ -1294,16 +1318,16 @@ class Usage(NamedTuple):
     cached: int = 0
     cache_writes: int = 0
     reasoning: int = 0
+    tier: str = ""
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
     if one is None or other is None:
         return one or other
-    pairs = zip(one, other, strict=True)
-    return Usage(*(a + b for a, b in pairs))
+    return Usage._make((*map(int.__add__, one[:-1], other[:-1]), ""))
 
 
-def read_usage(wire: object) -> Usage | None:
+def read_usage(wire: object, tier: object = "") -> Usage | None:
     if not isinstance(wire, Mapping):
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
@@ -1316,6 +1340,7 @@ def read_usage(wire: object) -> Usage | None:
         cached=_count(inputs.get("cached_tokens")),
         cache_writes=_count(inputs.get("cache_write_tokens")),
         reasoning=_count(outputs.get("reasoning_tokens")),
+        tier=as_text(tier),
     )
 
 
@@ -1327,36 +1352,53 @@ _MILLION = 1_000_000
 
 
 def cost_of_run(
-    usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
+    usages: Iterable[Usage],
+    facts: ModelFacts,
+    output: Iterable[Item],
+    today: date,
+    host: str = "",
 ) -> float | None:
-    tokens = _cost_of_tokens(usage, prices) if prices else None
-    return None if tokens is None else tokens + _cost_of_tools(output)
+    costs = [_cost_of_tokens(one, facts, today) for one in usages]
+    known = [cost for cost in costs if cost is not None]
+    if len(known) < len(costs):
+        return None
+    is_regional = facts.regional and host.endswith(".api.openai.com")
+    return sum(known) * (1.1 if is_regional else 1) + _cost_of_tools(output)
 
 
-def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
-    if prices.input is None or prices.output is None:
+_LONG_INPUT = 272_000
+
+
+def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
+    prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
+    factor = prices and _tier_factor(usage.tier, prices, today)
+    if is_long and usage.tier in _FAST and not facts.long_fast:
+        return None
+    if not (prices and factor) or prices.input is None or prices.output is None:
         return None
     # Cached tokens and tokens written to the cache are part of the input.
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
     plain = max(0, usage.input - usage.cached - usage.cache_writes)
-    sums = (
-        plain * prices.input,
-        usage.cached * cached,
-        usage.cache_writes * written,
-        usage.output * prices.output,
-    )
-    return sum(sums) / _MILLION
+    read = plain * prices.input + usage.cached * cached + usage.cache_writes * written
+    made = usage.output * prices.output
+    return factor * (2 * read + 1.5 * made if is_long else read + made) / _MILLION
+
+
+_FAST = ("fast", "priority")
+
+
+def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
+    if tier in _FAST:
+        return prices.fast
+    if tier == "ultrafast":
+        is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
+        return prices.ultrafast_later if is_later else prices.ultrafast
+    return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
 
 
 def _cost_of_tools(output: Iterable[Item]) -> float:
-    fees = {
-        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place): kind
-        for place, item in enumerate(output)
-        if (kind := kind_of(item)).fee
-    }
-    counts = Counter(kind.fee for kind in fees.values())
-    return sum(fee * count for fee, count in counts.items())
+    return sum(kind_of(item).fee for item in output)
 
 
 # ==== openai_responses.clock: Time, random numbers, ids of both, digests, recent texts; threads for long work.
@@ -1372,6 +1414,10 @@ def monotonic_seconds() -> float:
 
 def random_fraction() -> float:
     return random.random()
+
+
+def utc_today() -> date:
+    return datetime.now(UTC).date()
 
 
 def hex_digest(text: str) -> str:
@@ -1441,7 +1487,6 @@ class Repair(NamedTuple):
 
 
 CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
-"""What is about the items of one chat."""
 
 _MEDIA = ("input_image", "input_file")
 _MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
@@ -1768,7 +1813,6 @@ class ItemDone(NamedTuple):
     item: Item
     card: JsonObject = NO_CARD
     shown: str = ""
-    """The text of a message as a host shows it."""
 
 
 class FinalResponse(NamedTuple):
@@ -1785,11 +1829,8 @@ class StreamError(NamedTuple):
 
 
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
-"""What happens to one output item.
-"""
 
 StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
-"""None stands for all other events."""
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
@@ -1940,7 +1981,6 @@ _READERS: Mapping[str, _Reader] = {
 # ==== openai_responses.loop.events: What a run reports to those who show it or record it.
 
 NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-"""Ends the thought of an attempt that failed."""
 
 
 class ToolOutput(NamedTuple):
@@ -1990,6 +2030,7 @@ class RunDone(NamedTuple):
     output: tuple[Item, ...] = ()
     trace: Trace = Trace()
     cost: float | None = None
+    usages: tuple[Usage, ...] = ()
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
@@ -2214,7 +2255,6 @@ CALLERS_KEYS = (
     *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
     *("tool_choice", "parallel_tool_calls", "truncation"),
 )
-"""What shapes the caller's own answer and nothing else; the length has a limit."""
 
 ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "access_programs": "a right of the organization",
@@ -2229,7 +2269,6 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "safety_identifier": "names who is to blame",
     "service_tier": "changes the price",
 }
-"""What a caller does not set, and why (docs/parameters.md)."""
 
 _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
@@ -2630,9 +2669,7 @@ _MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
 _LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
 
 LARGEST_SCHEMA = 300_000
-"""The size of the largest schema that is read; one in strict mode has to be smaller."""
 MOST_STRICT_WORK = 300_000
-"""Of one request."""
 
 
 class _NotStrict(Exception):
@@ -2815,7 +2852,6 @@ def clean_call(item: Item) -> Item:
 
 _MODES = ("auto", "none", "required")
 CALLED_BY_NAME = ("function", "custom")
-"""Types of tools that the caller runs, and not the API."""
 
 _OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
 
@@ -3028,7 +3064,6 @@ class ResponsesRequest(BaseModel):
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
     repairs: SkipValidation[tuple[Repair, ...]] = ()
-    """What earlier refusals showed; no field of the API."""
 
     def payload(self) -> dict[str, Any]:
         fields = {k: v for k, v in self if v is not None and k != "repairs"}
@@ -3133,6 +3168,10 @@ def _reasoning(
     resolved = effort or model.facts.default_effort
     if settings.summary and model.facts.summary and resolved != "none":
         own.setdefault("summary", settings.summary)
+    if model.facts.all_turns and settings.encrypted_reasoning:
+        own.setdefault("context", "all_turns")
+    if model.pro:
+        own.setdefault("mode", "pro")
     return ({"effort": effort, **own} if effort else own) or None
 
 
@@ -3610,7 +3649,7 @@ class ResponseState:
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
-        self.usage = read_usage(response.get("usage"))
+        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
         self.ending = _ending_of(event.status, response)
         error = read_api_error(response.get("error"))
         self.refusal = error if event.status == "failed" else None
@@ -3800,7 +3839,6 @@ class Deadlines:
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
-"""Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 
@@ -4097,13 +4135,13 @@ class Attempts:
         self.connections = connections
         self.limits = limits
         self.deadlines = Deadlines(limits.timeouts)
+        self.usages: list[Usage] = []
 
     async def events(
         self, request: ResponsesRequest, first_index: int = 0
     ) -> AsyncGenerator[RunEvent, None]:
         self.request = request
         self._retries = self._repaired = 0
-        self.usage: Usage | None = None
         self._thought: ItemAdded | None = None
         while True:
             self.response = ResponseState(first_index)
@@ -4118,7 +4156,8 @@ class Attempts:
                             yield shown
             except ResponsesError as caught:
                 self.error = caught
-            self.usage = add_usage(self.usage, self.response.usage)
+            if self.response.usage:
+                self.usages.append(self.response.usage)
             note, wait = self._next()
             if note is None or not self.deadlines.allow(wait):
                 break
@@ -4631,7 +4670,6 @@ ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
-"""Shows a person the id, name and arguments of a call; only True approves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -4645,7 +4683,6 @@ class Approver:
     other_names: Callable[[str], Iterable[str]] = field(
         default=lambda _: (), compare=False
     )
-    """The other names of a tool."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
         found = [_find_rule(self.rules, name, self.default_rule)]
@@ -5193,10 +5230,11 @@ async def run(
     has_text = had_output or attempts.has_shown
     yield RunDone(
         attempts.ending if has_text else attempts.ending.without_text(),
-        answers.usage,
+        reduce(add_usage, attempts.usages, None),
         attempts.response.usage,
         tuple(answers.output),
         attempts.trace,
+        usages=tuple(attempts.usages),
     )
 
 
@@ -5204,7 +5242,6 @@ class _Answers:
 
     def __init__(self) -> None:
         self.output: list[Item] = []
-        self.usage: Usage | None = None
         self.is_limited = False
         self._rounds = 0
         self._calls_run = 0
@@ -5213,7 +5250,6 @@ class _Answers:
     def add_response(self, attempts: Attempts) -> None:
         response = attempts.response
         self.output += response.output
-        self.usage = add_usage(self.usage, attempts.usage)
         self.calls = list(filter(is_call, response.output))
         self.requests = list(filter(is_approval_request, response.output))
         self.items: list[Item] = []
@@ -5306,7 +5342,6 @@ def _next_request(
 # ==== owui_chat.storage.signature: Signatures of what is stored in a chat, which its owner can read and change.
 
 Sign = Callable[[object], str]
-"""Returns the signature of a JSON value, as 32 hexadecimal digits (128 bits)."""
 
 _FIELD = "signature"
 _NO_SALT = bytes(32)
@@ -5336,7 +5371,7 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
         return False
     try:
         expected = sign([*scope, _without_signature(fields)])
-    except (RecursionError, TypeError, ValueError):  # nothing that this pipe wrote
+    except (RecursionError, TypeError, ValueError):
         return False
     return hmac.compare_digest(expected, signature)
 
@@ -5352,13 +5387,10 @@ def _signature(key: bytes, value: object) -> str:
 # ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
 
 CALL_TOOL = "call_tool"
-"""The builtin tool that runs another one by its name."""
 
 HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
-"""The beginnings of results that the host marks as failed, in lower case."""
 
 TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
-"""The beginning of the user message that the host makes of the images of tools."""
 
 
 def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
@@ -5376,7 +5408,6 @@ class Attachment(NamedTuple):
     name: str
     content_type: str
     is_image: bool
-    """The host itself puts an image into the message."""
 
 
 class StoredMessage(NamedTuple):
@@ -5384,7 +5415,6 @@ class StoredMessage(NamedTuple):
 
     row: JsonObject
     answer_id: str
-    """Names the answer to it in this branch of the chat; empty without one."""
 
     @property
     def words(self) -> str:
@@ -5395,7 +5425,6 @@ class UserMessage(NamedTuple):
     """A message that no model wrote."""
 
     item: Item
-    """An input message, ready to be sent."""
     stored: StoredMessage | None = None
     attachments: Sequence[Attachment] = ()
 
@@ -5412,9 +5441,7 @@ class AssistantText(NamedTuple):
 
     text: str
     ulids: Sequence[str] = ()
-    """Names the records whose items stand in front of the text."""
     details: object = None
-    """Records that the host returned with it, unread."""
 
 
 class ToolCall(NamedTuple):
@@ -5539,7 +5566,6 @@ def _plain_text(content: object) -> str:
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
-"""A part without text; its text is the one behind the marker."""
 
 
 class Record(NamedTuple):
@@ -5565,7 +5591,7 @@ def text_digest(text: str) -> str:
 
 def harmless_items(items: Sequence[Item]) -> list[Item | None]:
     found: list[Item | None] = []
-    stays = True  # the text behind the marker
+    stays = True
     for item in reversed(items):
         found.append(_stub(item) if stays or not is_reasoning(item) else None)
         stays = found[-1] is not None
@@ -5620,7 +5646,7 @@ def write_details(
         _entry(back, shown)
         for item, shown in items
         for back in replay_output([item], with_reasoning=True)
-        if not has_plain_reasoning(back)  # it is not kept beyond its run
+        if not has_plain_reasoning(back)
     ]
     carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
     return [sign_object({**head, **named}, sign, carried), *carried]
@@ -5638,7 +5664,7 @@ def _entry(item: Item, shown: str) -> Item:
     if is_reasoning(item):
         rest = {k: v for k, v in item.items() if k != "encrypted_content"}
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
-    typed = {"type": item_type(item), **item}  # a message in its short form has none
+    typed = {"type": item_type(item), **item}
     if not _says_just(item, shown):
         return {"type": _ITEM, "item": typed, "shown": shown}
     [part] = content_parts(item["content"])
@@ -5777,6 +5803,10 @@ def replay_code(item: JsonObject, printed: str) -> str:
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
+def code_text(code: str) -> str:
+    return f"<code_interpreter>\n{code}\n</code_interpreter>"
+
+
 _MOST_DELETED = 20
 
 
@@ -5792,7 +5822,7 @@ class CodeTexts:
         code = code_host_item(item)["code"]
         if not code or self._deleted >= _MOST_DELETED:
             return not code
-        told = f"<code_interpreter>\n{code}\n</code_interpreter>"
+        told = code_text(code)
         start = self._start
         for place in range(self._place, len(self._texts)):
             at = self._texts[place].find(told, start)
@@ -5849,7 +5879,7 @@ def _has_marker(text: str) -> bool:
 def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
     if not any(map(text.__contains__, _SIGNS)):
         yield MarkedText(ulid, text.strip() if ulid else text)
-        return  # without a marker its ends are the model's own
+        return
     start = 0
     for match in _MARKER.finditer(text):
         piece = text[start : match.start()].strip()
@@ -5862,7 +5892,6 @@ def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
 
 
 def strip_markers(text: str) -> str:
-    # Repeated, because a line of another pipe may become a line of its own only now.
     for _ in range(_MOST_PASSES):
         if not _has_marker(text):
             break
@@ -6067,7 +6096,6 @@ class StoredRecord(NamedTuple):
     ulid: str
     value: JsonObject
     output_index: int | None = None
-    """The item whose text follows the record, None for the end of the run."""
 
 
 class TurnDetails(NamedTuple):
@@ -6119,7 +6147,6 @@ _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may become a tracking parameter."""
 
 
 class HoldbackBuffer:
@@ -6149,9 +6176,6 @@ def _kept_of_tracking(match: re.Match[str]) -> str:
     return "?" if match[0].endswith("&") else ""
 
 
-_Edit = tuple[int, int, str]
-
-
 class Citations:
     """Numbers the sources of one run; the same events give the same numbers."""
 
@@ -6166,7 +6190,7 @@ class Citations:
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
-        if not isinstance(event, TextDelta):  # a delta is common: it needs no generator
+        if not isinstance(event, TextDelta):
             return self._feed_other(event)
         if event.kind not in ("text", "refusal"):
             return (event,)
@@ -6234,8 +6258,10 @@ class Citations:
         edits = self._edit_links(text, set()) if _TRACKED in text else []
         return strip_tracking(_apply_edits(text, edits))
 
-    def _edit_links(self, text: str, sources: Container[str]) -> list[_Edit]:
-        edits: list[_Edit] = []
+    def _edit_links(
+        self, text: str, sources: Container[str]
+    ) -> list[tuple[int, int, str]]:
+        edits = list[tuple[int, int, str]]()
         for link in _LINK.finditer(text):
             (start, end), (label, address) = link.span(), link.groups()
             if not (_TRACKING.search(address) or address in sources):
@@ -6309,7 +6335,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     return min(start, len(text)), min(end, len(text))
 
 
-def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
+def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=itemgetter(0, 1)):
         pieces += [text[done:start], told]
@@ -7263,7 +7289,8 @@ def task_request(
         effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
     )
     items = build_input(parts, {}, None)
-    return build_request(model, instructions, items, given, settings)
+    plain = model._replace(pro=False)
+    return build_request(plain, instructions, items, given, settings)
 
 
 def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
@@ -7424,9 +7451,7 @@ class ProcessHandle:
 
 
 NOBODY_UID = 65534
-"""The user that runs are handed to; the kernel gives it no rights at all."""
 RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-"""The environment of a run; libraries of numbers would start a thread per core."""
 
 
 class SandboxUnavailable(Exception):
@@ -8252,7 +8277,6 @@ def send(target: BufferedWriter, answer: dict, survey: "Survey | None" = None) -
 if __name__ == "__main__":
     os._exit(main())
 '''
-"""What `python -c` runs."""
 
 
 # ==== toolbox.sandbox.runs: One run in the sandbox, whose memory and time are watched.
@@ -9189,13 +9213,10 @@ def _read_label(row: object) -> str:
 # ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tools, limits, connections.
 
 MAX_TOOLS_PER_SERVER = 128
-"""Of one server; more would only confuse a model."""
 MAX_TOOL_NAME_CHARACTERS = 64
 MAX_REMOTE_BYTES = 8 * 1024 * 1024
-"""Of one answer; a file of 5 MB, which is the most that is shown, fits in as base64."""
 
 MAX_SCHEMA_SIZE = 100_000
-"""What is read of a schema; `json_size` counts more than characters."""
 _MAX_SCHEMA_CHARACTERS = 50_000
 MAX_DESCRIPTION_CHARACTERS = 4_000
 _MIN_SECRET_CHARACTERS = 6
@@ -10432,8 +10453,6 @@ AgentState = Literal[
     "idle",
     "failed",
 ]
-"""`waiting_for_tools` is the host's turn, `waiting_for_confirmation` a person's; `idle`
-and `failed` are ends."""
 
 StepKind = Literal["round", "model", "tool"]
 
@@ -10609,7 +10628,6 @@ class Guide(BaseModel):
 # ==== gpt5_agent.request: The question to the agent, with its settings.
 
 Message = Mapping[str, Any]
-"""A message of a chat, as the host sends it."""
 
 PolicyStyle = Literal["full", "lean", "auto"]
 ChosenStyle = Literal["full", "lean"]
@@ -10688,6 +10706,7 @@ class RunTotals:
         self.calls = 0
         self.usage: Usage | None = None
         self.last_usage: Usage | None = None
+        self.usages: list[Usage] = []
         self._earlier_usage: Usage | None = None
         self._budget = budget
         self._now = asyncio.get_running_loop().time
@@ -10711,10 +10730,12 @@ class RunTotals:
     ) -> None:
         self.rounds, self.calls, self._earlier_usage = rounds, calls, usage
         self._started_at -= seconds
+        self.usages += [usage] if usage else []
 
-    def add_turn(self, usage: Usage | None) -> None:
-        self.usage = add_usage(self.usage, usage)
-        self.last_usage = usage
+    def add_turn(self, ended: RunDone) -> None:
+        self.usage = add_usage(self.usage, ended.usage)
+        self.last_usage = ended.usage
+        self.usages += ended.usages
 
     @contextmanager
     def pause(self) -> Iterator[None]:
@@ -11072,7 +11093,6 @@ def find_security_warning(name: str) -> Mapping[str, str] | None:
 
 
 MAX_QUESTIONS = 3
-"""As many questions a call of `ask_user` may hold (utils/ask_user.py)."""
 
 _MAX_QUESTION_CHARACTERS = 500
 
@@ -11271,7 +11291,9 @@ def _sum_usage(turns: Sequence[DetailTurn]) -> Usage | None:
     for turn in turns:
         given = as_mapping(turn.notes.get("usage"))
         fields = ((name, given.get(name)) for name in Usage._fields)
-        counts = {k: v for k, v in fields if isinstance(v, int) and v >= 0}
+        counts: dict[str, Any] = {
+            k: v for k, v in fields if isinstance(v, int) and v >= 0
+        }
         usage = add_usage(usage, Usage(**counts) if counts else None)
     return usage
 
@@ -12417,7 +12439,7 @@ class _Agent:
                     for passed in answer.process(event):
                         yield passed
         usage, failed = self._run_end.usage, self._run_end.ending.is_failure
-        self._totals.add_turn(usage)
+        self._totals.add_turn(self._run_end)
         yield self._steps.end(step, usage=usage, failed=failed)
 
     async def _run_calls(
@@ -12537,7 +12559,7 @@ def _build_metadata(
     request: AgentRequest, totals: RunTotals, ending: str
 ) -> RunMetadata:
     model, usage = resolve_model(request.model), totals.total_usage
-    price = cost_of_run(usage, model.facts.prices, ()) or 0.0
+    price = cost_of_run(totals.usages, model.facts, (), utc_today()) or 0.0
     used = (totals.rounds, totals.calls, totals.seconds, price, usage)
     return RunMetadata(request.strategy, model.id, ending, *used)
 
@@ -13282,7 +13304,6 @@ class PipelineCaller(NamedTuple):
     streams: bool = False
     is_admin: bool = False
     tool_ids: frozenset[str] = frozenset()
-    """What Open WebUI may put in front of the names of its tools."""
 
     @property
     def is_host(self) -> bool:

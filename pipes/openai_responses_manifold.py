@@ -55,7 +55,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
@@ -165,12 +165,9 @@ def new_ulid() -> str:
 # ==== openai_responses.json_input: JSON that others wrote, which may be invalid.
 
 JsonObject = Mapping[str, Any]
-"""One that is only read."""
 
 MAX_JSON_BYTES = 64 * 1024 * 1024
-"""Of an event or a body: each can be a whole response with its images."""
 MAX_JSON_DEPTH = 128
-"""Recursive code, ours and the host's, fails at some hundreds."""
 _VALUE_BYTES = 32
 
 
@@ -462,7 +459,6 @@ NO_CREDIT_CODES = frozenset(
         "project_usage_limit_exceeded",
     }
 )
-"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
 PICTURE_CODES = frozenset(
     {
@@ -481,7 +477,6 @@ PICTURE_CODES = frozenset(
         "image_file_not_found",
     }
 )
-"""Codes of refusals of an image."""
 
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
@@ -574,9 +569,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "kept; ask to continue, or choose less effort.",
     },
 }
-"""The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
-codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
-exception's text."""
 
 
 _EndingKind = Literal[
@@ -621,7 +613,6 @@ CUT = _usual_ending("cut")
 UNREADABLE = _usual_ending("unreadable")
 
 ASKED_MODEL = "{model}"
-"""Stands in a sentence for the id that was asked for, where it is not known."""
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
@@ -747,7 +738,6 @@ class _ItemKind(NamedTuple):
     refused_at_minimal: bool = False
     is_cited: bool = False
     fee: float = 0
-    fee_field: str = ""
 
 
 _ITEM_KINDS = {
@@ -775,7 +765,6 @@ _ITEM_KINDS = {
         is_call=True,
         is_cited=True,
         refused_at_minimal=True,
-        fee=0.0025,  # not verified
     ),
     "code_interpreter_call": _ItemKind(
         tool="code_interpreter",
@@ -784,8 +773,6 @@ _ITEM_KINDS = {
         text=("code", "code"),
         is_call=True,
         include="code_interpreter_call.outputs",
-        fee=0.03,  # not verified
-        fee_field="container_id",
     ),
     # It would be looked up by an id that was never stored: see `image_message`.
     "image_generation_call": _ItemKind(
@@ -819,7 +806,6 @@ CALL_OUTPUTS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
 }
-"""Calls that we answer, and the types of their answers."""
 _CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
 _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
@@ -938,7 +924,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
 
 
 TextPlace = tuple[str, int]
-"""A kind of text and the number of its part."""
 
 
 def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
@@ -1070,72 +1055,77 @@ gpt-4-0613|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
 gpt-4-1106-preview|||functions|4096|10 - - 30|2026-10-23|gpt-5.6-sol
 gpt-4-turbo|||functions vision|4096|10 - - 30|2026-10-23|gpt-5.6-sol
 gpt-4-turbo-preview|||functions|||2026-03-26|gpt-5.6-sol
-gpt-4.1|||functions hosted vision|32768|2 0.5 - 8|2027-01-14|gpt-6-luna
+gpt-4.1|||functions hosted vision|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
 gpt-4.1-mini|||functions hosted vision|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
 gpt-4.1-nano|||functions vision|32768|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
 gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
 gpt-4o-2024-05-13|||functions hosted vision|4096|5 - - 15|2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
 gpt-5-chat-latest|||vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
 gpt-5-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
 gpt-5-nano|minimal usual|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol
-gpt-5.1|none usual|none|full|+|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
+gpt-5.1|none usual|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
 gpt-5.1-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
 gpt-5.1-codex-max|usual xhigh|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
 gpt-5.1-codex-mini|usual|medium|usual|+|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14||
+gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14 2||
 gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
 gpt-5.2-codex|usual xhigh||usual|+|1.75 0.175 - 14|2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
 gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|full|+|2.5 0.25 - 15||
-gpt-5.4-mini|none usual xhigh|none|full|+|0.75 0.075 - 4.5||
-gpt-5.4-nano|none usual xhigh|none|full|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|full|+|30 - - 180||
-gpt-5.5|none usual xhigh|medium|full|+|5 0.5 - 30||
-gpt-5.5-pro|medium high xhigh|medium|full|+|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|full|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|full|+|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none usual xhigh max|medium|full|+|4 0.4 5 20||
-gpt-5.6-terra|none usual xhigh max|medium|full|+|2 0.2 2.5 12||
-gpt-6-astra|usual xhigh max||full|+|10 1 12.5 50||
-gpt-6-astra-law|usual xhigh max||full|+|10 1 - 50||
-gpt-6-cyber|||full||||
-gpt-6-luna|none usual xhigh max|medium|full|+|0.1 0.01 0.125 0.5||
-gpt-6-rosalind|||full|+|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|full|+|2 0.2 2.5 10||
-gpt-6.1-sol|usual xhigh max|medium|full|+|2 0.1 2.5 10||
-gpt-6.1-terra|none usual xhigh max|medium|full|+|1 0.05 1.25 5||
-gpt-6.2-astra|usual xhigh max||full prefix_bound|+|8 - - 40||
-gpt-6.2-astra-law|||full prefix_bound||||
-gpt-6.2-sol|usual xhigh max||full prefix_bound|+|2 - - 10||
-gpt-daybreak-blue-latest|||usual|+|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual|+|12.5 1.25 15.625 75||
+gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15 2||
+gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
+gpt-5.4-nano|none usual xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|5.4|+|30 - - 180||
+gpt-5.5|none usual xhigh|medium|5.4|+|5 0.5 - 30 2.5||
+gpt-5.5-pro|medium high xhigh|medium|5.4|+|30 - - 180||
+gpt-5.6-cyber|none usual xhigh max|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2 2||
+gpt-5.6-sol|none usual xhigh max|medium|5.6 pro_mode|+|4 0.4 5 20 2||
+gpt-5.6-terra|none usual xhigh max|medium|5.6 pro_mode|+|2 0.2 2.5 12 2||
+gpt-6-astra|usual xhigh max|medium|6 pro_mode|+|10 1 12.5 50 2 6||
+gpt-6-astra-law|usual xhigh max||6 pro_mode|+|10 1 - 50||
+gpt-6-cyber|||6||||
+gpt-6-luna|none usual xhigh max|medium|6 pro_mode|+|0.1 0.01 0.125 0.5 2||
+gpt-6-rosalind|||6|+|15 1.5 18.75 75||
+gpt-6-sol|none usual xhigh max|medium|6 pro_mode|+|2 0.2 2.5 10 2||
+gpt-6.1-sol|usual xhigh max|medium|6 pro_mode|+|2 0.1 2.5 10 2 6||
+gpt-6.1-terra|none usual xhigh max|medium|6 pro_mode|+|1 0.05 1.25 5 2||
+gpt-6.2-astra|usual xhigh max||6.2|+|8 0.4 10 40 2||
+gpt-6.2-astra-law|||6.2||||
+gpt-6.2-sol|usual xhigh max||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
+gpt-daybreak-blue-latest|||usual long_prices|+|4 0.4 5 20||
+gpt-daybreak-red-latest|||usual long_prices|+|12.5 1.25 15.625 75||
 gpt-rosalind-research|||usual||5 0.5 - 25||
 o1|usual|medium|reasoning functions vision|100000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol-pro
 o3|usual|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
 o3-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
 o3-mini|usual|medium|reasoning summary functions|100000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol
+o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
 o4-mini|usual|medium|usual -image_generation|100000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
 o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
 
-# Ids that the API itself serves with another model.
+CATALOG_TRAITS: dict[str, str] = {
+    "usual": "reasoning summary functions hosted vision",
+    "full": "usual verbosity",
+    "5.4": "full all_turns long_prices regional",
+    "5.6": "5.4 appends_tools diagnostics",
+    "6": "5.6 appends_configuration long_fast",
+    "6.2": "6 prefix_bound",
+}
+
 CATALOG_SERVED_AS: dict[str, str] = {
-    # OpenAI resolves the short id itself (openai-docs)
     "gpt-5.6": "gpt-5.6-sol",
 }
 
-# Names of ours that are never sent.
 CATALOG_ALIASES: dict[str, str] = {
-    # gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations)
     "gpt-5-auto": "gpt-6.1-sol",
 }
 
@@ -1149,19 +1139,25 @@ _GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
 _O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
 _INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
+_PRO_NAME = re.compile(r"(gpt-[\w.-]+)-pro(-[a-z]+)?$")
 _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
-    """US dollars for a million tokens."""
+    """US dollars for a million tokens, and how often they are paid at other tiers."""
 
     input: float | None
     cached: float | None
     cache_write: float | None
     output: float | None
+    fast: float | None = None
+    ultrafast: float | None = None
+    ultrafast_until: float | None = None
+    ultrafast_later: float | None = None
 
 
-class _ModelFacts(NamedTuple):
+class ModelFacts(NamedTuple):
+    """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
@@ -1174,6 +1170,14 @@ class _ModelFacts(NamedTuple):
     lacks: tuple[str, ...] = ()
     vision: bool = True
     prefix_bound: bool = False
+    appends_tools: bool = False
+    appends_configuration: bool = False
+    pro_mode: bool = False
+    all_turns: bool = False
+    diagnostics: bool = False
+    long_prices: bool = False
+    long_fast: bool = False
+    regional: bool = False
     max_output_tokens: int | None = None
     shutdown: str | None = None
     successor: str | None = None
@@ -1181,11 +1185,7 @@ class _ModelFacts(NamedTuple):
     known_family: bool = True
 
 
-_PLAIN_FACTS = _ModelFacts()
-
-_REASONING_FACTS = _ModelFacts(
-    reasoning=True, sampling="never", summary=True, verbosity=True, hosted=True
-)
+_PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
@@ -1194,8 +1194,9 @@ class ResolvedModel(NamedTuple):
     id: str
     family: str
     effort: str | None
-    facts: _ModelFacts
+    facts: ModelFacts
     name: str
+    pro: bool = False
 
     def lowest_effort(self) -> str | None:
         return self.facts.efforts[0] if self.facts.efforts else None
@@ -1215,6 +1216,11 @@ def resolve_model(
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
+    if (match := _PRO_NAME.match(name)) and not _named_model(name):
+        model = resolve_model(match[1] + (match[2] or ""), overrides)
+        if model.facts.pro_mode:
+            shown = _shown_name(f"{model.id}-pro", model.effort)
+            return model._replace(name=shown, pro=True)
     id, found = _named_model(name) or _model_with_effort(name) or (name, None)
     facts, shown = _model_facts(id), _shown_name(id, found)
     return ResolvedModel(id, _model_family(id), found, facts, shown)
@@ -1258,7 +1264,7 @@ def _model_family(model_id: str) -> str:
     return CATALOG_SERVED_AS.get(undated, undated)
 
 
-def _model_facts(model_id: str) -> _ModelFacts:
+def _model_facts(model_id: str) -> ModelFacts:
     for name in (model_id, _model_family(model_id)):
         if name in CATALOG_FACTS:
             return CATALOG_FACTS[name]
@@ -1267,7 +1273,7 @@ def _model_facts(model_id: str) -> _ModelFacts:
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
         efforts = tuple(_USUAL_EFFORTS.split())
-        return _REASONING_FACTS._replace(efforts=efforts, verbosity=False)
+        return _reasoning_facts("usual")._replace(efforts=efforts)
     match = _GPT_VERSION.match(model_id)
     if not match:
         # A deployment can have any name; only its administrator knows its facts.
@@ -1275,7 +1281,27 @@ def _model_facts(model_id: str) -> _ModelFacts:
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    return _REASONING_FACTS._replace(prefix_bound=version >= (6, 2))
+    known = [name for name in CATALOG_TRAITS if name[0].isdigit()]
+    newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
+    return _reasoning_facts(newest[-1] if newest else "full")
+
+
+def _reasoning_facts(traits: str) -> ModelFacts:
+    return ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
+
+
+def _expand_traits(text: str) -> list[str]:
+    return [
+        one
+        for word in text.split()
+        for one in (
+            _expand_traits(CATALOG_TRAITS[word]) if word in CATALOG_TRAITS else [word]
+        )
+    ]
+
+
+def _read_traits(words: list[str]) -> dict[str, Any]:
+    return {name: name in words for name in _YES_OR_NO_FACTS - {"known_family"}}
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
@@ -1297,18 +1323,16 @@ _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
 _USUAL_EFFORTS = "low medium high"
-_USUAL_TRAITS = "reasoning summary functions hosted vision"
 
 
-def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
+def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
-    traits = traits.replace("full", "usual verbosity")
-    words = traits.replace("usual", _USUAL_TRAITS).split()
+    words = _expand_traits(traits)
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
-    return name, _ModelFacts(
-        **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
+    return name, ModelFacts(
+        **_read_traits(words),
         lacks=tuple(word[1:] for word in words if word[0] == "-"),
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
@@ -1325,7 +1349,6 @@ def _price(text: str) -> float | None:
 
 
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
-"""The facts of each model of the catalog, by id."""
 
 _UNUSED_FACTS = ("phase", "context")
 _OVERRIDE_TEXTS = ("default_effort", "shutdown", "successor", "like", "name")
@@ -1389,16 +1412,16 @@ class Usage(NamedTuple):
     cached: int = 0
     cache_writes: int = 0
     reasoning: int = 0
+    tier: str = ""
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
     if one is None or other is None:
         return one or other
-    pairs = zip(one, other, strict=True)
-    return Usage(*(a + b for a, b in pairs))
+    return Usage._make((*map(int.__add__, one[:-1], other[:-1]), ""))
 
 
-def read_usage(wire: object) -> Usage | None:
+def read_usage(wire: object, tier: object = "") -> Usage | None:
     if not isinstance(wire, Mapping):
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
@@ -1411,6 +1434,7 @@ def read_usage(wire: object) -> Usage | None:
         cached=_count(inputs.get("cached_tokens")),
         cache_writes=_count(inputs.get("cache_write_tokens")),
         reasoning=_count(outputs.get("reasoning_tokens")),
+        tier=as_text(tier),
     )
 
 
@@ -1426,10 +1450,18 @@ _SOME_PRICES = '{"my-model": {"input": 2, "output": 8}}'
 
 
 def cost_of_run(
-    usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
+    usages: Iterable[Usage],
+    facts: ModelFacts,
+    output: Iterable[Item],
+    today: date,
+    host: str = "",
 ) -> float | None:
-    tokens = _cost_of_tokens(usage, prices) if prices else None
-    return None if tokens is None else tokens + _cost_of_tools(output)
+    costs = [_cost_of_tokens(one, facts, today) for one in usages]
+    known = [cost for cost in costs if cost is not None]
+    if len(known) < len(costs):
+        return None
+    is_regional = facts.regional and host.endswith(".api.openai.com")
+    return sum(known) * (1.1 if is_regional else 1) + _cost_of_tools(output)
 
 
 def read_prices(text: str) -> dict[str, ModelPrices]:
@@ -1439,30 +1471,39 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
     return {model: _read_row(row) for model, row in table.items()}
 
 
-def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
-    if prices.input is None or prices.output is None:
+_LONG_INPUT = 272_000
+
+
+def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
+    prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
+    factor = prices and _tier_factor(usage.tier, prices, today)
+    if is_long and usage.tier in _FAST and not facts.long_fast:
+        return None
+    if not (prices and factor) or prices.input is None or prices.output is None:
         return None
     # Cached tokens and tokens written to the cache are part of the input.
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
     plain = max(0, usage.input - usage.cached - usage.cache_writes)
-    sums = (
-        plain * prices.input,
-        usage.cached * cached,
-        usage.cache_writes * written,
-        usage.output * prices.output,
-    )
-    return sum(sums) / _MILLION
+    read = plain * prices.input + usage.cached * cached + usage.cache_writes * written
+    made = usage.output * prices.output
+    return factor * (2 * read + 1.5 * made if is_long else read + made) / _MILLION
+
+
+_FAST = ("fast", "priority")
+
+
+def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
+    if tier in _FAST:
+        return prices.fast
+    if tier == "ultrafast":
+        is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
+        return prices.ultrafast_later if is_later else prices.ultrafast
+    return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
 
 
 def _cost_of_tools(output: Iterable[Item]) -> float:
-    fees = {
-        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place): kind
-        for place, item in enumerate(output)
-        if (kind := kind_of(item)).fee
-    }
-    counts = Counter(kind.fee for kind in fees.values())
-    return sum(fee * count for fee, count in counts.items())
+    return sum(kind_of(item).fee for item in output)
 
 
 def _read_row(row: object) -> ModelPrices:
@@ -1491,7 +1532,6 @@ class Repair(NamedTuple):
 
 
 CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
-"""What is about the items of one chat."""
 
 _MEDIA = ("input_image", "input_file")
 _MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
@@ -1818,7 +1858,6 @@ class ItemDone(NamedTuple):
     item: Item
     card: JsonObject = NO_CARD
     shown: str = ""
-    """The text of a message as a host shows it."""
 
 
 class FinalResponse(NamedTuple):
@@ -1835,11 +1874,8 @@ class StreamError(NamedTuple):
 
 
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
-"""What happens to one output item.
-"""
 
 StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
-"""None stands for all other events."""
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
@@ -1990,7 +2026,6 @@ _READERS: Mapping[str, _Reader] = {
 # ==== openai_responses.loop.events: What a run reports to those who show it or record it.
 
 NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-"""Ends the thought of an attempt that failed."""
 
 
 class ToolOutput(NamedTuple):
@@ -2040,6 +2075,7 @@ class RunDone(NamedTuple):
     output: tuple[Item, ...] = ()
     trace: Trace = Trace()
     cost: float | None = None
+    usages: tuple[Usage, ...] = ()
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
@@ -2376,7 +2412,6 @@ class Deadlines:
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
-"""Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 
@@ -2666,7 +2701,6 @@ CALLERS_KEYS = (
     *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
     *("tool_choice", "parallel_tool_calls", "truncation"),
 )
-"""What shapes the caller's own answer and nothing else; the length has a limit."""
 
 ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "access_programs": "a right of the organization",
@@ -2681,7 +2715,6 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "safety_identifier": "names who is to blame",
     "service_tier": "changes the price",
 }
-"""What a caller does not set, and why (docs/parameters.md)."""
 
 _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
@@ -3082,9 +3115,7 @@ _MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
 _LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
 
 LARGEST_SCHEMA = 300_000
-"""The size of the largest schema that is read; one in strict mode has to be smaller."""
 MOST_STRICT_WORK = 300_000
-"""Of one request."""
 
 
 class _NotStrict(Exception):
@@ -3267,7 +3298,6 @@ def clean_call(item: Item) -> Item:
 
 _MODES = ("auto", "none", "required")
 CALLED_BY_NAME = ("function", "custom")
-"""Types of tools that the caller runs, and not the API."""
 
 _OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
 
@@ -3480,7 +3510,6 @@ class ResponsesRequest(BaseModel):
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
     repairs: SkipValidation[tuple[Repair, ...]] = ()
-    """What earlier refusals showed; no field of the API."""
 
     def payload(self) -> dict[str, Any]:
         fields = {k: v for k, v in self if v is not None and k != "repairs"}
@@ -3585,6 +3614,10 @@ def _reasoning(
     resolved = effort or model.facts.default_effort
     if settings.summary and model.facts.summary and resolved != "none":
         own.setdefault("summary", settings.summary)
+    if model.facts.all_turns and settings.encrypted_reasoning:
+        own.setdefault("context", "all_turns")
+    if model.pro:
+        own.setdefault("mode", "pro")
     return ({"effort": effort, **own} if effort else own) or None
 
 
@@ -4314,7 +4347,7 @@ class ResponseState:
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
-        self.usage = read_usage(response.get("usage"))
+        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
         self.ending = _ending_of(event.status, response)
         error = read_api_error(response.get("error"))
         self.refusal = error if event.status == "failed" else None
@@ -4412,13 +4445,13 @@ class Attempts:
         self.connections = connections
         self.limits = limits
         self.deadlines = Deadlines(limits.timeouts)
+        self.usages: list[Usage] = []
 
     async def events(
         self, request: ResponsesRequest, first_index: int = 0
     ) -> AsyncGenerator[RunEvent, None]:
         self.request = request
         self._retries = self._repaired = 0
-        self.usage: Usage | None = None
         self._thought: ItemAdded | None = None
         while True:
             self.response = ResponseState(first_index)
@@ -4433,7 +4466,8 @@ class Attempts:
                             yield shown
             except ResponsesError as caught:
                 self.error = caught
-            self.usage = add_usage(self.usage, self.response.usage)
+            if self.response.usage:
+                self.usages.append(self.response.usage)
             note, wait = self._next()
             if note is None or not self.deadlines.allow(wait):
                 break
@@ -4946,7 +4980,6 @@ ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
-"""Shows a person the id, name and arguments of a call; only True approves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -4960,7 +4993,6 @@ class Approver:
     other_names: Callable[[str], Iterable[str]] = field(
         default=lambda _: (), compare=False
     )
-    """The other names of a tool."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
         found = [_find_rule(self.rules, name, self.default_rule)]
@@ -5286,10 +5318,11 @@ async def run(
     has_text = had_output or attempts.has_shown
     yield RunDone(
         attempts.ending if has_text else attempts.ending.without_text(),
-        answers.usage,
+        reduce(add_usage, attempts.usages, None),
         attempts.response.usage,
         tuple(answers.output),
         attempts.trace,
+        usages=tuple(attempts.usages),
     )
 
 
@@ -5297,7 +5330,6 @@ class _Answers:
 
     def __init__(self) -> None:
         self.output: list[Item] = []
-        self.usage: Usage | None = None
         self.is_limited = False
         self._rounds = 0
         self._calls_run = 0
@@ -5306,7 +5338,6 @@ class _Answers:
     def add_response(self, attempts: Attempts) -> None:
         response = attempts.response
         self.output += response.output
-        self.usage = add_usage(self.usage, attempts.usage)
         self.calls = list(filter(is_call, response.output))
         self.requests = list(filter(is_approval_request, response.output))
         self.items: list[Item] = []
@@ -5447,15 +5478,29 @@ def _version(name: str) -> tuple[tuple[int, ...], str]:
 _NOTICE_DAYS = 30
 
 
-def retirement_notice(model: ResolvedModel, today: date) -> str:
+def retirement_notice(
+    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+) -> str:
     ending = _date(model.facts.shutdown)
     if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
         return ""
     when = "is switched off on" if today < ending else "was switched off on"
     sentence = f"{model.name} {when} {ending.isoformat()}."
+    if answering and answering.id != model.id:
+        return f"{sentence} {answering.name} answers instead."
     if successor := model.facts.successor:
         sentence += f" Use {resolve_model(successor).name} instead."
     return sentence
+
+
+def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
+    ending, successor = _date(model.facts.shutdown), model.facts.successor
+    found = resolve_model(successor or "")
+    if not found.pro or ending is None or today < ending:
+        return None
+    effort = model.effort and f"{successor}-{model.effort}"
+    same = resolve_model(effort or "")
+    return same if same.pro else found
 
 
 def _date(text: str | None) -> date | None:
@@ -5750,7 +5795,6 @@ class StoredRecord(NamedTuple):
     ulid: str
     value: JsonObject
     output_index: int | None = None
-    """The item whose text follows the record, None for the end of the run."""
 
 
 class TurnDetails(NamedTuple):
@@ -5784,6 +5828,10 @@ def replay_code(item: JsonObject, printed: str) -> str:
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
+def code_text(code: str) -> str:
+    return f"<code_interpreter>\n{code}\n</code_interpreter>"
+
+
 _MOST_DELETED = 20
 
 
@@ -5799,7 +5847,7 @@ class CodeTexts:
         code = code_host_item(item)["code"]
         if not code or self._deleted >= _MOST_DELETED:
             return not code
-        told = f"<code_interpreter>\n{code}\n</code_interpreter>"
+        told = code_text(code)
         start = self._start
         for place in range(self._place, len(self._texts)):
             at = self._texts[place].find(told, start)
@@ -5828,7 +5876,6 @@ class Attachment(NamedTuple):
     name: str
     content_type: str
     is_image: bool
-    """The host itself puts an image into the message."""
 
 
 class StoredMessage(NamedTuple):
@@ -5836,7 +5883,6 @@ class StoredMessage(NamedTuple):
 
     row: JsonObject
     answer_id: str
-    """Names the answer to it in this branch of the chat; empty without one."""
 
     @property
     def words(self) -> str:
@@ -5847,7 +5893,6 @@ class UserMessage(NamedTuple):
     """A message that no model wrote."""
 
     item: Item
-    """An input message, ready to be sent."""
     stored: StoredMessage | None = None
     attachments: Sequence[Attachment] = ()
 
@@ -5864,9 +5909,7 @@ class AssistantText(NamedTuple):
 
     text: str
     ulids: Sequence[str] = ()
-    """Names the records whose items stand in front of the text."""
     details: object = None
-    """Records that the host returned with it, unread."""
 
 
 class ToolCall(NamedTuple):
@@ -6001,12 +6044,26 @@ def attach_stored_messages(
 ) -> list[ChatPart]:
     result, users = list(parts), user_messages(parts)
     if metadata.get("regeneration_message_id") and users:
-        users.popitem()  # how to answer again is in the request alone
+        users.popitem()
     asked, answer = map(metadata.get, ("user_message_id", "message_id"))
-    branch = list(_stored_branch(rows, str(asked or ""), str(answer or "")))
+    hidden = Counter[str]()
+    branch = list(_stored_branch(rows, str(asked or ""), str(answer or ""), hidden))
     for place, stored in zip(reversed(users), branch, strict=False):
         result[place] = users[place]._replace(stored=stored)
-    return result
+    if not hidden:
+        return result
+    kept = [part for part in result if not _take_hidden(part, hidden)]
+    if any(hidden.values()) or len(users) < len(branch):
+        raise InvalidRequest(_HIDDEN_MESSAGE)
+    return kept
+
+
+def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
+    if not isinstance(part, UserMessage) or part.item["role"] != "developer":
+        return False
+    words = message_text(part.item)
+    hidden[words] -= (is_hidden := hidden[words] > 0)
+    return is_hidden
 
 
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
@@ -6021,7 +6078,7 @@ _HIDDEN_MESSAGE = (
 
 
 def _stored_branch(
-    rows: JsonObject, message_id: str, answer_id: str
+    rows: JsonObject, message_id: str, answer_id: str, hidden: Counter[str]
 ) -> Iterator[StoredMessage]:
     seen = set[str]()
     while isinstance(row := rows.get(message_id), Mapping) and message_id not in seen:
@@ -6031,6 +6088,8 @@ def _stored_branch(
             answer_id = ""
         elif row.get("role") == "assistant":
             answer_id = message_id
+        elif row.get("role") == "developer":
+            hidden[_plain_text(row.get("content"))] += 1
         else:
             raise InvalidRequest(_HIDDEN_MESSAGE)
         message_id = str(row.get("parentId") or "")
@@ -6078,7 +6137,7 @@ def _has_marker(text: str) -> bool:
 def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
     if not any(map(text.__contains__, _SIGNS)):
         yield MarkedText(ulid, text.strip() if ulid else text)
-        return  # without a marker its ends are the model's own
+        return
     start = 0
     for match in _MARKER.finditer(text):
         piece = text[start : match.start()].strip()
@@ -6091,7 +6150,6 @@ def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
 
 
 def strip_markers(text: str) -> str:
-    # Repeated, because a line of another pipe may become a line of its own only now.
     for _ in range(_MOST_PASSES):
         if not _has_marker(text):
             break
@@ -6112,7 +6170,6 @@ def _named(match: re.Match[str]) -> str:
 # ==== owui_chat.storage.signature: Signatures of what is stored in a chat, which its owner can read and change.
 
 Sign = Callable[[object], str]
-"""Returns the signature of a JSON value, as 32 hexadecimal digits (128 bits)."""
 
 _FIELD = "signature"
 _NO_SALT = bytes(32)
@@ -6142,7 +6199,7 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
         return False
     try:
         expected = sign([*scope, _without_signature(fields)])
-    except (RecursionError, TypeError, ValueError):  # nothing that this pipe wrote
+    except (RecursionError, TypeError, ValueError):
         return False
     return hmac.compare_digest(expected, signature)
 
@@ -6161,7 +6218,6 @@ _SEED_KEY = "openai_responses_pipe"
 _VERSION = 5
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
-"""A part without text; its text is the one behind the marker."""
 
 
 class Record(NamedTuple):
@@ -6247,7 +6303,6 @@ def _records_in(value: object, sign: Sign | None) -> Iterator[Record]:
 
 
 def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
-    # The chat has the text of the last message only: it stands behind the marker.
     heads, last = payload[:-1], payload[-1:]
     items = [item for item in heads if item_type(item) != "message"]
     return tuple(filter(None, harmless_items([*items, *last])))
@@ -6255,7 +6310,7 @@ def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
 
 def harmless_items(items: Sequence[Item]) -> list[Item | None]:
     found: list[Item | None] = []
-    stays = True  # the text behind the marker
+    stays = True
     for item in reversed(items):
         found.append(_stub(item) if stays or not is_reasoning(item) else None)
         stays = found[-1] is not None
@@ -6613,7 +6668,8 @@ def task_request(
         effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
     )
     items = build_input(parts, {}, None)
-    return build_request(model, instructions, items, given, settings)
+    plain = model._replace(pro=False)
+    return build_request(plain, instructions, items, given, settings)
 
 
 def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
@@ -6751,7 +6807,6 @@ _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may become a tracking parameter."""
 
 
 class HoldbackBuffer:
@@ -6781,9 +6836,6 @@ def _kept_of_tracking(match: re.Match[str]) -> str:
     return "?" if match[0].endswith("&") else ""
 
 
-_Edit = tuple[int, int, str]
-
-
 class Citations:
     """Numbers the sources of one run; the same events give the same numbers."""
 
@@ -6798,7 +6850,7 @@ class Citations:
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
-        if not isinstance(event, TextDelta):  # a delta is common: it needs no generator
+        if not isinstance(event, TextDelta):
             return self._feed_other(event)
         if event.kind not in ("text", "refusal"):
             return (event,)
@@ -6866,8 +6918,10 @@ class Citations:
         edits = self._edit_links(text, set()) if _TRACKED in text else []
         return strip_tracking(_apply_edits(text, edits))
 
-    def _edit_links(self, text: str, sources: Container[str]) -> list[_Edit]:
-        edits: list[_Edit] = []
+    def _edit_links(
+        self, text: str, sources: Container[str]
+    ) -> list[tuple[int, int, str]]:
+        edits = list[tuple[int, int, str]]()
         for link in _LINK.finditer(text):
             (start, end), (label, address) = link.span(), link.groups()
             if not (_TRACKING.search(address) or address in sources):
@@ -6941,7 +6995,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     return min(start, len(text)), min(end, len(text))
 
 
-def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
+def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=itemgetter(0, 1)):
         pieces += [text[done:start], told]
@@ -7019,78 +7073,86 @@ def output_values(messages: JsonObject) -> dict[str, Any]:
     }
 
 
-def stored_outputs(messages: JsonObject, tip: str, more: str = "") -> list[list[Item]]:
-    chain: list[JsonObject] = []
-    left = dict(messages)
-    while isinstance(message := left.pop(tip, None), Mapping):
-        chain.append(message)
-        tip = str(message.get("parentId") or "")
-    runs: list[list[Item]] = [[]]
-    for message in reversed(chain):
+def stored_outputs(
+    messages: JsonObject, tip: str, more: str = ""
+) -> dict[str, list[Item]]:
+    chain = list[tuple[str, JsonObject]]()
+    left, last = dict(messages), tip
+    while isinstance(message := left.pop(last, None), Mapping):
+        chain.append((last, message))
+        last = str(message.get("parentId") or "")
+    runs, run = dict[str, list[Item]](), list[Item]()
+    is_first = True
+    for answer_id, message in reversed(chain):
         if message.get("role") == "user":
-            runs.append([])
-        runs[-1] += _output_of(message)
-    return [run for run in [*runs, _output_of(messages.get(more))] if run]
+            is_first = True
+            continue
+        if is_first:
+            run, is_first = runs.setdefault(answer_id, []), False
+        run += _output_of(message)
+    run += _output_of(messages.get(more))
+    return runs
 
 
 def restore_from_outputs(
-    parts: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
+    parts: Sequence[ChatPart], runs: Mapping[str, Sequence[Item]]
 ) -> list[ChatPart]:
-    waiting, groups = list(runs), list[list[ChatPart]]()
-    grouped = groupby(reversed(parts), lambda part: isinstance(part, UserMessage))
-    for is_said, group in grouped:
-        found = [*group][::-1]
-        groups.append(found if is_said else _merge_output(found, waiting))
-    return [part for group in reversed(groups) for part in group]
-
-
-_MOST_TRIED = 20
+    restored, answer = list[ChatPart](), list[ChatPart]()
+    run: Sequence[Item] = ()
+    for part in parts:
+        if isinstance(part, UserMessage):
+            restored += [*_merge_output(answer, run), part]
+            answer = []
+            run = runs.get(part.stored.answer_id, ()) if part.stored else ()
+        else:
+            answer.append(part)
+    return [*restored, *_merge_output(answer, run)]
 
 
 def _merge_output(
-    answer: list[ChatPart], waiting: list[Sequence[Item]]
-) -> list[ChatPart]:
-    outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
-    for number in reversed(range(len(waiting))[-_MOST_TRIED:]):
-        places = _places(answer, outputs, waiting[number])
-        if places is not None:
-            kept = list(filter(_is_record, waiting[number]))
-            del waiting[number:]
-            return [*_with_records(answer, kept, places)]
-    if len(waiting) > _MOST_TRIED:
-        waiting.pop()  # so that the runs that are tried move along with the answers
-    return answer
+    answer: Sequence[ChatPart], run: Sequence[Item]
+) -> Iterable[ChatPart]:
+    records = list(filter(_is_record, run))
+    places = _places(answer, run) if records else None
+    return answer if places is None else _with_records(answer, records, places)
 
 
 def _places(
-    answer: Sequence[ChatPart], outputs: Mapping[str, int], run: Sequence[Item]
+    answer: Sequence[ChatPart], run: Sequence[Item]
 ) -> dict[str, _Place] | None:
+    outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
     found: dict[str, _Place] = {}
-    place, has_text = (0, 0), False
+    place, is_lost = (0, 0), False
+    is_known = _has_call(answer, run)
+    is_changed = any(isinstance(part, AssistantText) for part in answer)
     for item in run:
-        kind = item_type(item)
+        text, is_message = _host_text(item), item_type(item) == "message"
         if is_call_output(item):
-            place = max(place, (outputs.get(str(item.get("call_id")), -1) + 1, 0))
-        elif kind == COMMENTARY_TYPE:
+            number = outputs.get(str(item.get("call_id")), -1)
+            if number >= place[0]:
+                place, is_lost = (number + 1, 0), False
+        elif is_lost:
+            continue
+        elif item_type(item) == COMMENTARY_TYPE:
             found[_item_id(item)] = place
-        elif kind == "message" and (text := _given_text(item)):
-            at = _find_text(answer, place, text)
-            if at is None:
-                return None
-            found[_item_id(item)], has_text = at, True
-            place = (at[0], at[1] + len(text))
-    return found if has_text or _has_call(answer, run) else None
+        elif text and (start := _text_start(answer, place, text)):
+            place = (start[0], start[1] + len(text))
+            if is_message:
+                found[_item_id(item)], is_known = start, True
+        elif text and is_message:
+            is_lost = is_changed = True
+            if not place[1] and _text(answer, place[0]):
+                found[_item_id(item)] = place
+    return found if is_known or not is_changed else None
 
 
-def _find_text(answer: Sequence[ChatPart], place: _Place, text: str) -> _Place | None:
-    first, start = place
-    for number in range(first, len(answer)):
-        part = answer[number]
-        if isinstance(part, AssistantText):
-            at = part.text.find(text, start if number == first else 0)
-            if at >= 0:
-                return number, at
-    return None
+def _text_start(answer: Sequence[ChatPart], place: _Place, text: str) -> _Place | None:
+    number, at = place
+    if at and at == len(_text(answer, number)):
+        number, at = number + 1, 0
+    gap = "\n" if at else ""
+    is_there = _text(answer, number).startswith(gap + text, at)
+    return (number, at + len(gap)) if is_there else None
 
 
 def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
@@ -7105,7 +7167,7 @@ def _with_records(
     for item in kept:
         place = places.get(item.get("before") or "")
         if place is None and item.get("before"):
-            continue  # its text is gone
+            continue
         number, at = place or (len(answer), 0)
         own = _item_id(item).removeprefix(_RECORD_ID).upper()
         ulids[number].setdefault(at, []).append(own)
@@ -7125,7 +7187,16 @@ def _output_of(message: object) -> list[Item]:
     return content_parts(as_mapping(message).get("output"))
 
 
-def _given_text(item: Item) -> str:
+def _text(answer: Sequence[ChatPart], number: int) -> str:
+    part = answer[number] if number < len(answer) else None
+    return part.text if isinstance(part, AssistantText) else ""
+
+
+def _host_text(item: Item) -> str:
+    if item_type(item) == CODE_CARD:
+        return code_text(as_text(item.get("code")))
+    if item_type(item) != "message":
+        return ""
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
     return "".join(map(as_text, texts))
@@ -7979,7 +8050,7 @@ def write_details(
         _entry(back, shown)
         for item, shown in items
         for back in replay_output([item], with_reasoning=True)
-        if not has_plain_reasoning(back)  # it is not kept beyond its run
+        if not has_plain_reasoning(back)
     ]
     carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
     return [sign_object({**head, **named}, sign, carried), *carried]
@@ -7997,7 +8068,7 @@ def _entry(item: Item, shown: str) -> Item:
     if is_reasoning(item):
         rest = {k: v for k, v in item.items() if k != "encrypted_content"}
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
-    typed = {"type": item_type(item), **item}  # a message in its short form has none
+    typed = {"type": item_type(item), **item}
     if not _says_just(item, shown):
         return {"type": _ITEM, "item": typed, "shown": shown}
     [part] = content_parts(item["content"])
@@ -8184,12 +8255,9 @@ class RecordScope(NamedTuple):
     origin: Origin
     keeps_reasoning: bool
     cites: bool = False
-    """Texts may be shown differently from what the model wrote."""
     delegates: bool = False
-    """Open calls are left to the host, which calls the pipe again."""
     carrier: Carrier = "markers"
     sign: Sign | None = None
-    """Signs the details; None if there is no secret."""
 
 
 class NewRecord(NamedTuple):
@@ -8197,7 +8265,6 @@ class NewRecord(NamedTuple):
 
     record: Record
     output_index: int | None
-    """The item whose text follows the record, None for the end of the run."""
 
 
 _RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
@@ -8281,7 +8348,6 @@ class Recorder:
 
     def _wait(self, index: int, item: Item) -> None:
         if self._is_kept(item):
-            # The chat returns what a remote server said: its card has it.
             for one in replay_items(item):
                 if not is_call_output(one):
                     insort(self._pending, (index, one), key=itemgetter(0))
@@ -8296,7 +8362,6 @@ class Recorder:
         is_marked = self._scope.cites or item.get("phase") or self._after_message
         if not (self._pending or is_marked or kind == "refusal"):
             return
-        # Without a phase the text itself is all there is to know of the message.
         plain = self._pending and not item.get("phase")
         stub = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
         self._records[index] = self._record(() if plain else (stub,))
@@ -8306,7 +8371,6 @@ class Recorder:
         record = self._records.pop(ended.output_index, None)
         text = message_text(ended.item)
         if record is None:
-            # The host strips texts. A marker would have to stand in front of this one.
             is_cut = text != text.strip() and not self._pending
             if is_cut and self._scope.carrier == "output":
                 whole = self._record((_stored_message(ended.item),))
@@ -8361,7 +8425,7 @@ def _returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
 
 
 def _stored_message(item: Item) -> Item:
-    return {**strip_for_replay(item), "type": "message"}  # the short form has no type
+    return {**strip_for_replay(item), "type": "message"}
 
 
 def _without_shown_text(item: Item) -> Item:
@@ -8376,13 +8440,10 @@ def _without_shown_text(item: Item) -> Item:
 # ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
 
 CALL_TOOL = "call_tool"
-"""The builtin tool that runs another one by its name."""
 
 HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
-"""The beginnings of results that the host marks as failed, in lower case."""
 
 TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
-"""The beginning of the user message that the host makes of the images of tools."""
 
 
 def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
@@ -8640,7 +8701,6 @@ def _readable_part(part: Item, name: str, scale: _Scale) -> Item | str:
 _HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
 
 UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
-"""Replaces a picture of a tool that the API would refuse."""
 
 
 def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
@@ -8939,7 +8999,6 @@ def _read_lines(rows: object) -> tuple[str, ...]:
 _LOGGER = logging.getLogger("openai_responses_manifold")
 
 LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
-"""The numbers that `logging` has for them."""
 
 _KEPT_LINES = 2000
 _LONGEST_LINE = 4000
@@ -8983,7 +9042,7 @@ def _write(level: str, line: str) -> None:
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 _Summary = Literal["auto", "concise", "detailed", "disabled"]
-_Tier = Literal["auto", "default", "flex", "priority"]
+_Tier = Literal["auto", "default", "flex", "priority", "fast", "ultrafast"]
 _Choice = Literal["inherit", "on", "off"]
 
 
@@ -9130,11 +9189,11 @@ class Valves(BaseModel):
         "Send tool calls and their results again in later turns. Off: they are removed "
         "after the answer, with the reasoning before them.",
     )
-    HISTORY_CARRIER: Literal["markers", "output"] = _valve(
-        "markers",
-        "Where a chat keeps what it does not show: under its own keys, with invisible "
-        "lines in the answers, or in Open WebUI's stored output of each answer. Both "
-        "are always read.",
+    HISTORY_CARRIER: Literal["output", "markers"] = _valve(
+        "output",
+        "Where a chat keeps what it does not show: in Open WebUI's stored output of "
+        "each answer, or under keys of its own, with lines in the answers that the page "
+        "does not draw but a copy has. Both are always read.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
@@ -9232,18 +9291,19 @@ class Valves(BaseModel):
     # Cost
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and its usage, for the "
-        "standard tier.",
+        "Show the cost of an answer in its last status line and its usage: tokens at "
+        "the tier that served it, and web searches; no pictures, containers or files.",
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
         "US dollars per million tokens, instead of the prices of this pipe: "
-        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
+        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`; `fast: 2` doubles them '
+        "at that tier.",
     )
     SERVICE_TIER: _Tier = _valve(
         "auto",
-        "`flex` is cheaper and slower, `priority` faster and more expensive, if the "
-        "model and the project have them.",
+        "`flex` costs half and is slower, `fast` (also called `priority`) about twice, "
+        "`ultrafast` 3 to 6 times, if the model and the project have them.",
     )
 
     # Network
@@ -9350,7 +9410,7 @@ class UserValves(BaseModel):
     )
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
     SERVICE_TIER: Literal["inherit", _Tier] = _valve(
-        "inherit", "`flex` is cheaper and slower, `priority` faster and more expensive."
+        "inherit", "`flex` is cheaper and slower, `fast` and `ultrafast` cost more."
     )
     SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
     LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
@@ -9378,14 +9438,10 @@ class Config(NamedTuple):
 
     valves: Valves
     secrets: tuple[str, ...]
-    """Texts that must appear in no log and no chat."""
     problems: tuple[str, ...]
-    """Sentences for administrators; the call works without what they name."""
 
     own_key: str
-    """The user's own API key, if the administrator permits one."""
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
-    """An error is raised only where a model is resolved."""
     remote: RemoteServers
     approval_rules: ApprovalRules
 
@@ -9395,14 +9451,12 @@ class Config(NamedTuple):
     service_tier: str
     web_search: bool
     replaces_search: bool
-    """Whether the page's switch means OpenAI's search instead of the host's."""
     code_interpreter: bool
     image_generation: bool
     shows_cost: bool
     shows_log: bool
     log_level: str
     refused: tuple[str, ...]
-    """Settings that the user chose and may not change."""
 
 
 def read_config(
@@ -9617,12 +9671,16 @@ class AccountCapabilities(RecentTexts):
             self._repairs[scope] = (*known, repair)
 
 
-def run_limits(valves: Valves) -> Limits:
+_PRO_SILENCE = 900.0
+
+
+def run_limits(valves: Valves, model: ResolvedModel) -> Limits:
+    least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
     return Limits(
         timeouts=Timeouts(
             connect=valves.CONNECT_TIMEOUT_SECONDS,
-            first_event=valves.FIRST_EVENT_TIMEOUT_SECONDS,
-            idle=valves.IDLE_TIMEOUT_SECONDS,
+            first_event=max(valves.FIRST_EVENT_TIMEOUT_SECONDS, least),
+            idle=max(valves.IDLE_TIMEOUT_SECONDS, least),
             total=valves.TOTAL_TIMEOUT_SECONDS,
         ),
         retries=RetryPolicy(valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS),
@@ -9662,7 +9720,6 @@ class UserThreads(ThreadPoolExecutor):
 
 
 ToolThreads = WeakValueDictionary[str, UserThreads]
-"""By user, as long as a call of theirs runs."""
 
 
 # ==== owui_manifold.context: One call of the pipe: who asks, and what the host passes.
@@ -9687,12 +9744,10 @@ class Caller(NamedTuple):
     """Who asks, and for which chat and message."""
 
     host_model: str
-    """The host's id of the model, `{function id}.{model}`."""
     user_id: str = ""
     chat_id: str = ""
     message_id: str = ""
     task: str = ""
-    """The name of a task of the host, or empty."""
     streams: bool = False
     is_admin: bool = False
 
@@ -9738,12 +9793,10 @@ class PipeCall(NamedTuple):
     caller: Caller
     config: Config
     state: Any
-    """The state of the host's request, the same for all rounds of its tools."""
     capabilities: AccountCapabilities
     log: RunLog
     host: HostContext
     threads: ToolThreads
-    """Where tools run that are not coroutines."""
 
     @property
     def valves(self) -> Valves:
@@ -9764,6 +9817,13 @@ class PipeCall(NamedTuple):
 
     @property
     def model(self) -> ResolvedModel:
+        chosen = self.chosen_model
+        # Azure ends its models on other days.
+        is_azure = Endpoint(self.valves.BASE_URL, "").is_azure
+        return (not is_azure and replacement(chosen, utc_today())) or chosen
+
+    @property
+    def chosen_model(self) -> ResolvedModel:
         return self.resolve(self.caller.model)
 
     def resolve(self, name: str) -> ResolvedModel:
@@ -10394,7 +10454,6 @@ class OfferedTools(NamedTuple):
     names: ToolNames = ToolNames()
     choice: Any = None
     notice: str = ""
-    """What the person who asked is told, if anything."""
 
 
 def called_tools(
@@ -10509,7 +10568,7 @@ class ChatKeys:
             return json.loads(
                 self._cipher.decrypt(nonce, rest, self._scope(message_id))
             )
-        except Exception:  # not ours, or changed: the package has its own exceptions
+        except Exception:
             return None
 
     def _scope(self, message_id: str) -> bytes:
@@ -10533,11 +10592,10 @@ class ChatStore:
 
     carrier: Carrier = "markers"
     size = 0
-    """About how many entries the chat has."""
 
     def __init__(self, caller: Caller, chat: JsonObject, keys: ChatKeys) -> None:
         self.messages = _messages_of(chat)
-        in_answers = output_values(self.messages)  # the host takes those along
+        in_answers = output_values(self.messages)
         rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
         chat = {**chat, **in_answers}
         self.records = read_records(chat, keys.sign)
@@ -10558,7 +10616,7 @@ class ChatStore:
         }
 
     async def write(self, record: Record, output_index: int | None = None) -> None:
-        del output_index  # the marker tells the place
+        del output_index
         self._own[record.ulid] = record
         self._is_behind = True
         if len(self._own) >= self._due:
@@ -10670,15 +10728,10 @@ class PreparedRequest(NamedTuple):
     origin: Origin
     limits: Limits
     store: ChatStore | None = None
-    """None if nothing is stored."""
     round: DelegatedRound | None = None
-    """The round of the host's tools that this call continues."""
     toolset: Toolset | None = None
-    """Without it no calls are answered here."""
     notices: tuple[str, ...] = ()
-    """Sentences for the person who asked."""
     sign: Sign | None = None
-    """Signs what the chat itself carries."""
 
     @property
     def delegates(self) -> bool:
@@ -10728,7 +10781,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         request,
         endpoint,
         origin,
-        run_limits(call.valves),
+        run_limits(call.valves, model),
         store,
         before,
         _toolset(call, tools),
@@ -10768,11 +10821,17 @@ def _choose_model(
     return model, f"{model.name} answers: {choice.why}."
 
 
+_LEFT_OUT = "a developer's message that no page wrote was left out"
+
+
 def _attach_stored(chat: _Chat) -> _Chat:
     rows = chat.store.messages if chat.store else {}
-    parts = add_tool_images(chat.parts, rows)
-    metadata = chat.call.host.metadata
-    parts = attach_stored_messages(parts, rows, metadata)
+    call, metadata = chat.call, chat.call.host.metadata
+    given = add_tool_images(chat.parts, rows)
+    parts = attach_stored_messages(given, rows, metadata)
+    told = f"chat {call.caller.chat_id}: {_LEFT_OUT}"
+    if len(parts) < len(given) and call.capabilities.first_time(told):
+        call.log.line("WARNING", told)
     return chat._replace(parts=attach_files(parts, rows, metadata))
 
 
@@ -10881,7 +10940,8 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     call, sent = prepared.call, prepared.request
     body = {"tool_choice": sent.tool_choice, "reasoning_effort": call.model.effort}
     plain = call._replace(body=body, config=read_config(call.valves))
-    model, tools = call.resolve(sent.model), OfferedTools(sent.tools or ())
+    model = call.resolve(sent.model)._replace(pro=call.model.pro)
+    tools = OfferedTools(sent.tools or ())
     settings = _settings(plain, prepared.endpoint, tools, model)
     text = sent.instructions or ""
     built = build_request(model, text, sent.input, body, settings)
@@ -10958,7 +11018,7 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     request = task_request(model, call.messages, body, call.caller.task)
     request = _repaired(request, call)
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(call.valves)
+    limits = run_limits(call.valves, model)
     return PreparedRequest(call, request, endpoint, origin, limits)
 
 
@@ -11325,14 +11385,9 @@ def _audited(prepared: PreparedRequest) -> AuditedRequest:
     return AuditedRequest(payload, host, prepared.call.log.run_id)
 
 
-_STANDARD_TIERS = (None, "auto", "default")
-
-
 def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     call, request = prepared.call, prepared.request
-    if not call.config.shows_cost or ended.usage is None:
-        return ended
-    if request.service_tier not in _STANDARD_TIERS:
+    if not call.config.shows_cost or not ended.usages:
         return ended
     try:
         own = read_prices(call.valves.CUSTOM_MODEL_PRICING_JSON)
@@ -11340,8 +11395,13 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     except InvalidRequest as error:  # the answer is there, so only the log says it
         call.log.line("WARNING", str(error))
         return ended
-    prices = own.get(request.model, facts.prices)
-    return ended._replace(cost=cost_of_run(ended.usage, prices, ended.output))
+    facts = facts._replace(prices=own.get(request.model, facts.prices))
+    # Other servers do not say which tier served a response.
+    asked = request.service_tier or ""
+    usages = [one._replace(tier=one.tier or asked) for one in ended.usages]
+    host, today = prepared.endpoint.host, utc_today()
+    cost = cost_of_run(usages, facts, ended.output, today, host)
+    return ended._replace(cost=cost)
 
 
 _HOW = (
@@ -11401,7 +11461,7 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     call = prepared.call
     if call.caller.task or (prepared.delegates and leaves_calls(ended)):
         return []
-    retirement = retirement_notice(call.model, utc_today())
+    retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
     return [
         *_refusal_notices(call),
         *([retirement] if retirement else []),
@@ -11634,7 +11694,9 @@ class _Diagnostics:
         self._listed = [call.resolve(name).id for name in names if name != "auto"]
         self._connections = connections
         # Nothing is sent twice: a failure is what is looked for.
-        self._limits = run_limits(call.valves)._replace(retries=RetryPolicy(0))
+        self._limits = run_limits(call.valves, call.model)._replace(
+            retries=RetryPolicy(0)
+        )
 
     async def lines(self) -> AsyncGenerator[str, None]:
         yield f"The set-up of this pipe, tried with {self._model.name}:\n"

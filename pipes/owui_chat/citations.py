@@ -32,14 +32,13 @@ _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
 _LINK = re.compile(rf"\[({_LABEL})\]\(({_URL})\)")
-"""A Markdown link: its label and its address. It begins with one plain character, so
-that `re` skips all others fast."""
+"""Begins with a plain character, so that `re` skips all others fast."""
 _LONGEST_OPEN = 4000
 """Characters of what may become a link, or a tracking parameter."""
 
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
-"""Every alternative begins with one plain character, for the same reason."""
+"""Every alternative begins with one, too."""
 _BEGUN_TRACKING = (
     "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED) + r"\Z"
 )
@@ -82,10 +81,6 @@ def _kept_of_tracking(match: re.Match[str]) -> str:
     return "?" if match[0].endswith("&") else ""
 
 
-_Edit = tuple[int, int, str]
-"""Where a piece of a text begins and ends, and what is shown there."""
-
-
 class Citations:
     """Numbers the sources of one run; the same events give the same numbers."""
 
@@ -102,8 +97,11 @@ class Citations:
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
-        """Return the event with its text as it is shown, and the sources it names."""
-        if not isinstance(event, TextDelta):  # a delta is common: it needs no generator
+        """Return the event with its text as it is shown, and the sources it names.
+
+        A delta is common: it needs no generator.
+        """
+        if not isinstance(event, TextDelta):
             return self._feed_other(event)
         if event.kind not in ("text", "refusal"):
             return (event,)
@@ -176,12 +174,14 @@ class Citations:
         edits = self._edit_links(text, set()) if _TRACKED in text else []
         return strip_tracking(_apply_edits(text, edits))
 
-    def _edit_links(self, text: str, sources: Container[str]) -> list[_Edit]:
+    def _edit_links(
+        self, text: str, sources: Container[str]
+    ) -> list[tuple[int, int, str]]:
         """Return the numbers for links to what a search found, or to one of `sources`.
 
         A label with meaning stays in the text. Parentheses directly around a link go.
         """
-        edits: list[_Edit] = []
+        edits = list[tuple[int, int, str]]()
         for link in _LINK.finditer(text):
             (start, end), (label, address) = link.span(), link.groups()
             if not (_TRACKING.search(address) or address in sources):
@@ -262,7 +262,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     return min(start, len(text)), min(end, len(text))
 
 
-def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
+def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
     pieces, done = [], 0
     for start, end, told in sorted(edits, key=itemgetter(0, 1)):
         pieces += [text[done:start], told]

@@ -142,7 +142,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         request,
         endpoint,
         origin,
-        run_limits(call.valves),
+        run_limits(call.valves, model),
         store,
         before,
         _toolset(call, tools),
@@ -184,12 +184,18 @@ def _choose_model(
     return model, f"{model.name} answers: {choice.why}."
 
 
+_LEFT_OUT = "a developer's message that no page wrote was left out"
+
+
 def _attach_stored(chat: _Chat) -> _Chat:
     """Give the parts what the host stores of them."""
     rows = chat.store.messages if chat.store else {}
-    parts = add_tool_images(chat.parts, rows)
-    metadata = chat.call.host.metadata
-    parts = attach_stored_messages(parts, rows, metadata)
+    call, metadata = chat.call, chat.call.host.metadata
+    given = add_tool_images(chat.parts, rows)
+    parts = attach_stored_messages(given, rows, metadata)
+    told = f"chat {call.caller.chat_id}: {_LEFT_OUT}"
+    if len(parts) < len(given) and call.capabilities.first_time(told):
+        call.log.line("WARNING", told)
     return chat._replace(parts=attach_files(parts, rows, metadata))
 
 
@@ -314,7 +320,8 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     call, sent = prepared.call, prepared.request
     body = {"tool_choice": sent.tool_choice, "reasoning_effort": call.model.effort}
     plain = call._replace(body=body, config=read_config(call.valves))
-    model, tools = call.resolve(sent.model), OfferedTools(sent.tools or ())
+    model = call.resolve(sent.model)._replace(pro=call.model.pro)
+    tools = OfferedTools(sent.tools or ())
     settings = _settings(plain, prepared.endpoint, tools, model)
     text = sent.instructions or ""
     built = build_request(model, text, sent.input, body, settings)
@@ -401,7 +408,7 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     request = task_request(model, call.messages, body, call.caller.task)
     request = _repaired(request, call)
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(call.valves)
+    limits = run_limits(call.valves, model)
     return PreparedRequest(call, request, endpoint, origin, limits)
 
 

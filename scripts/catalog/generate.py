@@ -27,6 +27,18 @@ TRAITS = (
     "vision",
     "prefix_bound",
 )
+LATER_TRAITS = (
+    "all_turns",
+    "appends_tools",
+    "diagnostics",
+    "appends_configuration",
+    "pro_mode",
+    "long_prices",
+    "long_fast",
+    "regional",
+)
+"""Traits that a model has only if a source says so."""
+ALL_TRAITS = (*TRAITS, *LATER_TRAITS)
 UNUSED = ("phase", "context")
 """Facts that the pipe does not use."""
 COLUMNS = (
@@ -35,8 +47,18 @@ COLUMNS = (
 )
 USUAL_EFFORTS = "low medium high"
 USUAL_OUTPUT = "128000"
-USUAL_TRAITS = ("reasoning", "summary", "functions", "hosted", "vision")
+TRAIT_SETS = {
+    "usual": "reasoning summary functions hosted vision",
+    "full": "usual verbosity",
+    "5.4": "full all_turns long_prices regional",
+    "5.6": "5.4 appends_tools diagnostics",
+    "6": "5.6 appends_configuration long_fast",
+    "6.2": "6 prefix_bound",
+}
+"""Words for several traits, a later one for more; a number is the version of gpt from
+which on models have them, also models that the table does not know."""
 PRICES = ("input", "cached", "cache_write", "output")
+FACTORS = ("fast", "ultrafast", "ultrafast_until", "ultrafast_later")
 OPTIONAL = (
     "lacks",
     "efforts",
@@ -44,6 +66,7 @@ OPTIONAL = (
     "max_output_tokens",
     "context",
     "prices",
+    "tiers",
     "shutdown",
     "successor",
     "snapshots",
@@ -63,15 +86,26 @@ CATALOG_TABLE = """
 {rows}
 """
 
-# Ids that the API itself serves with another model.
+CATALOG_TRAITS: dict[str, str] = {{
+{trait_sets}
+}}
+"""Words for several traits; a number is the first version of gpt that has them."""
+
 CATALOG_SERVED_AS: dict[str, str] = {{
 {served_as}
 }}
+"""Ids that the API itself serves with another model.
 
-# Names of ours that are never sent.
+{served_as_why}
+"""
+
 CATALOG_ALIASES: dict[str, str] = {{
 {aliases}
 }}
+"""Names of ours that are never sent.
+
+{aliases_why}
+"""
 '''
 
 
@@ -83,10 +117,10 @@ def merge_facts(model: str, by_source: dict[str, dict[str, Any]]) -> dict[str, A
             if fact in facts:
                 raise ValueError(f"{model}: {fact} is said twice, again by {source}")
             facts[fact] = value
-    known = {*TRAITS, *OPTIONAL, "sampling"}
+    known = {*TRAITS, *LATER_TRAITS, *OPTIONAL, "sampling"}
     if wrong := (facts.keys() - known) | ({*TRAITS, "sampling"} - facts.keys()):
         raise ValueError(f"{model}: unknown or missing facts {sorted(wrong)}")
-    return facts
+    return {**dict.fromkeys(LATER_TRAITS, False), **facts}
 
 
 def render_row(model: str, facts: dict[str, Any]) -> str:
@@ -98,34 +132,59 @@ def render_row(model: str, facts: dict[str, Any]) -> str:
         facts.get("default_effort"),
         " ".join(
             (
-                render_traits([t for t in TRAITS if facts[t] and t not in UNUSED]),
+                render_traits(
+                    [one for one in ALL_TRAITS if facts[one] and one not in UNUSED]
+                ),
                 *(f"-{kind}" for kind in facts.get("lacks", ())),
             )
         ),
         str(facts.get("max_output_tokens", "")).replace(USUAL_OUTPUT, "+"),
-        " ".join(
-            "-" if prices[n] is None else f"{prices[n]:g}" for n in PRICES if prices
-        ),
+        render_prices({**prices, **facts.get("tiers", {})}) if prices else None,
         facts.get("shutdown"),
         facts.get("successor"),
     )
     return "|".join("" if value is None else str(value) for value in columns)
 
 
+def render_prices(prices: dict[str, float | None]) -> str:
+    """The prices, and the factors of other tiers as far as they are known."""
+    names = [*PRICES, *(name for name in FACTORS if prices.get(name))]
+    return " ".join("-" if prices[n] is None else f"{prices[n]:.9g}" for n in names)
+
+
 def render_traits(traits: list[str]) -> str:
-    """The traits of a model, those of most reasoning models as one word."""
-    if not set(USUAL_TRAITS) <= set(traits):
-        return " ".join(traits)
-    rest = [one for one in traits if one not in USUAL_TRAITS]
-    return " ".join(["usual", *rest]).replace("usual verbosity", "full")
+    """The traits of a model; the largest set that it has all of stands for them."""
+    for name in reversed(TRAIT_SETS):
+        if expand_traits(name) <= set(traits):
+            rest = [one for one in traits if one not in expand_traits(name)]
+            return " ".join([name, *rest])
+    return " ".join(traits)
+
+
+def expand_traits(text: str) -> set[str]:
+    """The traits that words stand for."""
+    words: set[str] = set()
+    for word in text.split():
+        words |= expand_traits(TRAIT_SETS[word]) if word in TRAIT_SETS else {word}
+    return words
+
+
+def render_pairs(entries: dict[str, Any]) -> str:
+    """The lines of a table from name to text."""
+    return "\n".join(f'    "{name}": "{text}",' for name, text in entries.items())
+
+
+def render_reasons(entries: dict[str, dict[str, str]]) -> str:
+    """Why each name leads to its model, and who says it."""
+    return "\n".join(
+        f"{name}: {entry['why']} ({entry['source']})."
+        for name, entry in sorted(entries.items())
+    )
 
 
 def render_names(entries: dict[str, dict[str, str]]) -> str:
-    """The lines of a table from name to model, each under its reason."""
-    return "\n".join(
-        f'    # {entry["why"]} ({entry["source"]})\n    "{name}": "{entry["model"]}",'
-        for name, entry in sorted(entries.items())
-    )
+    """The lines of a table from name to model."""
+    return render_pairs({name: entries[name]["model"] for name in sorted(entries)})
 
 
 def render_catalog(source: dict[str, Any]) -> str:
@@ -135,11 +194,14 @@ def render_catalog(source: dict[str, Any]) -> str:
     return HEADER.format(
         as_of=source["as_of"],
         unit=source["unit"],
-        prices=", ".join(PRICES),
+        prices=", ".join((*PRICES, *FACTORS)),
         columns="|".join(COLUMNS),
         rows="\n".join(rows),
+        trait_sets=render_pairs(TRAIT_SETS),
         served_as=render_names(source["served_as"]),
+        served_as_why=render_reasons(source["served_as"]),
         aliases=render_names(source["aliases"]),
+        aliases_why=render_reasons(source["aliases"]),
     )
 
 

@@ -5,7 +5,9 @@ The first that fits, so that a real id always has priority:
 1. an id of the catalog, with or without a date at its end (the date is sent as given);
 2. one of our names: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
-4. any other name, with the facts of its family, or with cautious facts.
+4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
+   `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
+5. any other name, with the facts of its family, or with cautious facts.
 
 An administrator's override takes the facts of the model in `like`, or of the family,
 and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
@@ -14,7 +16,7 @@ and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from openai_responses.errors import InvalidRequest, valve_error
 from openai_responses.json_input import parse_json_object
@@ -22,6 +24,7 @@ from openai_responses.models.catalog import (
     CATALOG_ALIASES,
     CATALOG_SERVED_AS,
     CATALOG_TABLE,
+    CATALOG_TRAITS,
 )
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -32,19 +35,25 @@ _GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
 _O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
 _INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
+_PRO_NAME = re.compile(r"(gpt-[\w.-]+)-pro(-[a-z]+)?$")
 _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
-    """US dollars for a million tokens."""
+    """US dollars for a million tokens, and how often they are paid at other tiers."""
 
     input: float | None
     cached: float | None
     cache_write: float | None
     output: float | None
+    fast: float | None = None
+    ultrafast: float | None = None
+    ultrafast_until: float | None = None
+    """The last day of `ultrafast`, like 20270228; then `ultrafast_later` holds."""
+    ultrafast_later: float | None = None
 
 
-class _ModelFacts(NamedTuple):
+class ModelFacts(NamedTuple):
     """What a model accepts, its limits and its prices; None where unknown.
 
     The defaults are for gpt-4 and for ids that say nothing (another vendor, an Azure
@@ -69,7 +78,24 @@ class _ModelFacts(NamedTuple):
     """Types of such tools that it does not take."""
     vision: bool = True
     prefix_bound: bool = False
-    """Reasoning is dropped when what preceded it changed."""
+    """Reasoning is dropped when what preceded it changed, and `instructions` stand
+    behind the input, where no cache reaches them."""
+    appends_tools: bool = False
+    """It takes `additional_tools` items, and `allowed_tools` that name their tools."""
+    appends_configuration: bool = False
+    """It takes `configuration_update` items."""
+    pro_mode: bool = False
+    """It takes the `reasoning.mode` pro."""
+    all_turns: bool = False
+    """It takes the `reasoning.context` all_turns."""
+    diagnostics: bool = False
+    """It says why a prompt was not found in the cache."""
+    long_prices: bool = False
+    """Above 272,000 tokens of input the whole request costs more."""
+    long_fast: bool = False
+    """Such requests have a price at the fast tier."""
+    regional: bool = False
+    """It costs 10 % more at OpenAI's hosts of a region."""
     max_output_tokens: int | None = None
     shutdown: str | None = None
     """ISO date."""
@@ -79,27 +105,22 @@ class _ModelFacts(NamedTuple):
     """False: the name says nothing, the facts are cautious."""
 
 
-_PLAIN_FACTS = _ModelFacts()
-
-_REASONING_FACTS = _ModelFacts(
-    reasoning=True, sampling="never", summary=True, verbosity=True, hosted=True
-)
-"""For an unknown gpt from version 5 on (docs/reference/responses-api.md, "Unknown
-models")."""
+_PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
     """What a name stands for.
 
     `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
-    inside one `family`. `effort` is the one that the name stood for.
+    inside one `family`. `effort` and `pro`, the mode, are those that the name stood for.
     """
 
     id: str
     family: str
     effort: str | None
-    facts: _ModelFacts
+    facts: ModelFacts
     name: str
+    pro: bool = False
 
     def lowest_effort(self) -> str | None:
         """Return the cheapest effort known to be accepted."""
@@ -125,6 +146,11 @@ def resolve_model(
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
+    if (match := _PRO_NAME.match(name)) and not _named_model(name):
+        model = resolve_model(match[1] + (match[2] or ""), overrides)
+        if model.facts.pro_mode:
+            shown = _shown_name(f"{model.id}-pro", model.effort)
+            return model._replace(name=shown, pro=True)
     id, found = _named_model(name) or _model_with_effort(name) or (name, None)
     facts, shown = _model_facts(id), _shown_name(id, found)
     return ResolvedModel(id, _model_family(id), found, facts, shown)
@@ -170,7 +196,7 @@ def _model_family(model_id: str) -> str:
     return CATALOG_SERVED_AS.get(undated, undated)
 
 
-def _model_facts(model_id: str) -> _ModelFacts:
+def _model_facts(model_id: str) -> ModelFacts:
     for name in (model_id, _model_family(model_id)):
         if name in CATALOG_FACTS:
             return CATALOG_FACTS[name]
@@ -179,7 +205,7 @@ def _model_facts(model_id: str) -> _ModelFacts:
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
         efforts = tuple(_USUAL_EFFORTS.split())
-        return _REASONING_FACTS._replace(efforts=efforts, verbosity=False)
+        return _reasoning_facts("usual")._replace(efforts=efforts)
     match = _GPT_VERSION.match(model_id)
     if not match:
         # A deployment can have any name; only its administrator knows its facts.
@@ -187,7 +213,30 @@ def _model_facts(model_id: str) -> _ModelFacts:
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    return _REASONING_FACTS._replace(prefix_bound=version >= (6, 2))
+    known = [name for name in CATALOG_TRAITS if name[0].isdigit()]
+    newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
+    return _reasoning_facts(newest[-1] if newest else "full")
+
+
+def _reasoning_facts(traits: str) -> ModelFacts:
+    """Return what is assumed of a model that the catalog does not have
+    (docs/reference/responses-api.md, "Unknown models")."""
+    return ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
+
+
+def _expand_traits(text: str) -> list[str]:
+    """Return the traits that words of the catalog stand for."""
+    return [
+        one
+        for word in text.split()
+        for one in (
+            _expand_traits(CATALOG_TRAITS[word]) if word in CATALOG_TRAITS else [word]
+        )
+    ]
+
+
+def _read_traits(words: list[str]) -> dict[str, Any]:
+    return {name: name in words for name in _YES_OR_NO_FACTS - {"known_family"}}
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
@@ -210,19 +259,16 @@ _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
 _USUAL_EFFORTS = "low medium high"
-_USUAL_TRAITS = "reasoning summary functions hosted vision"
-"""What `usual` stands for in the table of the catalog."""
 
 
-def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
+def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
-    traits = traits.replace("full", "usual verbosity")
-    words = traits.replace("usual", _USUAL_TRAITS).split()
+    words = _expand_traits(traits)
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
-    return name, _ModelFacts(
-        **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
+    return name, ModelFacts(
+        **_read_traits(words),
         lacks=tuple(word[1:] for word in words if word[0] == "-"),
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,

@@ -56,11 +56,11 @@ def _has_marker(text: str) -> bool:
 def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
     """Yield the pieces of `text`; at a marker they have no white space.
 
-    `ulid` is in a marker before the text.
+    `ulid` is in a marker before the text. Without a marker its ends are the model's own.
     """
     if not any(map(text.__contains__, _SIGNS)):
         yield MarkedText(ulid, text.strip() if ulid else text)
-        return  # without a marker its ends are the model's own
+        return
     start = 0
     for match in _MARKER.finditer(text):
         piece = text[start : match.start()].strip()
@@ -73,8 +73,11 @@ def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
 
 
 def strip_markers(text: str) -> str:
-    """Return `text` as a person reads it."""
-    # Repeated, because a line of another pipe may become a line of its own only now.
+    """Return `text` as a person reads it.
+
+    The search is repeated, because a line of another pipe may become a line of its own
+    only then.
+    """
     for _ in range(_MOST_PASSES):
         if not _has_marker(text):
             break

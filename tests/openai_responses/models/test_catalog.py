@@ -22,10 +22,7 @@ each_model = pytest.mark.parametrize("model", sorted(CATALOG_FACTS))
 
 def said_of(model: str) -> dict[str, Any]:
     """All facts about a model, whoever says them."""
-    said: dict[str, Any] = {}
-    for facts in FACTS["models"][model].values():
-        said.update(facts)
-    return said
+    return merge_facts(model, FACTS["models"][model])
 
 
 def test_module_is_what_the_generator_writes() -> None:
@@ -61,7 +58,7 @@ def test_facts_are_those_of_the_sources(model: str) -> None:
     """What a model resolves to is what models.json says, absent facts included."""
     said = said_of(model)
     facts = resolve_model(model).facts
-    prices = facts.prices._asdict() if facts.prices else None
+    prices = facts.prices._asdict() if facts.prices else {}
     found = {
         name: getattr(facts, name)
         for name in facts._fields
@@ -70,7 +67,9 @@ def test_facts_are_those_of_the_sources(model: str) -> None:
     assert found == {name: said.get(name) for name in found}
     assert list(facts.efforts) == said.get("efforts", [])
     assert list(facts.lacks) == said.get("lacks", [])
-    assert prices == said.get("prices")
+    told = {**(said.get("prices") or {}), **said.get("tiers", {})}
+    assert prices == {name: told.get(name) for name in prices}
+    assert told.keys() <= prices.keys()
     assert facts.known_family
 
 
@@ -105,6 +104,36 @@ def test_efforts_agree(model: str) -> None:
         assert not facts.summary
 
 
+VERSION = re.compile(r"gpt-(\d)(?:\.(\d))?(?!\d)")
+
+
+def version_of(model: str) -> tuple[int, int]:
+    """The version of a gpt; (0, 0) for another model."""
+    match = VERSION.match(model)
+    return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+
+
+@each_model
+def test_what_may_be_appended_follows_the_version(model: str) -> None:
+    """What OpenAI's guides say of a version and later, each model of it has."""
+    facts, version = CATALOG_FACTS[model], version_of(model)
+    assert facts.all_turns == (version >= (5, 4))
+    assert facts.appends_tools == facts.diagnostics == (version >= (5, 6))
+    assert facts.appends_configuration == (version >= (6, 0))
+    assert facts.regional == (version >= (5, 4))
+    assert facts.prefix_bound == (version >= (6, 2))
+    assert not facts.pro_mode or (5, 6) <= version < (6, 2)
+
+
+@each_model
+def test_efforts_follow_the_version(model: str) -> None:
+    """`max` comes with 5.6, and `minimal` goes with 5.1."""
+    efforts, version = CATALOG_FACTS[model].efforts, version_of(model)
+    if efforts:
+        assert ("max" in efforts) == (version >= (5, 6))
+        assert "minimal" not in efforts or version == (5, 0)
+
+
 @each_model
 def test_successor_is_there_to_stay(model: str) -> None:
     """A model that ends names one that does not; one that stays names none."""
@@ -113,7 +142,8 @@ def test_successor_is_there_to_stay(model: str) -> None:
         assert facts.successor is None
     else:
         assert facts.successor is not None
-        assert CATALOG_FACTS[facts.successor].shutdown is None
+        assert resolve_model(facts.successor).id in CATALOG_FACTS
+        assert resolve_model(facts.successor).facts.shutdown is None
 
 
 @pytest.mark.parametrize("names", [CATALOG_ALIASES, CATALOG_SERVED_AS])

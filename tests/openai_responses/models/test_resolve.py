@@ -7,11 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.generate import FACTS_FILE
+from catalog.generate import FACTS_FILE, LATER_TRAITS
 from openai_responses.models.resolve import (
     CATALOG_FACTS,
     REASONING_EFFORTS,
     ResolvedModel,
+    read_overrides,
     resolve_model,
 )
 
@@ -172,6 +173,25 @@ def test_unknown_ids_of_known_families(name: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("gpt-5.3-sol", ""),
+        ("gpt-5.5-next", "all_turns"),
+        ("gpt-5.9-sol", "all_turns appends_tools diagnostics"),
+        ("gpt-6.1-x", "all_turns appends_tools diagnostics appends_configuration"),
+        ("gpt-7", "all_turns appends_tools diagnostics appends_configuration"),
+        ("o5", ""),
+        ("our-deployment", ""),
+    ],
+)
+def test_what_unknown_ids_may_append(name: str, expected: str) -> None:
+    """What holds from a version on holds for a newer one; pro mode is never assumed."""
+    facts = resolve_model(name).facts
+    found = [trait for trait in LATER_TRAITS[:5] if getattr(facts, trait)]
+    assert found == expected.split()
+
+
+@pytest.mark.parametrize(
     "name", ["llama3:8b", "gpt-oss-120b", "gpt-35-turbo", "our-deployment", "omni-1"]
 )
 def test_ids_that_say_nothing(name: str) -> None:
@@ -284,3 +304,47 @@ def test_no_name_raises(name: str) -> None:
         assert model.id == name
     else:
         assert model.effort in (None, *REASONING_EFFORTS)
+
+
+@pytest.mark.parametrize(
+    ("name", "id", "effort", "shown"),
+    [
+        ("gpt-6.1-sol-pro", "gpt-6.1-sol", None, "GPT-6.1 Sol pro"),
+        ("gpt-6.1-sol-pro-max", "gpt-6.1-sol", "max", "GPT-6.1 Sol pro (max)"),
+        ("gpt-6.1-terra-pro-low", "gpt-6.1-terra", "low", "GPT-6.1 Terra pro (low)"),
+        ("gpt-6-astra-pro-xhigh", "gpt-6-astra", "xhigh", "GPT-6 Astra pro (xhigh)"),
+        ("gpt-5.6-pro", "gpt-5.6", None, "GPT-5.6 pro"),
+        ("gpt-5.6-luna-pro-none", "gpt-5.6-luna", "none", "GPT-5.6 Luna pro (none)"),
+    ],
+)
+def test_names_of_the_mode_pro(
+    name: str, id: str, effort: str | None, shown: str
+) -> None:
+    """The mode is no model: the id is the one without it."""
+    model = resolve_model(name)
+    assert (model.id, model.effort, model.name, model.pro) == (id, effort, shown, True)
+    assert model.family == resolve_model(id).family
+    assert model.facts == resolve_model(id).facts
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("gpt-5.2-pro", "gpt-5.4-pro-high", "gpt-5.5-pro", "gpt-5-pro", "o3-pro"),
+        *("gpt-6.2-sol-pro", "gpt-6.1-sol-pro-none", "gpt-6.1-sol", "gpt-7-sol-pro"),
+        *("openai/gpt-6.1-sol-pro", "my-gpt-pro", "gpt-pro", "ft:gpt-6.1-sol:us-pro"),
+    ],
+)
+def test_names_without_the_mode_pro(name: str) -> None:
+    """Older pro models have ids of their own; others are not known to have the mode."""
+    assert not resolve_model(name).pro
+
+
+def test_mode_pro_of_an_overridden_model() -> None:
+    """It has the administrator's facts."""
+    overrides = read_overrides('{"gpt-6.1-sol": {"max_output_tokens": 500}}')
+    model = resolve_model("gpt-6.1-sol-pro-high", overrides)
+    assert (model.pro, model.effort, model.facts.max_output_tokens) == (
+        *(True, "high"),
+        500,
+    )

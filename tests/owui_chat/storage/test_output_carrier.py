@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from owui_chat.code import CODE_CARD, code_text
 from owui_chat.events import StoredRecord
 from owui_chat.messages import (
     AssistantText,
     ChatPart,
+    StoredMessage,
     ToolCall,
     ToolMessage,
     UserMessage,
@@ -25,7 +27,8 @@ from signing import SIGN
 
 Json = dict[str, Any]
 A, B, C = (f"{letter * 26}" for letter in "ABC")
-ASKED = UserMessage({"type": "message", "role": "user", "content": []})
+ITEM = {"type": "message", "role": "user", "content": []}
+ASKED = UserMessage(ITEM, StoredMessage({}, "a1"))
 VALUE = write_records(
     {A: Record(A, "f.gpt-5.2", 0, (reasoning("1"),), "m-1", ORIGIN)}, SIGN
 )
@@ -37,6 +40,13 @@ def kept(ulid: str, before: str = "", value: object = VALUE) -> Json:
     return {**head, "before": before, "kept": value}
 
 
+def restored(answer: list[ChatPart], run: list[Json]) -> list[ChatPart]:
+    """An answer with what is stored for it."""
+    asked, *found = restore_from_outputs([ASKED, *answer], {"a1": run})
+    assert asked == ASKED
+    return found
+
+
 def test_text_names_its_record() -> None:
     """The host joins the texts of neighbours by a line's end."""
     run = [
@@ -46,37 +56,34 @@ def test_text_names_its_record() -> None:
         kept(B, "msg_2"),
     ]
 
-    assert restore_from_outputs(
-        [ASKED, AssistantText("Rain.\nSnow."), ASKED], [run]
-    ) == [
-        ASKED,
+    assert restored([AssistantText("Rain.\nSnow.")], run) == [
         AssistantText("Rain.", [A]),
         AssistantText("Snow.", [B]),
-        ASKED,
     ]
 
 
-def test_same_words_are_told_apart_from_the_end() -> None:
-    """The host may have left out the oldest answers."""
-    runs = [[message(n, "Yes."), kept(u, f"msg_{n}")] for n, u in (("1", A), ("2", B))]
+def test_an_answer_belongs_to_the_stored_message_before_it() -> None:
+    """Whatever it says, and although the host has left out the oldest."""
+    runs = {
+        f"a{n}": [message(n, "Yes."), kept(u, f"msg_{n}")]
+        for n, u in (("1", A), ("2", B), ("3", C))
+    }
+    second, third = (
+        ASKED._replace(stored=StoredMessage({}, answer)) for answer in ("a2", "a3")
+    )
+    chat: list[ChatPart] = [second, AssistantText("No."), third]
+    chat.append(AssistantText("Yes."))
 
-    found = restore_from_outputs([ASKED, AssistantText("Yes."), ASKED], runs)
+    found = restore_from_outputs([AssistantText("Yes."), *chat], runs)
 
-    assert found[1] == AssistantText("Yes.", [B])
-    assert restore_from_outputs(
-        [AssistantText("Yes."), ASKED, AssistantText("Yes.")], runs
-    ) == [
-        AssistantText("Yes.", [A]),
-        ASKED,
-        AssistantText("Yes.", [B]),
-    ]
+    assert found == [AssistantText("Yes."), *chat[:3], AssistantText("Yes.", [C])]
 
 
 def test_same_words_in_one_answer_are_told_apart_by_their_order() -> None:
     """Each is looked for behind the one before."""
     run = [message("1", "Yes."), message("2", "Yes."), kept(A, "msg_2")]
 
-    assert restore_from_outputs([AssistantText("Yes.\nYes.")], [run]) == [
+    assert restored([AssistantText("Yes.\nYes.")], run) == [
         AssistantText("Yes.", []),
         AssistantText("Yes.", [A]),
     ]
@@ -90,7 +97,7 @@ def test_what_no_text_followed_stands_at_the_end() -> None:
         ToolMessage("call_1", "rain"),
     ]
 
-    assert restore_from_outputs(chat, [run]) == [*chat, AssistantText("", [A])]
+    assert restored(chat, run) == [*chat, AssistantText("", [A])]
 
 
 def test_remark_stands_behind_what_came_before_it() -> None:
@@ -105,9 +112,7 @@ def test_remark_stands_behind_what_came_before_it() -> None:
     one: list[ChatPart] = [ToolCall("call_1", "f", "{}"), ToolMessage("call_1", "rain")]
     two: list[ChatPart] = [ToolCall("call_2", "f", "{}"), ToolMessage("call_2", "rain")]
 
-    found = restore_from_outputs(
-        [AssistantText("Rain."), *one, *two, AssistantText("Snow.")], [run]
-    )
+    found = restored([AssistantText("Rain."), *one, *two, AssistantText("Snow.")], run)
 
     assert found == [
         AssistantText("Rain.", [A]),
@@ -117,7 +122,7 @@ def test_remark_stands_behind_what_came_before_it() -> None:
         AssistantText("Snow.", [C]),
     ]
     # Whose cards were deleted stays behind what is left.
-    assert restore_from_outputs([AssistantText("Rain.\nSnow.")], [run]) == [
+    assert restored([AssistantText("Rain.\nSnow.")], run) == [
         AssistantText("Rain.", [A]),
         AssistantText("Snow.", [B, C]),
     ]
@@ -135,10 +140,7 @@ def test_remark_stands_behind_what_came_before_it() -> None:
 )
 def test_answer_that_is_not_the_stored_one_stays(text: str, run: list[Json]) -> None:
     """And what was kept is lost silently."""
-    assert restore_from_outputs([ASKED, AssistantText(text)], [run]) == [
-        ASKED,
-        AssistantText(text),
-    ]
+    assert restored([AssistantText(text)], run) == [AssistantText(text)]
 
 
 def test_branch_is_followed_to_its_tip() -> None:
@@ -152,12 +154,43 @@ def test_branch_is_followed_to_its_tip() -> None:
         "a2": {"role": "assistant", "parentId": "u2", "output": []},
     }
 
-    assert stored_outputs(messages, "a2") == [[{"id": "1"}, {"id": "2"}]]
-    assert stored_outputs(messages, "a2", "other")[1:] == [[{"id": "x"}]]
-    assert stored_outputs({"a": {"parentId": "a", "output": [{"id": "1"}]}}, "a") == [
-        [{"id": "1"}]
+    first = {"a1": [{"id": "1"}, {"id": "2"}]}
+    assert stored_outputs(messages, "a2") == {**first, "a2": []}
+    assert stored_outputs(messages, "a2", "other") == {**first, "a2": [{"id": "x"}]}
+    ring = {"a": {"parentId": "a", "output": [{"id": "1"}]}}
+    assert stored_outputs(ring, "a") == {"a": [{"id": "1"}]}
+    assert stored_outputs(messages, "nowhere") == {}
+
+
+def test_changed_text_loses_what_follows_up_to_the_next_output() -> None:
+    """A changed text keeps its own place if it begins a text of the host."""
+    run = [
+        *(message("1", "Rain."), kept(A, "msg_1"), message("2", "Hail.")),
+        *(kept(B, "msg_2"), call("1"), {**output("1"), "output": []}),
+        *(message("3", "Snow."), kept(C, "msg_3")),
     ]
-    assert stored_outputs(messages, "nowhere") == []
+    card: list[ChatPart] = [ToolCall("call_1", "f", "{}"), ToolMessage("call_1", "")]
+
+    found = restored([AssistantText("Sun.\nHail."), *card, AssistantText("Snow.")], run)
+
+    assert found == [
+        AssistantText("Sun.\nHail.", [A]),
+        *card,
+        AssistantText("Snow.", [C]),
+    ]
+
+
+def test_words_that_code_holds_are_not_taken_for_the_answer() -> None:
+    """The host puts code into the text, in front of what the model said of it."""
+    code = {"type": CODE_CARD, "code": "Rain."}
+    run = [code, message("1", "Rain."), kept(A, "msg_1")]
+    told = code_text("Rain.")
+
+    assert restored([AssistantText(f"{told}\nRain.")], run) == [
+        AssistantText(told, []),
+        AssistantText("Rain.", [A]),
+    ]
+    assert restored([AssistantText("Rain.")], run) == [AssistantText("Rain.", [A])]
 
 
 @pytest.mark.parametrize("message", [None, 7, {}, {"output": "x"}, {"output": [7]}])
@@ -188,9 +221,9 @@ def test_record_that_is_kept_again_replaces_itself() -> None:
 
 
 def test_records_of_both_carriers_stand_in_front_of_one_text() -> None:
-    """The text keeps the record that it had; markers in it stay as they are."""
+    """The text keeps the record that it had."""
     run = [message("1", "Rain."), kept(C, "msg_1"), kept(B, "msg_1")]
 
-    assert restore_from_outputs([AssistantText("Rain.", [A])], [run]) == [
+    assert restored([AssistantText("Rain.", [A])], run) == [
         AssistantText("Rain.", [C, B, A]),
     ]
