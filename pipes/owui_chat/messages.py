@@ -61,9 +61,9 @@ class AssistantText(NamedTuple):
 
     text: str
     ulids: Sequence[str] = ()
-    """Names the records in front of it."""
+    """Of records in front."""
     details: object = None
-    """What the host returned with it, unread."""
+    """Of its records; unread."""
 
 
 class ToolCall(NamedTuple):

@@ -184,7 +184,7 @@ def _choose_model(
     return model, f"{model.name} answers: {choice.why}."
 
 
-_LEFT_OUT = "a developer's message that no page wrote was left out"
+_LEFT_OUT = "a developer's message in its row was left out"
 
 
 def _attach_stored(chat: _Chat) -> _Chat:
