@@ -119,7 +119,10 @@ def _check_tools(body: Body, model: ModelFacts, effort: str | None) -> None:
             param="tools",
         )
     too_old = model.series < (5, 4) or model.id.startswith("gpt-5.4-nano")
-    if "tool_search" in kinds and too_old:
+    given = body.get("input")
+    items = [one.get("type") for one in given] if isinstance(given, list) else []
+    searches = {"tool_search", "tool_search_call", "tool_search_output"}
+    if too_old and searches.intersection([*kinds, *items]):
         raise Refusal(
             f"Tool 'tool_search' is not supported with {model.id}.", param="tools"
         )

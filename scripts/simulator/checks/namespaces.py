@@ -1,7 +1,7 @@
 """Whether the calls of an input name the namespace of their tool.
 
 Known: a call of a tool that only a namespace has, sent without it (reports: vercel/ai
-15193, pi 7709). Assumed: a namespace that no tool of the request has.
+15193, pi 7709, copilot-cli 4519). Assumed: a namespace that no tool of the request has.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,8 +30,8 @@ def check_namespaces(body: Item, items: Sequence[Item]) -> None:
         if given is None and name in inside - plain:
             raise Refusal(
                 f"Missing namespace for {item['type']} '{name}'. It does not exist in "
-                "the default namespace. Did you mean one of: "
-                f"{', '.join(space for space in spaces if name in spaces[space])}?",
+                "the default namespace. Round-trip the model's function_call item with "
+                "its namespace field included.",
                 param=path,
             )
         if given is not None and given not in spaces and name not in plain:

@@ -97,8 +97,34 @@ def check_tools(body: Tool) -> None:
     seen: set[str] = set()
     for path, listed in list_tools(body).items():
         _check_names(listed, path, seen)
+    _check_search(tools)
     check_hosted(tools)
     check_servers(tools)
+
+
+def _check_search(tools: list[Tool]) -> None:
+    """Refuse a second search for tools, and deferred tools that nothing could find.
+
+    Of the latter the guide says that both are needed; the words are assumed.
+    """
+    searches = [tool for tool in tools if tool["type"] == "tool_search"]
+    if len(searches) > 1:
+        raise Refusal(
+            "Only one tool_search tool is allowed in tools parameter.", param="tools"
+        )
+    for index, tool in enumerate(tools):
+        if tool["type"] == "namespace" and not tool["description"]:
+            raise refuse_empty(f"tools[{index}].description")
+        deferred = any(one.get("defer_loading") for one in (tool, *_inner(tool)))
+        if deferred and not searches:
+            raise Refusal(
+                "Tools with 'defer_loading' need the tool 'tool_search'.",
+                param=f"tools[{index}]",
+            )
+
+
+def _inner(tool: Tool) -> list[Tool]:
+    return list(tool["tools"]) if tool["type"] == "namespace" else []
 
 
 def list_tools(body: Tool) -> dict[str, list[Tool]]:

@@ -66,6 +66,21 @@ def build_function_call(name: str, arguments: str | dict[str, Any]) -> Item:
     return {"type": "function_call", "name": name, "arguments": arguments}
 
 
+def build_tool_search(namespace: Item, arguments: str) -> list[Item]:
+    """Return a search of the API's that loads a namespace, and a call of its last tool.
+
+    The forms are those of the guide "Tool search".
+    """
+    name = namespace["name"]
+    search = {"execution": "server", "call_id": None}
+    call = build_function_call(namespace["tools"][-1]["name"], arguments)
+    return [
+        {"type": "tool_search_call", "arguments": {"paths": [name]}, **search},
+        {"type": "tool_search_output", "tools": [namespace], **search},
+        {**call, "namespace": name},
+    ]
+
+
 def build_custom_tool_call(name: str, input: str) -> Item:
     """Return a call of one of the client's free-text tools."""
     return {"type": "custom_tool_call", "name": name, "input": input}
