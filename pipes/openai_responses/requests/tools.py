@@ -7,7 +7,13 @@ from functools import cached_property
 
 from openai_responses.clock import hex_digest
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, content_parts, is_call
+from openai_responses.items import (
+    Item,
+    content_parts,
+    is_call,
+    is_tool_search,
+    item_type,
+)
 from openai_responses.json_input import (
     JsonBudget,
     JsonObject,
@@ -103,6 +109,32 @@ _LONGEST_CALL_ID = 64
 
 def _spelling(name: str) -> str:
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
+
+
+def fit_calls(items: Sequence[Item], tools: Sequence[Item]) -> list[Item]:
+    """Return `items` with calls that fit `tools`, in the form that the API takes.
+
+    A call of a tool in a namespace names it, which a host may have lost. Where no tool
+    is searched or added later, calls have none, and searches for tools are left out.
+    """
+    kinds = {*map(item_type, tools), *map(item_type, items)}
+    is_searched = bool(kinds & {"tool_search", "additional_tools"})
+    spaces = {
+        as_text(inner.get("name")): tool.get("name")
+        for tool in tools
+        for inner in content_parts(tool.get("tools"))
+    }
+    fitted: list[Item] = []
+    for item in items:
+        if is_call(item):
+            space = spaces.get(as_text(item.get("name")))
+            if is_searched and space:
+                item = {**item, "namespace": item.get("namespace") or space}
+            elif not is_searched and "namespace" in item:
+                item = {key: item[key] for key in item if key != "namespace"}
+        if is_searched or not is_tool_search(item):
+            fitted.append(clean_call(item))
+    return fitted
 
 
 def clean_call(item: Item) -> Item:
