@@ -54,7 +54,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
@@ -737,7 +737,6 @@ class _ItemKind(NamedTuple):
     refused_at_minimal: bool = False
     is_cited: bool = False
     fee: float = 0
-    fee_field: str = ""
 
 
 _ITEM_KINDS = {
@@ -767,7 +766,6 @@ _ITEM_KINDS = {
         is_call=True,
         is_cited=True,
         refused_at_minimal=True,
-        fee=0.0025,  # not verified
     ),
     "code_interpreter_call": _ItemKind(
         tool="code_interpreter",
@@ -776,8 +774,6 @@ _ITEM_KINDS = {
         text=("code", "code"),
         is_call=True,
         include="code_interpreter_call.outputs",
-        fee=0.03,  # not verified
-        fee_field="container_id",
     ),
     # It would be looked up by an id that was never stored: see `image_message`.
     "image_generation_call": _ItemKind(
@@ -1064,52 +1060,52 @@ gpt-4-0613|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
 gpt-4-1106-preview|||functions|4096|10 - - 30|2026-10-23|gpt-5.6-sol
 gpt-4-turbo|||functions vision|4096|10 - - 30|2026-10-23|gpt-5.6-sol
 gpt-4-turbo-preview|||functions|||2026-03-26|gpt-5.6-sol
-gpt-4.1|||functions hosted vision|32768|2 0.5 - 8|2027-01-14|gpt-6-luna
+gpt-4.1|||functions hosted vision|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
 gpt-4.1-mini|||functions hosted vision|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
 gpt-4.1-nano|||functions vision|32768|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
 gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
 gpt-4o-2024-05-13|||functions hosted vision|4096|5 - - 15|2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
 gpt-5-chat-latest|||vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
 gpt-5-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
 gpt-5-nano|minimal usual|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
 gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol
-gpt-5.1|none usual|none|full|+|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5.1|none usual|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
 gpt-5.1-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
 gpt-5.1-codex-max|usual xhigh|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
 gpt-5.1-codex-mini|usual|medium|usual|+|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14||
+gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14 2||
 gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
 gpt-5.2-codex|usual xhigh||usual|+|1.75 0.175 - 14|2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
 gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15||
-gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5||
+gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15 2||
+gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
 gpt-5.4-nano|none usual xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
 gpt-5.4-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.5|none usual xhigh|medium|5.4|+|5 0.5 - 30||
+gpt-5.5|none usual xhigh|medium|5.4|+|5 0.5 - 30 2.5||
 gpt-5.5-pro|medium high xhigh|medium|5.4|+|30 - - 180||
 gpt-5.6-cyber|none usual xhigh max|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none usual xhigh max|medium|5.6 pro_mode|+|4 0.4 5 20||
-gpt-5.6-terra|none usual xhigh max|medium|5.6 pro_mode|+|2 0.2 2.5 12||
-gpt-6-astra|usual xhigh max|medium|6 pro_mode|+|10 1 12.5 50||
+gpt-5.6-luna|none usual xhigh max|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2 2||
+gpt-5.6-sol|none usual xhigh max|medium|5.6 pro_mode|+|4 0.4 5 20 2||
+gpt-5.6-terra|none usual xhigh max|medium|5.6 pro_mode|+|2 0.2 2.5 12 2||
+gpt-6-astra|usual xhigh max|medium|6 pro_mode|+|10 1 12.5 50 2 6||
 gpt-6-astra-law|usual xhigh max||6 pro_mode|+|10 1 - 50||
 gpt-6-cyber|||6||||
-gpt-6-luna|none usual xhigh max|medium|6 pro_mode|+|0.1 0.01 0.125 0.5||
+gpt-6-luna|none usual xhigh max|medium|6 pro_mode|+|0.1 0.01 0.125 0.5 2||
 gpt-6-rosalind|||6|+|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|6 pro_mode|+|2 0.2 2.5 10||
-gpt-6.1-sol|usual xhigh max|medium|6 pro_mode|+|2 0.1 2.5 10||
-gpt-6.1-terra|none usual xhigh max|medium|6 pro_mode|+|1 0.05 1.25 5||
-gpt-6.2-astra|usual xhigh max||6.2|+|8 - - 40||
+gpt-6-sol|none usual xhigh max|medium|6 pro_mode|+|2 0.2 2.5 10 2||
+gpt-6.1-sol|usual xhigh max|medium|6 pro_mode|+|2 0.1 2.5 10 2 6||
+gpt-6.1-terra|none usual xhigh max|medium|6 pro_mode|+|1 0.05 1.25 5 2||
+gpt-6.2-astra|usual xhigh max||6.2|+|8 0.4 10 40 2||
 gpt-6.2-astra-law|||6.2||||
-gpt-6.2-sol|usual xhigh max||6.2|+|2 - - 10||
-gpt-daybreak-blue-latest|||usual|+|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual|+|12.5 1.25 15.625 75||
+gpt-6.2-sol|usual xhigh max||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
+gpt-daybreak-blue-latest|||usual long_prices|+|4 0.4 5 20||
+gpt-daybreak-red-latest|||usual long_prices|+|12.5 1.25 15.625 75||
 gpt-rosalind-research|||usual||5 0.5 - 25||
 o1|usual|medium|reasoning functions vision|100000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
 o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol
@@ -1125,9 +1121,9 @@ o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_genera
 CATALOG_TRAITS: dict[str, str] = {
     "usual": "reasoning summary functions hosted vision",
     "full": "usual verbosity",
-    "5.4": "full all_turns",
+    "5.4": "full all_turns long_prices regional",
     "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration",
+    "6": "5.6 appends_configuration long_fast",
     "6.2": "6 prefix_bound",
 }
 
@@ -1157,15 +1153,20 @@ _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
-    """US dollars for a million tokens."""
+    """US dollars for a million tokens, and how often they are paid at other tiers."""
 
     input: float | None
     cached: float | None
     cache_write: float | None
     output: float | None
+    fast: float | None = None
+    ultrafast: float | None = None
+    ultrafast_until: float | None = None
+    ultrafast_later: float | None = None
 
 
-class _ModelFacts(NamedTuple):
+class ModelFacts(NamedTuple):
+    """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
@@ -1183,6 +1184,9 @@ class _ModelFacts(NamedTuple):
     pro_mode: bool = False
     all_turns: bool = False
     diagnostics: bool = False
+    long_prices: bool = False
+    long_fast: bool = False
+    regional: bool = False
     max_output_tokens: int | None = None
     shutdown: str | None = None
     successor: str | None = None
@@ -1190,7 +1194,7 @@ class _ModelFacts(NamedTuple):
     known_family: bool = True
 
 
-_PLAIN_FACTS = _ModelFacts()
+_PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
@@ -1199,7 +1203,7 @@ class ResolvedModel(NamedTuple):
     id: str
     family: str
     effort: str | None
-    facts: _ModelFacts
+    facts: ModelFacts
     name: str
 
     def lowest_effort(self) -> str | None:
@@ -1263,7 +1267,7 @@ def _model_family(model_id: str) -> str:
     return CATALOG_SERVED_AS.get(undated, undated)
 
 
-def _model_facts(model_id: str) -> _ModelFacts:
+def _model_facts(model_id: str) -> ModelFacts:
     for name in (model_id, _model_family(model_id)):
         if name in CATALOG_FACTS:
             return CATALOG_FACTS[name]
@@ -1285,8 +1289,8 @@ def _model_facts(model_id: str) -> _ModelFacts:
     return _reasoning_facts(newest[-1] if newest else "full")
 
 
-def _reasoning_facts(traits: str) -> _ModelFacts:
-    return _ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
+def _reasoning_facts(traits: str) -> ModelFacts:
+    return ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
 
 
 def _expand_traits(text: str) -> list[str]:
@@ -1324,13 +1328,13 @@ _YES_OR_NO_FACTS = frozenset(
 _USUAL_EFFORTS = "low medium high"
 
 
-def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
+def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
     words = _expand_traits(traits)
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
-    return name, _ModelFacts(
+    return name, ModelFacts(
         **_read_traits(words),
         lacks=tuple(word[1:] for word in words if word[0] == "-"),
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
@@ -1411,16 +1415,16 @@ class Usage(NamedTuple):
     cached: int = 0
     cache_writes: int = 0
     reasoning: int = 0
+    tier: str = ""
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
     if one is None or other is None:
         return one or other
-    pairs = zip(one, other, strict=True)
-    return Usage(*(a + b for a, b in pairs))
+    return Usage._make((*map(int.__add__, one[:-1], other[:-1]), ""))
 
 
-def read_usage(wire: object) -> Usage | None:
+def read_usage(wire: object, tier: object = "") -> Usage | None:
     if not isinstance(wire, Mapping):
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
@@ -1433,6 +1437,7 @@ def read_usage(wire: object) -> Usage | None:
         cached=_count(inputs.get("cached_tokens")),
         cache_writes=_count(inputs.get("cache_write_tokens")),
         reasoning=_count(outputs.get("reasoning_tokens")),
+        tier=as_text(tier),
     )
 
 
@@ -1448,10 +1453,18 @@ _SOME_PRICES = '{"my-model": {"input": 2, "output": 8}}'
 
 
 def cost_of_run(
-    usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
+    usages: Iterable[Usage],
+    facts: ModelFacts,
+    output: Iterable[Item],
+    today: date,
+    host: str = "",
 ) -> float | None:
-    tokens = _cost_of_tokens(usage, prices) if prices else None
-    return None if tokens is None else tokens + _cost_of_tools(output)
+    costs = [_cost_of_tokens(one, facts, today) for one in usages]
+    known = [cost for cost in costs if cost is not None]
+    if len(known) < len(costs):
+        return None
+    is_regional = facts.regional and host.endswith(".api.openai.com")
+    return sum(known) * (1.1 if is_regional else 1) + _cost_of_tools(output)
 
 
 def read_prices(text: str) -> dict[str, ModelPrices]:
@@ -1461,30 +1474,39 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
     return {model: _read_row(row) for model, row in table.items()}
 
 
-def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
-    if prices.input is None or prices.output is None:
+_LONG_INPUT = 272_000
+
+
+def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
+    prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
+    factor = prices and _tier_factor(usage.tier, prices, today)
+    if is_long and usage.tier in _FAST and not facts.long_fast:
+        return None
+    if not (prices and factor) or prices.input is None or prices.output is None:
         return None
     # Cached tokens and tokens written to the cache are part of the input.
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
     plain = max(0, usage.input - usage.cached - usage.cache_writes)
-    sums = (
-        plain * prices.input,
-        usage.cached * cached,
-        usage.cache_writes * written,
-        usage.output * prices.output,
-    )
-    return sum(sums) / _MILLION
+    read = plain * prices.input + usage.cached * cached + usage.cache_writes * written
+    made = usage.output * prices.output
+    return factor * (2 * read + 1.5 * made if is_long else read + made) / _MILLION
+
+
+_FAST = ("fast", "priority")
+
+
+def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
+    if tier in _FAST:
+        return prices.fast
+    if tier == "ultrafast":
+        is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
+        return prices.ultrafast_later if is_later else prices.ultrafast
+    return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
 
 
 def _cost_of_tools(output: Iterable[Item]) -> float:
-    fees = {
-        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place): kind
-        for place, item in enumerate(output)
-        if (kind := kind_of(item)).fee
-    }
-    counts = Counter(kind.fee for kind in fees.values())
-    return sum(fee * count for fee, count in counts.items())
+    return sum(kind_of(item).fee for item in output)
 
 
 def _read_row(row: object) -> ModelPrices:
@@ -2083,6 +2105,7 @@ class RunDone(NamedTuple):
     output: tuple[Item, ...] = ()
     trace: Trace = Trace()
     cost: float | None = None
+    usages: tuple[Usage, ...] = ()
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
@@ -4402,7 +4425,7 @@ class ResponseState:
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
-        self.usage = read_usage(response.get("usage"))
+        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
         self.ending = _ending_of(event.status, response)
         error = read_api_error(response.get("error"))
         self.refusal = error if event.status == "failed" else None
@@ -4500,13 +4523,13 @@ class Attempts:
         self.connections = connections
         self.limits = limits
         self.deadlines = Deadlines(limits.timeouts)
+        self.usages: list[Usage] = []
 
     async def events(
         self, request: ResponsesRequest, first_index: int = 0
     ) -> AsyncGenerator[RunEvent, None]:
         self.request = request
         self._retries = self._repaired = 0
-        self.usage: Usage | None = None
         self._thought: ItemAdded | None = None
         while True:
             self.response = ResponseState(first_index)
@@ -4521,7 +4544,8 @@ class Attempts:
                             yield shown
             except ResponsesError as caught:
                 self.error = caught
-            self.usage = add_usage(self.usage, self.response.usage)
+            if self.response.usage:
+                self.usages.append(self.response.usage)
             note, wait = self._next()
             if note is None or not self.deadlines.allow(wait):
                 break
@@ -5374,10 +5398,11 @@ async def run(
     has_text = had_output or attempts.has_shown
     yield RunDone(
         attempts.ending if has_text else attempts.ending.without_text(),
-        answers.usage,
+        reduce(add_usage, attempts.usages, None),
         attempts.response.usage,
         tuple(answers.output),
         attempts.trace,
+        usages=tuple(attempts.usages),
     )
 
 
@@ -5385,7 +5410,6 @@ class _Answers:
 
     def __init__(self) -> None:
         self.output: list[Item] = []
-        self.usage: Usage | None = None
         self.is_limited = False
         self._rounds = 0
         self._calls_run = 0
@@ -5394,7 +5418,6 @@ class _Answers:
     def add_response(self, attempts: Attempts) -> None:
         response = attempts.response
         self.output += response.output
-        self.usage = add_usage(self.usage, attempts.usage)
         self.calls = list(filter(is_call, response.output))
         self.requests = list(filter(is_approval_request, response.output))
         self.items: list[Item] = []
@@ -5871,6 +5894,10 @@ def replay_code(item: JsonObject, printed: str) -> str:
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
+def code_text(code: str) -> str:
+    return f"<code_interpreter>\n{code}\n</code_interpreter>"
+
+
 _MOST_DELETED = 20
 
 
@@ -5886,7 +5913,7 @@ class CodeTexts:
         code = code_host_item(item)["code"]
         if not code or self._deleted >= _MOST_DELETED:
             return not code
-        told = f"<code_interpreter>\n{code}\n</code_interpreter>"
+        told = code_text(code)
         start = self._start
         for place in range(self._place, len(self._texts)):
             at = self._texts[place].find(told, start)
@@ -7091,78 +7118,86 @@ def output_values(messages: JsonObject) -> dict[str, Any]:
     }
 
 
-def stored_outputs(messages: JsonObject, tip: str, more: str = "") -> list[list[Item]]:
-    chain: list[JsonObject] = []
-    left = dict(messages)
-    while isinstance(message := left.pop(tip, None), Mapping):
-        chain.append(message)
-        tip = str(message.get("parentId") or "")
-    runs: list[list[Item]] = [[]]
-    for message in reversed(chain):
+def stored_outputs(
+    messages: JsonObject, tip: str, more: str = ""
+) -> dict[str, list[Item]]:
+    chain = list[tuple[str, JsonObject]]()
+    left, last = dict(messages), tip
+    while isinstance(message := left.pop(last, None), Mapping):
+        chain.append((last, message))
+        last = str(message.get("parentId") or "")
+    runs, run = dict[str, list[Item]](), list[Item]()
+    is_first = True
+    for answer_id, message in reversed(chain):
         if message.get("role") == "user":
-            runs.append([])
-        runs[-1] += _output_of(message)
-    return [run for run in [*runs, _output_of(messages.get(more))] if run]
+            is_first = True
+            continue
+        if is_first:
+            run, is_first = runs.setdefault(answer_id, []), False
+        run += _output_of(message)
+    run += _output_of(messages.get(more))
+    return runs
 
 
 def restore_from_outputs(
-    parts: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
+    parts: Sequence[ChatPart], runs: Mapping[str, Sequence[Item]]
 ) -> list[ChatPart]:
-    waiting, groups = list(runs), list[list[ChatPart]]()
-    grouped = groupby(reversed(parts), lambda part: isinstance(part, UserMessage))
-    for is_said, group in grouped:
-        found = [*group][::-1]
-        groups.append(found if is_said else _merge_output(found, waiting))
-    return [part for group in reversed(groups) for part in group]
-
-
-_MOST_TRIED = 20
+    restored, answer = list[ChatPart](), list[ChatPart]()
+    run: Sequence[Item] = ()
+    for part in parts:
+        if isinstance(part, UserMessage):
+            restored += [*_merge_output(answer, run), part]
+            answer = []
+            run = runs.get(part.stored.answer_id, ()) if part.stored else ()
+        else:
+            answer.append(part)
+    return [*restored, *_merge_output(answer, run)]
 
 
 def _merge_output(
-    answer: list[ChatPart], waiting: list[Sequence[Item]]
-) -> list[ChatPart]:
-    outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
-    for number in reversed(range(len(waiting))[-_MOST_TRIED:]):
-        places = _places(answer, outputs, waiting[number])
-        if places is not None:
-            kept = list(filter(_is_record, waiting[number]))
-            del waiting[number:]
-            return [*_with_markers(answer, kept, places)]
-    if len(waiting) > _MOST_TRIED:
-        waiting.pop()  # so that the runs that are tried move along with the answers
-    return answer
+    answer: Sequence[ChatPart], run: Sequence[Item]
+) -> Iterable[ChatPart]:
+    records = list(filter(_is_record, run))
+    places = _places(answer, run) if records else None
+    return answer if places is None else _with_markers(answer, records, places)
 
 
 def _places(
-    answer: Sequence[ChatPart], outputs: Mapping[str, int], run: Sequence[Item]
+    answer: Sequence[ChatPart], run: Sequence[Item]
 ) -> dict[str, _Place] | None:
+    outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
     found: dict[str, _Place] = {}
-    place, has_text = (0, 0), False
+    place, is_lost = (0, 0), False
+    is_known = _has_call(answer, run)
+    is_changed = any(isinstance(part, AssistantText) for part in answer)
     for item in run:
-        kind = item_type(item)
+        text, is_message = _host_text(item), item_type(item) == "message"
         if is_call_output(item):
-            place = max(place, (outputs.get(str(item.get("call_id")), -1) + 1, 0))
-        elif kind == COMMENTARY_TYPE:
+            number = outputs.get(str(item.get("call_id")), -1)
+            if number >= place[0]:
+                place, is_lost = (number + 1, 0), False
+        elif is_lost:
+            continue
+        elif item_type(item) == COMMENTARY_TYPE:
             found[_item_id(item)] = place
-        elif kind == "message" and (text := _given_text(item)):
-            at = _find_text(answer, place, text)
-            if at is None:
-                return None
-            found[_item_id(item)], has_text = at, True
-            place = (at[0], at[1] + len(text))
-    return found if has_text or _has_call(answer, run) else None
+        elif text and (start := _text_start(answer, place, text)):
+            place = (start[0], start[1] + len(text))
+            if is_message:
+                found[_item_id(item)], is_known = start, True
+        elif text and is_message:
+            is_lost = is_changed = True
+            if not place[1] and _text(answer, place[0]):
+                found[_item_id(item)] = place
+    return found if is_known or not is_changed else None
 
 
-def _find_text(answer: Sequence[ChatPart], place: _Place, text: str) -> _Place | None:
-    first, start = place
-    for number in range(first, len(answer)):
-        part = answer[number]
-        if isinstance(part, AssistantText):
-            at = part.text.find(text, start if number == first else 0)
-            if at >= 0:
-                return number, at
-    return None
+def _text_start(answer: Sequence[ChatPart], place: _Place, text: str) -> _Place | None:
+    number, at = place
+    if at and at == len(_text(answer, number)):
+        number, at = number + 1, 0
+    gap = "\n" if at else ""
+    is_there = _text(answer, number).startswith(gap + text, at)
+    return (number, at + len(gap)) if is_there else None
 
 
 def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
@@ -7196,7 +7231,16 @@ def _output_of(message: object) -> list[Item]:
     return content_parts(as_mapping(message).get("output"))
 
 
-def _given_text(item: Item) -> str:
+def _text(answer: Sequence[ChatPart], number: int) -> str:
+    part = answer[number] if number < len(answer) else None
+    return part.text if isinstance(part, AssistantText) else ""
+
+
+def _host_text(item: Item) -> str:
+    if item_type(item) == CODE_CARD:
+        return code_text(as_text(item.get("code")))
+    if item_type(item) != "message":
+        return ""
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
     return "".join(map(as_text, texts))
@@ -9067,7 +9111,7 @@ def _write(level: str, line: str) -> None:
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 _Summary = Literal["auto", "concise", "detailed", "disabled"]
-_Tier = Literal["auto", "default", "flex", "priority"]
+_Tier = Literal["auto", "default", "flex", "priority", "fast", "ultrafast"]
 _Choice = Literal["inherit", "on", "off"]
 
 
@@ -9214,11 +9258,11 @@ class Valves(BaseModel):
         "Send tool calls and their results again in later turns. Off: they are removed "
         "after the answer, with the reasoning before them.",
     )
-    HISTORY_CARRIER: Literal["markers", "output"] = _valve(
-        "markers",
-        "Where a chat keeps what it does not show: under its own keys, with invisible "
-        "lines in the answers, or in Open WebUI's stored output of each answer. Both "
-        "are always read.",
+    HISTORY_CARRIER: Literal["output", "markers"] = _valve(
+        "output",
+        "Where a chat keeps what it does not show: in Open WebUI's stored output of "
+        "each answer, or under keys of its own, with lines in the answers that the page "
+        "does not draw but a copy has. Both are always read.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
@@ -9316,18 +9360,19 @@ class Valves(BaseModel):
     # Cost
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and its usage, for the "
-        "standard tier.",
+        "Show the cost of an answer in its last status line and its usage: tokens at "
+        "the tier that served it, and web searches; no pictures, containers or files.",
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
         "US dollars per million tokens, instead of the prices of this pipe: "
-        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
+        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`; `fast: 2` doubles them '
+        "at that tier.",
     )
     SERVICE_TIER: _Tier = _valve(
         "auto",
-        "`flex` is cheaper and slower, `priority` faster and more expensive, if the "
-        "model and the project have them.",
+        "`flex` costs half and is slower, `fast` (also called `priority`) about twice, "
+        "`ultrafast` 3 to 6 times, if the model and the project have them.",
     )
 
     # Network
@@ -9434,7 +9479,7 @@ class UserValves(BaseModel):
     )
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
     SERVICE_TIER: Literal["inherit", _Tier] = _valve(
-        "inherit", "`flex` is cheaper and slower, `priority` faster and more expensive."
+        "inherit", "`flex` is cheaper and slower, `fast` and `ultrafast` cost more."
     )
     SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
     LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
@@ -11426,14 +11471,9 @@ def _audited(prepared: PreparedRequest) -> AuditedRequest:
     return AuditedRequest(payload, host, prepared.call.log.run_id)
 
 
-_STANDARD_TIERS = (None, "auto", "default")
-
-
 def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     call, request = prepared.call, prepared.request
-    if not call.config.shows_cost or ended.usage is None:
-        return ended
-    if request.service_tier not in _STANDARD_TIERS:
+    if not call.config.shows_cost or not ended.usages:
         return ended
     try:
         own = read_prices(call.valves.CUSTOM_MODEL_PRICING_JSON)
@@ -11441,8 +11481,13 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     except InvalidRequest as error:  # the answer is there, so only the log says it
         call.log.line("WARNING", str(error))
         return ended
-    prices = own.get(request.model, facts.prices)
-    return ended._replace(cost=cost_of_run(ended.usage, prices, ended.output))
+    facts = facts._replace(prices=own.get(request.model, facts.prices))
+    # Other servers do not say which tier served a response.
+    asked = request.service_tier or ""
+    usages = [one._replace(tier=one.tier or asked) for one in ended.usages]
+    host, today = prepared.endpoint.host, utc_today()
+    cost = cost_of_run(usages, facts, ended.output, today, host)
+    return ended._replace(cost=cost)
 
 
 _HOW = (

@@ -33,6 +33,9 @@ LATER_TRAITS = (
     "diagnostics",
     "appends_configuration",
     "pro_mode",
+    "long_prices",
+    "long_fast",
+    "regional",
 )
 """Traits that a model has only if a source says so."""
 ALL_TRAITS = (*TRAITS, *LATER_TRAITS)
@@ -47,14 +50,15 @@ USUAL_OUTPUT = "128000"
 TRAIT_SETS = {
     "usual": "reasoning summary functions hosted vision",
     "full": "usual verbosity",
-    "5.4": "full all_turns",
+    "5.4": "full all_turns long_prices regional",
     "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration",
+    "6": "5.6 appends_configuration long_fast",
     "6.2": "6 prefix_bound",
 }
 """Words for several traits, a later one for more; a number is the version of gpt from
 which on models have them, also models that the table does not know."""
 PRICES = ("input", "cached", "cache_write", "output")
+FACTORS = ("fast", "ultrafast", "ultrafast_until", "ultrafast_later")
 OPTIONAL = (
     "lacks",
     "efforts",
@@ -62,6 +66,7 @@ OPTIONAL = (
     "max_output_tokens",
     "context",
     "prices",
+    "tiers",
     "shutdown",
     "successor",
     "snapshots",
@@ -128,13 +133,17 @@ def render_row(model: str, facts: dict[str, Any]) -> str:
             )
         ),
         str(facts.get("max_output_tokens", "")).replace(USUAL_OUTPUT, "+"),
-        " ".join(
-            "-" if prices[n] is None else f"{prices[n]:g}" for n in PRICES if prices
-        ),
+        render_prices({**prices, **facts.get("tiers", {})}) if prices else None,
         facts.get("shutdown"),
         facts.get("successor"),
     )
     return "|".join("" if value is None else str(value) for value in columns)
+
+
+def render_prices(prices: dict[str, float | None]) -> str:
+    """The prices, and the factors of other tiers as far as they are known."""
+    names = [*PRICES, *(name for name in FACTORS if prices.get(name))]
+    return " ".join("-" if prices[n] is None else f"{prices[n]:.9g}" for n in names)
 
 
 def render_traits(traits: list[str]) -> str:
@@ -169,7 +178,7 @@ def render_catalog(source: dict[str, Any]) -> str:
     return HEADER.format(
         as_of=source["as_of"],
         unit=source["unit"],
-        prices=", ".join(PRICES),
+        prices=", ".join((*PRICES, *FACTORS)),
         columns="|".join(COLUMNS),
         rows="\n".join(rows),
         trait_sets="\n".join(f'    "{k}": "{v}",' for k, v in TRAIT_SETS.items()),

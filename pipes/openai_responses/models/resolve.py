@@ -37,15 +37,20 @@ _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
-    """US dollars for a million tokens."""
+    """US dollars for a million tokens, and how often they are paid at other tiers."""
 
     input: float | None
     cached: float | None
     cache_write: float | None
     output: float | None
+    fast: float | None = None
+    ultrafast: float | None = None
+    ultrafast_until: float | None = None
+    """The last day of `ultrafast`, like 20270228; then `ultrafast_later` holds."""
+    ultrafast_later: float | None = None
 
 
-class _ModelFacts(NamedTuple):
+class ModelFacts(NamedTuple):
     """What a model accepts, its limits and its prices; None where unknown.
 
     The defaults are for gpt-4 and for ids that say nothing (another vendor, an Azure
@@ -82,6 +87,12 @@ class _ModelFacts(NamedTuple):
     """It takes the `reasoning.context` all_turns."""
     diagnostics: bool = False
     """It says why a prompt was not found in the cache."""
+    long_prices: bool = False
+    """Above 272,000 tokens of input the whole request costs more."""
+    long_fast: bool = False
+    """Such requests have a price at the fast tier."""
+    regional: bool = False
+    """It costs 10 % more at OpenAI's hosts of a region."""
     max_output_tokens: int | None = None
     shutdown: str | None = None
     """ISO date."""
@@ -91,7 +102,7 @@ class _ModelFacts(NamedTuple):
     """False: the name says nothing, the facts are cautious."""
 
 
-_PLAIN_FACTS = _ModelFacts()
+_PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
@@ -104,7 +115,7 @@ class ResolvedModel(NamedTuple):
     id: str
     family: str
     effort: str | None
-    facts: _ModelFacts
+    facts: ModelFacts
     name: str
 
     def lowest_effort(self) -> str | None:
@@ -176,7 +187,7 @@ def _model_family(model_id: str) -> str:
     return CATALOG_SERVED_AS.get(undated, undated)
 
 
-def _model_facts(model_id: str) -> _ModelFacts:
+def _model_facts(model_id: str) -> ModelFacts:
     for name in (model_id, _model_family(model_id)):
         if name in CATALOG_FACTS:
             return CATALOG_FACTS[name]
@@ -198,10 +209,10 @@ def _model_facts(model_id: str) -> _ModelFacts:
     return _reasoning_facts(newest[-1] if newest else "full")
 
 
-def _reasoning_facts(traits: str) -> _ModelFacts:
+def _reasoning_facts(traits: str) -> ModelFacts:
     """Return what is assumed of a model that the catalog does not have
     (docs/reference/responses-api.md, "Unknown models")."""
-    return _ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
+    return ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
 
 
 def _expand_traits(text: str) -> list[str]:
@@ -241,13 +252,13 @@ _YES_OR_NO_FACTS = frozenset(
 _USUAL_EFFORTS = "low medium high"
 
 
-def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
+def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
     words = _expand_traits(traits)
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
-    return name, _ModelFacts(
+    return name, ModelFacts(
         **_read_traits(words),
         lacks=tuple(word[1:] for word in words if word[0] == "-"),
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
