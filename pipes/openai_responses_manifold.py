@@ -1071,7 +1071,7 @@ gpt-5-chat-latest|||vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
 gpt-5-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
 gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
 gpt-5-nano|minimal usual|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol
+gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
 gpt-5.1|none usual|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
 gpt-5.1-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
@@ -1108,16 +1108,15 @@ gpt-daybreak-blue-latest|||usual long_prices|+|4 0.4 5 20||
 gpt-daybreak-red-latest|||usual long_prices|+|12.5 1.25 15.625 75||
 gpt-rosalind-research|||usual||5 0.5 - 25||
 o1|usual|medium|reasoning functions vision|100000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol-pro
 o3|usual|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
 o3-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
 o3-mini|usual|medium|reasoning summary functions|100000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol
+o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
 o4-mini|usual|medium|usual -image_generation|100000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
 o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
 
-# Words for several traits; a number is the first version of gpt that has them.
 CATALOG_TRAITS: dict[str, str] = {
     "usual": "reasoning summary functions hosted vision",
     "full": "usual verbosity",
@@ -1127,15 +1126,11 @@ CATALOG_TRAITS: dict[str, str] = {
     "6.2": "6 prefix_bound",
 }
 
-# Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {
-    # OpenAI resolves the short id itself (openai-docs)
     "gpt-5.6": "gpt-5.6-sol",
 }
 
-# Names of ours that are never sent.
 CATALOG_ALIASES: dict[str, str] = {
-    # gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations)
     "gpt-5-auto": "gpt-6.1-sol",
 }
 
@@ -1149,6 +1144,7 @@ _GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
 _O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
 _INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
+_PRO_NAME = re.compile(r"(gpt-[\w.-]+)-pro(-[a-z]+)?$")
 _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
@@ -1205,6 +1201,7 @@ class ResolvedModel(NamedTuple):
     effort: str | None
     facts: ModelFacts
     name: str
+    pro: bool = False
 
     def lowest_effort(self) -> str | None:
         return self.facts.efforts[0] if self.facts.efforts else None
@@ -1224,6 +1221,11 @@ def resolve_model(
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
+    if (match := _PRO_NAME.match(name)) and not _named_model(name):
+        model = resolve_model(match[1] + (match[2] or ""), overrides)
+        if model.facts.pro_mode:
+            shown = _shown_name(f"{model.id}-pro", model.effort)
+            return model._replace(name=shown, pro=True)
     id, found = _named_model(name) or _model_with_effort(name) or (name, None)
     facts, shown = _model_facts(id), _shown_name(id, found)
     return ResolvedModel(id, _model_family(id), found, facts, shown)
@@ -3324,17 +3326,19 @@ def fit_calls(items: Sequence[Item], tools: Sequence[Item]) -> list[Item]:
         for tool in tools
         for inner in content_parts(tool.get("tools"))
     }
-    fitted: list[Item] = []
-    for item in items:
-        if is_call(item):
-            space = spaces.get(as_text(item.get("name")))
-            if is_searched and space:
-                item = {**item, "namespace": item.get("namespace") or space}
-            elif not is_searched and "namespace" in item:
-                item = {key: item[key] for key in item if key != "namespace"}
-        if is_searched or not is_tool_search(item):
-            fitted.append(clean_call(item))
-    return fitted
+    return [
+        clean_call(_fit_call(item, spaces, is_searched) if is_call(item) else item)
+        for item in items
+        if is_searched or not is_tool_search(item)
+    ]
+
+
+def _fit_call(call: Item, spaces: Mapping[str, Any], is_searched: bool) -> Item:
+    space = spaces.get(as_text(call.get("name")))
+    if not is_searched and "namespace" in call:
+        return {key: call[key] for key in call if key != "namespace"}
+    is_lost = is_searched and space and not call.get("namespace")
+    return {**call, "namespace": space} if is_lost else call
 
 
 def clean_call(item: Item) -> Item:
@@ -3665,6 +3669,10 @@ def _reasoning(
     resolved = effort or model.facts.default_effort
     if settings.summary and model.facts.summary and resolved != "none":
         own.setdefault("summary", settings.summary)
+    if model.facts.all_turns and settings.encrypted_reasoning:
+        own.setdefault("context", "all_turns")
+    if model.pro:
+        own.setdefault("mode", "pro")
     return ({"effort": effort, **own} if effort else own) or None
 
 
@@ -4084,9 +4092,9 @@ def _best(refusal: _Refusal, repairs: Iterable[Status]) -> Status | None:
     given_up = {(one.target, one.value) for one in refusal.done if one.value}
     for found in repairs:
         repair = found.repair
-        if repair and repair not in refusal.done:
-            if (repair.target, repair.new) not in given_up:
-                return found
+        is_new = repair and repair not in refusal.done
+        if is_new and repair and (repair.target, repair.new) not in given_up:
+            return found
     return None
 
 
@@ -5558,15 +5566,29 @@ def _version(name: str) -> tuple[tuple[int, ...], str]:
 _NOTICE_DAYS = 30
 
 
-def retirement_notice(model: ResolvedModel, today: date) -> str:
+def retirement_notice(
+    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+) -> str:
     ending = _date(model.facts.shutdown)
     if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
         return ""
     when = "is switched off on" if today < ending else "was switched off on"
     sentence = f"{model.name} {when} {ending.isoformat()}."
+    if answering and answering.id != model.id:
+        return f"{sentence} {answering.name} answers instead."
     if successor := model.facts.successor:
         sentence += f" Use {resolve_model(successor).name} instead."
     return sentence
+
+
+def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
+    ending, successor = _date(model.facts.shutdown), model.facts.successor
+    found = resolve_model(successor or "")
+    if not found.pro or ending is None or today < ending:
+        return None
+    effort = model.effort and f"{successor}-{model.effort}"
+    same = resolve_model(effort or "")
+    return same if same.pro else found
 
 
 def _date(text: str | None) -> date | None:
@@ -6713,7 +6735,8 @@ def task_request(
         effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
     )
     items = build_input(parts, {}, None)
-    return build_request(model, instructions, items, given, settings)
+    plain = model._replace(pro=False)
+    return build_request(plain, instructions, items, given, settings)
 
 
 def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
@@ -9740,12 +9763,16 @@ class AccountCapabilities(RecentTexts):
             self._repairs[scope] = (*known, repair)
 
 
-def run_limits(valves: Valves) -> Limits:
+_PRO_SILENCE = 900.0
+
+
+def run_limits(valves: Valves, model: ResolvedModel) -> Limits:
+    least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
     return Limits(
         timeouts=Timeouts(
             connect=valves.CONNECT_TIMEOUT_SECONDS,
-            first_event=valves.FIRST_EVENT_TIMEOUT_SECONDS,
-            idle=valves.IDLE_TIMEOUT_SECONDS,
+            first_event=max(valves.FIRST_EVENT_TIMEOUT_SECONDS, least),
+            idle=max(valves.IDLE_TIMEOUT_SECONDS, least),
             total=valves.TOTAL_TIMEOUT_SECONDS,
         ),
         retries=RetryPolicy(valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS),
@@ -9882,6 +9909,13 @@ class PipeCall(NamedTuple):
 
     @property
     def model(self) -> ResolvedModel:
+        chosen = self.chosen_model
+        # Azure ends its models on other days.
+        is_azure = Endpoint(self.valves.BASE_URL, "").is_azure
+        return (not is_azure and replacement(chosen, utc_today())) or chosen
+
+    @property
+    def chosen_model(self) -> ResolvedModel:
         return self.resolve(self.caller.model)
 
     def resolve(self, name: str) -> ResolvedModel:
@@ -10873,7 +10907,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         request,
         endpoint,
         origin,
-        run_limits(call.valves),
+        run_limits(call.valves, model),
         store,
         before,
         _toolset(call, tools),
@@ -11027,7 +11061,8 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     call, sent = prepared.call, prepared.request
     body = {"tool_choice": sent.tool_choice, "reasoning_effort": call.model.effort}
     plain = call._replace(body=body, config=read_config(call.valves))
-    model, tools = call.resolve(sent.model), OfferedTools(sent.tools or ())
+    model = call.resolve(sent.model)._replace(pro=call.model.pro)
+    tools = OfferedTools(sent.tools or ())
     settings = _settings(plain, prepared.endpoint, tools, model)
     text = sent.instructions or ""
     built = build_request(model, text, sent.input, body, settings)
@@ -11104,7 +11139,7 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     request = task_request(model, call.messages, body, call.caller.task)
     request = _repaired(request, call)
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(call.valves)
+    limits = run_limits(call.valves, model)
     return PreparedRequest(call, request, endpoint, origin, limits)
 
 
@@ -11547,7 +11582,7 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     call = prepared.call
     if call.caller.task or (prepared.delegates and leaves_calls(ended)):
         return []
-    retirement = retirement_notice(call.model, utc_today())
+    retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
     return [
         *_refusal_notices(call),
         *([retirement] if retirement else []),
@@ -11780,7 +11815,9 @@ class _Diagnostics:
         self._listed = [call.resolve(name).id for name in names if name != "auto"]
         self._connections = connections
         # Nothing is sent twice: a failure is what is looked for.
-        self._limits = run_limits(call.valves)._replace(retries=RetryPolicy(0))
+        self._limits = run_limits(call.valves, call.model)._replace(
+            retries=RetryPolicy(0)
+        )
 
     async def lines(self) -> AsyncGenerator[str, None]:
         yield f"The set-up of this pipe, tried with {self._model.name}:\n"

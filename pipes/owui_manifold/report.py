@@ -226,7 +226,7 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     call = prepared.call
     if call.caller.task or (prepared.delegates and leaves_calls(ended)):
         return []
-    retirement = retirement_notice(call.model, utc_today())
+    retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
     return [
         *_refusal_notices(call),
         *([retirement] if retirement else []),

@@ -86,20 +86,26 @@ CATALOG_TABLE = """
 {rows}
 """
 
-# Words for several traits; a number is the first version of gpt that has them.
 CATALOG_TRAITS: dict[str, str] = {{
 {trait_sets}
 }}
+"""Words for several traits; a number is the first version of gpt that has them."""
 
-# Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {{
 {served_as}
 }}
+"""Ids that the API itself serves with another model.
 
-# Names of ours that are never sent.
+{served_as_why}
+"""
+
 CATALOG_ALIASES: dict[str, str] = {{
 {aliases}
 }}
+"""Names of ours that are never sent.
+
+{aliases_why}
+"""
 '''
 
 
@@ -163,12 +169,22 @@ def expand_traits(text: str) -> set[str]:
     return words
 
 
-def render_names(entries: dict[str, dict[str, str]]) -> str:
-    """The lines of a table from name to model, each under its reason."""
+def render_pairs(entries: dict[str, Any]) -> str:
+    """The lines of a table from name to text."""
+    return "\n".join(f'    "{name}": "{text}",' for name, text in entries.items())
+
+
+def render_reasons(entries: dict[str, dict[str, str]]) -> str:
+    """Why each name leads to its model, and who says it."""
     return "\n".join(
-        f'    # {entry["why"]} ({entry["source"]})\n    "{name}": "{entry["model"]}",'
+        f"{name}: {entry['why']} ({entry['source']})."
         for name, entry in sorted(entries.items())
     )
+
+
+def render_names(entries: dict[str, dict[str, str]]) -> str:
+    """The lines of a table from name to model."""
+    return render_pairs({name: entries[name]["model"] for name in sorted(entries)})
 
 
 def render_catalog(source: dict[str, Any]) -> str:
@@ -181,9 +197,11 @@ def render_catalog(source: dict[str, Any]) -> str:
         prices=", ".join((*PRICES, *FACTORS)),
         columns="|".join(COLUMNS),
         rows="\n".join(rows),
-        trait_sets="\n".join(f'    "{k}": "{v}",' for k, v in TRAIT_SETS.items()),
+        trait_sets=render_pairs(TRAIT_SETS),
         served_as=render_names(source["served_as"]),
+        served_as_why=render_reasons(source["served_as"]),
         aliases=render_names(source["aliases"]),
+        aliases_why=render_reasons(source["aliases"]),
     )
 
 

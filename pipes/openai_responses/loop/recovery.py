@@ -198,9 +198,9 @@ def _best(refusal: _Refusal, repairs: Iterable[Status]) -> Status | None:
     given_up = {(one.target, one.value) for one in refusal.done if one.value}
     for found in repairs:
         repair = found.repair
-        if repair and repair not in refusal.done:
-            if (repair.target, repair.new) not in given_up:
-                return found
+        is_new = repair and repair not in refusal.done
+        if is_new and repair and (repair.target, repair.new) not in given_up:
+            return found
     return None
 
 

@@ -5,7 +5,9 @@ The first that fits, so that a real id always has priority:
 1. an id of the catalog, with or without a date at its end (the date is sent as given);
 2. one of our names: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
-4. any other name, with the facts of its family, or with cautious facts.
+4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
+   `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
+5. any other name, with the facts of its family, or with cautious facts.
 
 An administrator's override takes the facts of the model in `like`, or of the family,
 and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
@@ -33,6 +35,7 @@ _GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
 _O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
 _INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
+_PRO_NAME = re.compile(r"(gpt-[\w.-]+)-pro(-[a-z]+)?$")
 _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
@@ -109,7 +112,7 @@ class ResolvedModel(NamedTuple):
     """What a name stands for.
 
     `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
-    inside one `family`. `effort` is the one that the name stood for.
+    inside one `family`. `effort` and `pro`, the mode, are those that the name stood for.
     """
 
     id: str
@@ -117,6 +120,7 @@ class ResolvedModel(NamedTuple):
     effort: str | None
     facts: ModelFacts
     name: str
+    pro: bool = False
 
     def lowest_effort(self) -> str | None:
         """Return the cheapest effort known to be accepted."""
@@ -142,6 +146,11 @@ def resolve_model(
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
+    if (match := _PRO_NAME.match(name)) and not _named_model(name):
+        model = resolve_model(match[1] + (match[2] or ""), overrides)
+        if model.facts.pro_mode:
+            shown = _shown_name(f"{model.id}-pro", model.effort)
+            return model._replace(name=shown, pro=True)
     id, found = _named_model(name) or _model_with_effort(name) or (name, None)
     facts, shown = _model_facts(id), _shown_name(id, found)
     return ResolvedModel(id, _model_family(id), found, facts, shown)

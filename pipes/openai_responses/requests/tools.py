@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from openai_responses.clock import hex_digest
 from openai_responses.errors import InvalidRequest
@@ -124,17 +125,19 @@ def fit_calls(items: Sequence[Item], tools: Sequence[Item]) -> list[Item]:
         for tool in tools
         for inner in content_parts(tool.get("tools"))
     }
-    fitted: list[Item] = []
-    for item in items:
-        if is_call(item):
-            space = spaces.get(as_text(item.get("name")))
-            if is_searched and space:
-                item = {**item, "namespace": item.get("namespace") or space}
-            elif not is_searched and "namespace" in item:
-                item = {key: item[key] for key in item if key != "namespace"}
-        if is_searched or not is_tool_search(item):
-            fitted.append(clean_call(item))
-    return fitted
+    return [
+        clean_call(_fit_call(item, spaces, is_searched) if is_call(item) else item)
+        for item in items
+        if is_searched or not is_tool_search(item)
+    ]
+
+
+def _fit_call(call: Item, spaces: Mapping[str, Any], is_searched: bool) -> Item:
+    space = spaces.get(as_text(call.get("name")))
+    if not is_searched and "namespace" in call:
+        return {key: call[key] for key in call if key != "namespace"}
+    is_lost = is_searched and space and not call.get("namespace")
+    return {**call, "namespace": space} if is_lost else call
 
 
 def clean_call(item: Item) -> Item:

@@ -5,7 +5,7 @@ words open as ``$turn``, ``$said`` ... (see :meth:`simulator.asked.Asked.words`)
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simulator.files import CONTAINER
@@ -66,7 +66,7 @@ def build_function_call(name: str, arguments: str | dict[str, Any]) -> Item:
     return {"type": "function_call", "name": name, "arguments": arguments}
 
 
-def build_tool_search(namespace: Item, arguments: str) -> list[Item]:
+def build_tool_search(namespace: Mapping[str, Any], arguments: str) -> list[Item]:
     """Return a search of the API's that loads a namespace, and a call of its last tool.
 
     The forms are those of the guide "Tool search".

@@ -1,5 +1,7 @@
 """What the model says when it calls tools."""
 
+from simulator.options import Options
+from simulator.request import ValidRequest, invent_arguments
 from simulator.scenarios.builders import (
     build_code_interpreter_call,
     build_custom_tool_call,
@@ -9,8 +11,6 @@ from simulator.scenarios.builders import (
     build_reasoning,
     build_tool_search,
 )
-from simulator.options import Options
-from simulator.request import ValidRequest, invent_arguments
 from simulator.scenarios.scenario import (
     Reply,
     Scenario,
