@@ -28,12 +28,12 @@ _PLACE = ("city", "region", "country", "timezone")
 def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[str]]:
     """Return OpenAI's tools of a request, and the names of the host's they replace.
 
-    Their order is always the same, because the prompt cache depends on it. Raises
-    InvalidRequest for unusable valves.
+    Offering both for the same purpose would be ambiguous. Their order is always the
+    same, because the prompt cache depends on it. Raises InvalidRequest for unusable
+    valves.
     """
     made, replaced = list[Item](), set[str]()
     takes = partial(_takes, model)
-    # Open WebUI's tools for the same purpose go: offering both would be ambiguous.
     if config.code_interpreter and takes("code_interpreter"):
         made.append({"type": "code_interpreter", "container": {"type": "auto"}})
         replaced.add("execute_code")
@@ -52,9 +52,9 @@ def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[
 
 
 def _takes(model: ResolvedModel, kind: str) -> bool:
+    """Say whether a model takes a kind of tool; the older search has a longer name."""
     if kind in CALLED_BY_NAME:
         return model.facts.functions
-    # The older web search has a longer name.
     return model.facts.hosted and not kind.startswith(model.facts.lacks)
 
 
@@ -67,7 +67,7 @@ def _image_options(valves: Valves) -> Item:
 
 
 def _web_search(config: Config) -> Item:
-    """Return the web search.
+    """Return the web search; people paste addresses, the API takes domains only.
 
     A location with only its type keeps the API from assuming the United States
     (docs/reference/responses-api.md, "Hosted tools").
@@ -78,7 +78,6 @@ def _web_search(config: Config) -> Item:
         "user_location": {"type": "approximate", **_location(config.valves)},
     }
     addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)
-    # The API takes domains only, people paste addresses.
     domains = [a.rpartition("://")[2].partition("/")[0] for a in addresses]
     return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
 
@@ -155,12 +154,13 @@ def offer_tools(
 
     One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
     out. Of too many OpenAI's are kept, then those that people attached, then the
-    `builtin` ones, and with a search among the `hosted` the model finds the rest.
+    `builtin` ones. With our search for tools among the `hosted` the model finds the
+    rest; that of a filter stays as it is.
     Raises InvalidRequest for a choice that names no tool.
     """
     merged, notice, most = merge_tools(hosted, called), "", _MOST_TOOLS
     tools = [tool for tool in merged if tool.get("name") not in withheld]
-    if any(tool is _TOOL_SEARCH for tool in tools):  # none of a filter
+    if any(tool is _TOOL_SEARCH for tool in tools):
         tools = [tool for tool in tools if tool is not _TOOL_SEARCH]
         most = _MOST_SEARCHED
     if len(tools) > _MOST_TOOLS:

@@ -84,8 +84,6 @@ def _is_retried(failure: Failure) -> bool:
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
-# Repairs
-
 _MOST_REPAIRS = 3
 _OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
 """Statuses that are not about what the request says."""
@@ -97,6 +95,7 @@ _OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
 }
 """Codes whose cause no change of the request removes."""
 _LASTING_CODES = _OWN_SENTENCES | _RETRIED_CODES
+_UNREAD = "invalid_encrypted_content"
 _UNREADABLE = re.compile(
     r"provided without its required"
     r"|Items are not persisted when"
@@ -162,7 +161,8 @@ def find_repair(
 ) -> Status | None:
     """Return the repair of `request` after a refusal, with the sentence that tells it.
 
-    `done` is how many the request has got since it was built.
+    `done` is how many the request has got since it was built. A 404 that names nothing is
+    about the address.
     """
     error, repairs = failure.error, request.repairs
     if failure.status in _OTHER_CAUSES or {error.code, error.type} & _LASTING_CODES:
@@ -171,7 +171,6 @@ def find_repair(
     refusal = _Refusal(request.payload(), rows, error, repairs)
     if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
         return found
-    # The address is wrong if nothing is named.
     is_lost = failure.status == 404 and not _NAMED_PLACE.search(refusal.text)
     if failure.status is None or is_lost or _is_retried(failure):
         return None
@@ -210,11 +209,9 @@ def _told(repair: Repair) -> Status:
 
 def _repairs(refusal: _Refusal) -> Iterator[Status]:
     """Yield what may help, the best first."""
-    if "reasoning" in refusal.text.lower():
-        yield from _plain_reasoning(refusal)
-    for find in _FINDERS:
+    first = [_plain_reasoning] if "reasoning" in refusal.text.lower() else []
+    for find in (*first, *_FINDERS):
         yield from find(refusal)
-    yield from _plain_reasoning(refusal)
 
 
 def _plain_reasoning(refusal: _Refusal) -> Iterator[Status]:
@@ -225,7 +222,7 @@ def _plain_reasoning(refusal: _Refusal) -> Iterator[Status]:
 def _by_words(refusal: _Refusal) -> Iterator[Status]:
     """Yield the repair for refusals whose place is not what has to be changed."""
     words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
-    if refusal.error.code == "invalid_encrypted_content":
+    if refusal.error.code == _UNREAD:
         yield from _unread_reasoning(refusal)
     if "code_interpreter_call" in kinds and "container" in words.lower():
         yield _told(Repair("kind", f"code_interpreter_call@{refusal.last}"))
@@ -238,13 +235,9 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
-    if any(is_encrypted(sent) for _, sent in refusal.rows):
+    is_told = refusal.error.code == _UNREAD or _UNREADABLE.search(refusal.error.message)
+    if is_told and any(is_encrypted(sent) for _, sent in refusal.rows):
         yield _told(Repair("reasoning", refusal.last))
-
-
-def _by_unread_words(refusal: _Refusal) -> Iterator[Status]:
-    if _UNREADABLE.search(refusal.error.message):
-        yield from _unread_reasoning(refusal)
 
 
 def _newest_media(refusal: _Refusal) -> Iterator[Status]:
@@ -266,9 +259,12 @@ def _find_place(
 
 
 def named_place(request: ResponsesRequest, error: ApiError) -> str:
-    """Return the name or type of the item or tool whose place a refusal names."""
+    """Return the name or type of the item or tool whose place a refusal names.
+
+    Most runs have no error, and a payload may be large.
+    """
     if not _NAMED_PLACE.search(f"{error.param} {error.message}"):
-        return ""  # most runs have no error, and a payload may be large
+        return ""
     found = _find_place(request.payload(), error)
     if found is None:
         return ""
@@ -334,7 +330,10 @@ def _by_parameter(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _parameter_paths(refusal: _Refusal) -> list[str]:
-    """Return the parameters that can be left out, inner ones first."""
+    """Return the parameters that can be left out, inner ones first.
+
+    Without `store` the API would store the answer.
+    """
     payload = refusal.payload
     inner = [
         f"{key}.{k}" for key in ("reasoning", "text") for k in payload.get(key, ())
@@ -342,7 +341,7 @@ def _parameter_paths(refusal: _Refusal) -> list[str]:
     kept = {*_NOT_REPAIRED}
     if "format" in payload.get("text", ()):
         kept.add("text")
-    if not refusal.is_unknown:  # the API would store the answer
+    if not refusal.is_unknown:
         kept.add("store")
     return [path for path in (*inner, *payload) if path not in kept]
 
@@ -382,11 +381,13 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
-    """Yield the repair of a tool that the server names by its name, type or label."""
+    """Yield the repair of a tool that the server names by its name, type or label.
+
+    A server that cannot be reached may be there again soon.
+    """
     words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
     for tool in _tools(refusal):
         if words & {tool_name(tool), tool.get("type")}:
-            # A server that cannot be reached may be there again soon.
             is_down = "retrieving tool list" in refusal.error.message
             yield _tool(tool)._replace(is_lasting=not is_down)
 
@@ -406,7 +407,7 @@ def _tool(tool: Item) -> Status:
 
 
 _FINDERS = (
-    *(_by_words, _by_place, _newest_media, _by_id, _by_unread_words),
-    *(_by_parameter, _by_tool_name, _by_parameter_name),
+    *(_by_words, _by_place, _newest_media, _by_id, _unread_reasoning),
+    *(_by_parameter, _by_tool_name, _by_parameter_name, _plain_reasoning),
 )
 """What may help, the best first."""
