@@ -41,6 +41,7 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Container,
     Coroutine,
     Hashable,
     Iterable,
@@ -264,6 +265,8 @@ _ITEM_KINDS = {
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
     "custom_tool_call_output": _ItemKind(),
+    "tool_search_call": _ItemKind(),
+    "tool_search_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -288,7 +291,6 @@ _ITEM_KINDS = {
         is_call=True,
         include="code_interpreter_call.outputs",
     ),
-    # It would be looked up by an id that was never stored: see `image_message`.
     "image_generation_call": _ItemKind(
         tool="image_generation", returned="never", refused_at_minimal=True
     ),
@@ -320,7 +322,8 @@ CALL_OUTPUTS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
 }
-_CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
+_CALLS = tuple(CALL_OUTPUTS)
+_OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
@@ -341,7 +344,11 @@ def is_call(item: JsonObject) -> bool:
 
 
 def is_call_output(item: JsonObject) -> bool:
-    return item.get("type") in CALL_OUTPUTS.values()
+    return item.get("type") in _OUTPUTS
+
+
+def is_tool_search(item: JsonObject) -> bool:
+    return item.get("type") in ("tool_search_call", "tool_search_output")
 
 
 def is_reasoning(item: JsonObject) -> bool:
@@ -398,16 +405,14 @@ def _paired_places(items: Sequence[JsonObject]) -> set[int]:
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
     for place, item in enumerate(items):
-        call_id = item.get("call_id")
+        kind, call_id = item.get("type"), item.get("call_id")
         if not isinstance(call_id, str):
             continue
-        if is_call(item):
-            if item.get("name"):  # of some only the place is known
+        if kind in _CALLS:
+            if item.get("name"):
                 calls.setdefault(call_id, place)
-        elif call_id in calls and call_id not in outputs:
-            call = items[calls[call_id]]
-            if CALL_OUTPUTS[item_type(call)] == item_type(item):
-                outputs[call_id] = place
+        elif call_id in calls and kind == CALL_OUTPUTS[items[calls[call_id]]["type"]]:
+            outputs.setdefault(call_id, place)
     return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
@@ -418,20 +423,20 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     rows = list(items)
     pairs = _paired_places(rows)
     kept: list[Item] = []
-    dangling: list[Item] = []  # reasoning whose product has not come yet
+    dangling: list[Item] = []
     lost_call = False
     for place, item in enumerate(rows):
-        calls, answers = is_call(item), is_call_output(item)
+        kind = item.get("type")
+        calls, answers = kind in _CALLS, kind in _OUTPUTS
         if (calls or answers) and place not in pairs:
             lost_call = lost_call or calls
             continue
-        # Reasoning before several calls stays as long as one of them stays.
         is_input = answers or item.get("role") in _INPUT_ROLES
         if is_input or (lost_call and not calls):
             dangling = []
         lost_call = False
         dangling.append(item)
-        if not is_reasoning(item):
+        if kind != "reasoning":
             kept += dangling
             dangling = []
     return kept
@@ -506,7 +511,7 @@ def is_host_returned(item: JsonObject) -> bool:
     if kind.tool == "web_search" and action not in _ACTIONS:
         return False
     if item_type(item) == "mcp_list_tools" and item.get("error"):
-        return False  # without a list the API asks the server again
+        return False
     return all(item.get(key) is not None for key in kind.required)
 
 
@@ -524,7 +529,7 @@ def is_replayed(item: JsonObject) -> bool:
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     kept: list[Item] = []
-    dangling: list[Item] = []  # reasoning whose product has not come yet
+    dangling: list[Item] = []
     for item in items:
         if is_reasoning(item):
             dangling.append(item)
@@ -725,30 +730,19 @@ _RATE_LIMIT = (
 
 NO_CREDIT_CODES = frozenset(
     {
-        "insufficient_quota",
-        "credit_balance_exhausted",
-        "organization_spend_limit_exceeded",
-        "project_spend_limit_exceeded",
-        "organization_usage_limit_exceeded",
-        "project_usage_limit_exceeded",
+        *("insufficient_quota", "credit_balance_exhausted"),
+        *("organization_spend_limit_exceeded", "project_spend_limit_exceeded"),
+        *("organization_usage_limit_exceeded", "project_usage_limit_exceeded"),
     }
 )
 
 PICTURE_CODES = frozenset(
     {
-        "invalid_image",
-        "invalid_image_format",
-        "invalid_base64_image",
-        "invalid_image_url",
-        "image_too_large",
-        "image_too_small",
-        "image_parse_error",
-        "invalid_image_mode",
-        "image_file_too_large",
-        "unsupported_image_media_type",
-        "empty_image_file",
-        "failed_to_download_image",
-        "image_file_not_found",
+        *("invalid_image", "invalid_image_format", "invalid_base64_image"),
+        *("invalid_image_url", "image_too_large", "image_too_small"),
+        *("image_parse_error", "invalid_image_mode", "image_file_too_large"),
+        *("unsupported_image_media_type", "empty_image_file"),
+        *("failed_to_download_image", "image_file_not_found"),
     }
 )
 
@@ -845,27 +839,10 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 }
 
 
-_EndingKind = Literal[
-    "completed",
-    "incomplete",
-    "failed",
-    "error",
-    "refused",
-    "invalid",
-    "unreachable",
-    "unreadable",
-    "malformed",
-    "cut",
-    "first_event_timeout",
-    "idle_timeout",
-    "total_timeout",
-]
-
-
 class Ending(NamedTuple):
     """How a run ended; `code` is the API's word for the cause."""
 
-    kind: _EndingKind
+    kind: str
     code: str | None = None
     sentence: str = ""
 
@@ -878,7 +855,7 @@ class Ending(NamedTuple):
         return self._replace(sentence=f"{before}Try again.") if rest else self
 
 
-def _usual_ending(kind: _EndingKind) -> Ending:
+def _usual_ending(kind: str) -> Ending:
     return Ending(kind, sentence=SENTENCES[kind][""])
 
 
@@ -903,23 +880,23 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
     return Ending(kind, _code(error), failure_sentence(error))
 
 
+_EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
+    MalformedEvent: ("malformed", ""),
+    AnswerTooLarge: ("malformed", "too_large"),
+    ResponseLost: ("cut", "lost"),
+    UnreadableAnswer: ("unreadable", "-"),
+    InvalidRequest: ("invalid", "-"),
+}
+
+
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    match error:
-        case TimedOut():
-            return _usual_ending(error.kind)
-        case MalformedEvent():
-            return _usual_ending("malformed")
-        case AnswerTooLarge():
-            return Ending("malformed", sentence=SENTENCES["malformed"]["too_large"])
-        case ApiRefused():
-            return Ending("refused", _code(error.error), str(error))
-        case ResponseLost():
-            return Ending("cut", sentence=SENTENCES["cut"]["lost"])
-        case UnreadableAnswer():
-            return Ending("unreadable", sentence=str(error))
-        case InvalidRequest():
-            return Ending("invalid", sentence=str(error))
-    return CUT if has_begun else Ending("unreachable", sentence=str(error))
+    if isinstance(error, TimedOut):
+        return _usual_ending(error.kind)
+    if isinstance(error, ApiRefused):
+        return Ending("refused", _code(error.error), str(error))
+    unreached = ("cut", "") if has_begun else ("unreachable", "-")
+    kind, word = _EXCEPTIONS.get(type(error), unreached)
+    return Ending(kind, None, str(error) if word == "-" else SENTENCES[kind][word])
 
 
 def _code(error: ApiError) -> str | None:
@@ -1431,7 +1408,7 @@ class RecentTexts:
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         self._now = now
-        self._ends: dict[int, float] = {}  # by hash: a text may be long, or secret
+        self._ends: dict[int, float] = {}
 
     def __contains__(self, text: str) -> bool:
         return self._now() < self._ends.get(hash(text), 0)
@@ -1635,21 +1612,48 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
     return {key: inner for key, inner in value.items() if key != keys[0]}
 
 
+def all_tools(tools: Iterable[Item]) -> Iterator[Item]:
+    for tool in tools:
+        yield tool
+        yield from content_parts(tool.get("tools"))
+
+
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     tools, choice = payload.get("tools") or [], payload.get("tool_choice")
-    kept = [tool for tool in tools if json_digest(tool) != repair.target]
-    gone = [tool for tool in tools if tool not in kept]
-    if not gone:
+    kept = _other_tools(tools, repair.target)
+    if kept == tools:
         return payload
-    named = {name for tool in gone for name in (tool_name(tool), tool.get("type"))}
+    left = {id(tool): tool_name(tool) for tool in all_tools(kept)}
+    gone = [tool for tool in all_tools(tools) if id(tool) not in left]
     allowed = as_mapping(choice).get("tools")
     if isinstance(allowed, list):
-        left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
-        choice = {**as_mapping(choice), "tools": left} if left else "none"
-    elif choice == "required" or tool_name(as_mapping(choice)) in named:
+        chosen = [one for one in allowed if tool_name(one) in left.values()]
+        choice = {**as_mapping(choice), "tools": chosen} if chosen else "none"
+    elif choice == "required" or any(_means(choice, tool) for tool in gone):
         choice = None
     changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
+
+
+def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
+    kept = [tool for tool in tools if json_digest(tool) != target]
+    is_searched = any(tool.get("type") == "tool_search" for tool in kept)
+    found: list[Item] = []
+    for tool in kept:
+        if "tools" not in tool:
+            found.append(tool)
+        elif inner := [
+            one
+            for one in content_parts(tool["tools"])
+            if json_digest(one) != target
+            and (is_searched or not one.get("defer_loading"))
+        ]:
+            found.append({**tool, "tools": inner})
+    return found
+
+
+def _means(choice: object, tool: Item) -> bool:
+    return tool_name(as_mapping(choice)) in (tool_name(tool), tool.get("type"))
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:
@@ -1718,8 +1722,7 @@ class EventStreamDecoder:
             raise AnswerTooLarge
         if self._after_cr and chunk:
             self._after_cr = False
-            if chunk.startswith(b"\n"):  # the second half of a CRLF
-                chunk = chunk[1:]
+            chunk = chunk.removeprefix(b"\n")
         if b"\n" not in chunk and b"\r" not in chunk:
             self._partial_line.extend(chunk)
             return []
@@ -1751,7 +1754,6 @@ class EventStreamDecoder:
                     data = value.decode("utf-8", "replace")
                     events.append(tuple.__new__(ServerSentEvent, (name, data)))
                 self._event, self._lines, self._size = b"", [], 0
-            # id, retry, comments and unknown fields are not used
         return events
 
 
@@ -1850,16 +1852,15 @@ _Reader = Callable[[JsonObject], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
-    if event.data == "[DONE]":  # other servers end their streams with it
+    if event.data == "[DONE]":
         return None
-    text = event.data.strip(" \t\n\r")  # white space of RFC 8259, section 2
+    text = event.data.strip(" \t\n\r")
     try:
-        wire, end = _JSON_READER.raw_decode(text)  # faster than json.loads
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        wire, end = _JSON_READER.raw_decode(text)
+    except (ValueError, RecursionError):
         wire, end = None, -1
     if end != len(text) or not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
-    # A level takes two characters at least, so a delta needs no look.
     may_be_deep = (
         len(text) > 2 * MAX_JSON_DEPTH
         and text.count("[") + text.count("{") > MAX_JSON_DEPTH
@@ -1892,7 +1893,7 @@ def _index(wire: JsonObject) -> int:
 def _text_reader(
     event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
 ) -> _Reader:
-    new = partial(tuple.__new__, event)  # half the time of the named tuple's own
+    new = partial(tuple.__new__, event)
 
     def read(wire: JsonObject) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire.get("output_index"), wire[field]
@@ -1911,10 +1912,8 @@ def _text_reader(
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
-    annotation, part = wire.get("annotation"), _checked(
-        wire.get("content_index", 0), int
-    )
-    if annotation is None:  # the type allows it; the final item has all annotations
+    part = _checked(wire.get("content_index", 0), int)
+    if (annotation := wire.get("annotation")) is None:
         return None
     item_id = as_text(wire.get("item_id"))
     return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
@@ -1939,7 +1938,6 @@ def _final_reader(status: str) -> _Reader:
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
-    # In the flat form `type` is only "error".
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
 
@@ -2048,24 +2046,18 @@ _ASSIGNED = _NAME_ENDS + _VALUE_OPENS
 _LOOKS_SECRET = re.compile(
     "|".join(
         [
-            # A header: its value goes on to the end of the line or of the quotes.
             rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
             r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
-            # A name whose value is one word, or in quotes.
             r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
             r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
             rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
-            # A query parameter.
             r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
             r"""[^\s"'\\&#;)}\]>]++""",
             r"(?P<scheme>://)[^\s/?#\"'<>]*@",
             r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
-            # `Basic` is a word too: base64 has digits, or a capital inside a word.
             r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
             r"[A-Za-z0-9+/]{8,}+={0,2}",
             r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
-            # A JSON Web Token begins with `{"` in base64, a Fernet token with its
-            # version and four bytes of a time that are zero for a while yet.
             r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
             r"(?:\.[A-Za-z0-9_-]*+)?",
             r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
@@ -2150,7 +2142,7 @@ class Endpoint:
 
     def url(self, path: str) -> str:
         base = _normalize_base_url(self.base_url)
-        query = urlsplit(self.base_url.strip()).query  # Azure's api-version
+        query = urlsplit(self.base_url.strip()).query
         joint = "&" if "?" in path else "?"
         return base + path + (query and joint + query)
 
@@ -2219,7 +2211,7 @@ def url_parts(text: str) -> SplitResult | None:
     try:
         parts = urlsplit(text)
         sound = bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets without an address, a port that is no number
+    except ValueError:
         return None
     return parts if sound and parts.scheme in ("http", "https") else None
 
@@ -2241,7 +2233,6 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
 def _environment_proxy(url: str) -> str | None:
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    # Each call reads the whole environment. If it names no proxy, one call is enough.
     if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
@@ -2540,7 +2531,6 @@ def function_parameters(
 ) -> tuple[_Schema, bool]:
     mended = _MendedSchema(schema)
     if strict_left and mended.is_simple:
-        # What a server sends need not be a schema.
         with suppress(_NotStrict, TypeError, AttributeError, ValueError):
             strict_left.spend(json_size(mended.root, LARGEST_SCHEMA))
             strict = _strict(mended.root, 1)
@@ -2838,6 +2828,29 @@ def _spelling(name: str) -> str:
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
 
 
+def fit_calls(items: Sequence[Item], tools: Sequence[Item]) -> list[Item]:
+    kinds = {*map(item_type, tools), *map(item_type, items)}
+    is_searched = bool(kinds & {"tool_search", "additional_tools"})
+    spaces = {
+        as_text(inner.get("name")): tool.get("name")
+        for tool in tools
+        for inner in content_parts(tool.get("tools"))
+    }
+    return [
+        clean_call(_fit_call(item, spaces, is_searched) if is_call(item) else item)
+        for item in items
+        if is_searched or not is_tool_search(item)
+    ]
+
+
+def _fit_call(call: Item, spaces: Mapping[str, Any], is_searched: bool) -> Item:
+    space = spaces.get(as_text(call.get("name")))
+    if not is_searched and "namespace" in call:
+        return {key: call[key] for key in call if key != "namespace"}
+    is_lost = is_searched and space and not call.get("namespace")
+    return {**call, "namespace": space} if is_lost else call
+
+
 def clean_call(item: Item) -> Item:
     name, call_id = item.get("name"), item.get("call_id")
     changed: Item = {}
@@ -3069,7 +3082,7 @@ class ResponsesRequest(BaseModel):
         return repair_payload(fields, self.repairs) if self.repairs else fields
 
     def items(self) -> list[Item]:
-        return list(map(clean_call, self.input))
+        return fit_calls(self.input, self.tools or ())
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
@@ -3245,8 +3258,6 @@ def _is_retried(failure: Failure) -> bool:
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
-# Repairs
-
 _MOST_REPAIRS = 3
 _OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
 _OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
@@ -3255,6 +3266,8 @@ _OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
     "404",
     "",
 }
+_LASTING_CODES = _OWN_SENTENCES | _RETRIED_CODES
+_UNREAD = "invalid_encrypted_content"
 _UNREADABLE = re.compile(
     r"provided without its required"
     r"|Items are not persisted when"
@@ -3271,6 +3284,7 @@ _UNKNOWN = re.compile(
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 )
+_INNER_TOOL = re.compile(r"\.tools\[(\d{1,6})\]")
 _NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
 _NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
 _QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
@@ -3292,11 +3306,15 @@ class _Refusal(NamedTuple):
     payload: Mapping[str, Any]
     rows: list[tuple[str, Item]]
     error: ApiError
-    lost_items: bool
+    done: Sequence[Repair]
 
     @property
     def last(self) -> str:
         return self.rows[-1][0] if self.rows else ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.error.param} {self.error.message}"
 
     @property
     def is_unknown(self) -> bool:
@@ -3307,31 +3325,37 @@ class _Refusal(NamedTuple):
 def find_repair(
     request: ResponsesRequest, failure: Failure, done: int = 0
 ) -> Status | None:
-    error = failure.error
-    words = {error.code, error.type}
-    if failure.status in _OTHER_CAUSES or words & (_OWN_SENTENCES | _RETRIED_CODES):
+    error, repairs = failure.error, request.repairs
+    if failure.status in _OTHER_CAUSES or {error.code, error.type} & _LASTING_CODES:
         return None
-    rows = repair_items(request.items(), request.repairs)
-    lost_items = any(one.action == "item" for one in request.repairs)
-    refusal = _Refusal(request.payload(), rows, error, lost_items)
-    if done < _MOST_REPAIRS:
-        for found in _repairs(refusal):
-            if found.repair and _is_new(found.repair, request.repairs):
-                return found
-    has_plain = any(one.action == "plain" for one in request.repairs)
-    has_place = _NAMED_PLACE.search(f"{error.param} {error.message}")
-    is_other = failure.status is None or (failure.status == 404 and not has_place)
-    if has_plain or is_other or _is_retried(failure):
+    rows = repair_items(request.items(), repairs)
+    refusal = _Refusal(request.payload(), rows, error, repairs)
+    if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
+        return found
+    is_lost = failure.status == 404 and not _NAMED_PLACE.search(refusal.text)
+    if failure.status is None or is_lost or _is_retried(failure):
         return None
     plain = Repair("plain", refusal.last)
-    changed = repair_items(request.items(), [*request.repairs, plain])
-    sent = [item for _, item in changed]
-    return _told(plain) if sent and sent != [item for _, item in rows] else None
+    changed = [sent for _, sent in repair_items(request.items(), [*repairs, plain])]
+    return _told(plain) if changed not in ([], [sent for _, sent in rows]) else None
 
 
-def _is_new(repair: Repair, done: Sequence[Repair]) -> bool:
-    given_up = {(one.target, one.value) for one in done if one.value}
-    return repair not in done and (repair.target, repair.new) not in given_up
+def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
+    if failure.error.code != "server_error" and (failure.status or 0) < 500:
+        return None
+    refusal = _Refusal(request.payload(), [], failure.error, request.repairs)
+    found = _best(refusal, map(_tool, _searches(refusal)))
+    return found._replace(is_lasting=False) if found else None
+
+
+def _best(refusal: _Refusal, repairs: Iterable[Status]) -> Status | None:
+    given_up = {(one.target, one.value) for one in refusal.done if one.value}
+    for found in repairs:
+        repair = found.repair
+        is_new = repair and repair not in refusal.done
+        if is_new and repair and (repair.target, repair.new) not in given_up:
+            return found
+    return None
 
 
 def _told(repair: Repair) -> Status:
@@ -3339,30 +3363,19 @@ def _told(repair: Repair) -> Status:
 
 
 def _repairs(refusal: _Refusal) -> Iterator[Status]:
-    has_text = any(has_plain_reasoning(sent) for _, sent in refusal.rows)
-    without_text = _told(Repair("reasoning_text", ""))
-    named = f"{refusal.error.param} {refusal.error.message}".lower()
-    if has_text and "reasoning" in named:
-        yield without_text
-    yield from _by_words(refusal)
-    yield from _by_place(refusal)
-    if refusal.error.code in PICTURE_CODES:
-        yield from _newest_media(refusal)
-    yield from _by_id(refusal)
-    if _UNREADABLE.search(refusal.error.message):
-        yield from _unread_reasoning(refusal)
-    paths = _parameter_paths(refusal)
-    if refusal.error.param in paths:
-        yield _parameter(refusal, str(refusal.error.param))
-    yield from _by_tool_name(refusal)
-    yield from _by_parameter_name(refusal, paths)
-    if has_text:
-        yield without_text
+    first = [_plain_reasoning] if "reasoning" in refusal.text.lower() else []
+    for find in (*first, *_FINDERS):
+        yield from find(refusal)
+
+
+def _plain_reasoning(refusal: _Refusal) -> Iterator[Status]:
+    if any(has_plain_reasoning(sent) for _, sent in refusal.rows):
+        yield _told(Repair("reasoning_text", ""))
 
 
 def _by_words(refusal: _Refusal) -> Iterator[Status]:
     words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
-    if refusal.error.code == "invalid_encrypted_content":
+    if refusal.error.code == _UNREAD:
         yield from _unread_reasoning(refusal)
     if "code_interpreter_call" in kinds and "container" in words.lower():
         yield _told(Repair("kind", f"code_interpreter_call@{refusal.last}"))
@@ -3375,15 +3388,16 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
-    if any(is_encrypted(sent) for _, sent in refusal.rows):
+    is_told = refusal.error.code == _UNREAD or _UNREADABLE.search(refusal.error.message)
+    if is_told and any(is_encrypted(sent) for _, sent in refusal.rows):
         yield _told(Repair("reasoning", refusal.last))
 
 
 def _newest_media(refusal: _Refusal) -> Iterator[Status]:
-    for number in reversed(range(len(refusal.rows))):
-        if has_media(refusal.rows[number][1]):
-            yield from _item(refusal, number)
-            break
+    if refusal.error.code in PICTURE_CODES:
+        places = [n for n, (_, one) in enumerate(refusal.rows) if has_media(one)]
+        for newest in places[-1:]:
+            yield from _item(refusal, newest)
 
 
 def _find_place(
@@ -3398,7 +3412,7 @@ def _find_place(
 
 def named_place(request: ResponsesRequest, error: ApiError) -> str:
     if not _NAMED_PLACE.search(f"{error.param} {error.message}"):
-        return ""  # most runs have no error, and a payload may be large
+        return ""
     found = _find_place(request.payload(), error)
     if found is None:
         return ""
@@ -3412,13 +3426,18 @@ def _by_place(refusal: _Refusal) -> Iterator[Status]:
         return
     where, number, path, named = found
     keys = re.findall(r"[a-z_]+", path)
+    is_named = bool(refusal.error.param)
+    if inner := _INNER_TOOL.match(path):
+        tools = content_parts(named.get("tools"))[int(inner[1]) :]
+        yield from (_tool(tool)._replace(is_named=is_named) for tool in tools[:1])
+    elif item_type(named) == "namespace":
+        yield from map(_tool, _searches(refusal))
     if refusal.is_unknown and keys:
         target = f"{where}:{'.'.join([item_type(named), *keys])}"
         sentence = f"The model's server does not know {keys[-1]}: answering without it."
-        is_named = bool(refusal.error.param)
         yield Status(sentence, Repair("field", target), is_named=is_named)
     elif where == "tools":
-        yield _tool(named)._replace(is_named=bool(refusal.error.param))
+        yield _tool(named)._replace(is_named=is_named)
     else:
         yield from _item(refusal, number)
 
@@ -3441,7 +3460,7 @@ def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     elif item_type(sent) == "message" and plain_item(sent) != sent:
         sentence = f"One earlier {noun} was sent as plain text."
         yield Status(sentence, Repair("text", target))
-    if is_hosted(sent) and refusal.lost_items:
+    if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
         words = f"Earlier items of the kind {noun} were left out."
         yield Status(words, Repair("kind", f"{item_type(sent)}@{refusal.last}"))
     if is_call_output(sent) or sent.get("role", "assistant") == "assistant":
@@ -3449,6 +3468,11 @@ def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
         if is_call(sent) or is_call_output(sent):
             sentence = f"One earlier {noun} was sent as plain text."
         yield Status(sentence, Repair("item", target))
+
+
+def _by_parameter(refusal: _Refusal) -> Iterator[Status]:
+    if refusal.error.param in _parameter_paths(refusal):
+        yield _parameter(refusal, refusal.error.param)
 
 
 def _parameter_paths(refusal: _Refusal) -> list[str]:
@@ -3459,16 +3483,16 @@ def _parameter_paths(refusal: _Refusal) -> list[str]:
     kept = {*_NOT_REPAIRED}
     if "format" in payload.get("text", ()):
         kept.add("text")
-    if not refusal.is_unknown:  # the API would store the answer
+    if not refusal.is_unknown:
         kept.add("store")
     return [path for path in (*inner, *payload) if path not in kept]
 
 
-def _by_parameter_name(refusal: _Refusal, paths: Iterable[str]) -> Iterator[Status]:
+def _by_parameter_name(refusal: _Refusal) -> Iterator[Status]:
     words = refusal.error.message
     quoted = {*_QUOTED.findall(words)}
     found = quoted | {*re.findall(r"\b[a-z]+(?:[._][a-z]+)+\b", words)}
-    for path in paths:
+    for path in _parameter_paths(refusal):
         if path in found or path.rpartition(".")[2] in quoted:
             yield _parameter(refusal, path)
 
@@ -3498,17 +3522,30 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
     words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
-    for tool in refusal.payload.get("tools") or ():
+    for tool in _tools(refusal):
         if words & {tool_name(tool), tool.get("type")}:
-            # A server that cannot be reached may be there again soon.
             is_down = "retrieving tool list" in refusal.error.message
             yield _tool(tool)._replace(is_lasting=not is_down)
+
+
+def _tools(refusal: _Refusal) -> Iterator[Item]:
+    return all_tools(refusal.payload.get("tools") or ())
+
+
+def _searches(refusal: _Refusal) -> Iterator[Item]:
+    return (t for t in _tools(refusal) if t.get("type") == "tool_search")
 
 
 def _tool(tool: Item) -> Status:
     name = tool_name(tool)
     sentence = f"The model's server refused the tool {name}: answering without it."
     return Status(sentence, Repair("tool", json_digest(tool)))
+
+
+_FINDERS = (
+    *(_by_words, _by_place, _newest_media, _by_id, _unread_reasoning),
+    *(_by_parameter, _by_tool_name, _by_parameter_name, _plain_reasoning),
+)
 
 
 # ==== openai_responses.loop.response: The state machine of one response.
@@ -3525,9 +3562,9 @@ class ResponseState:
         self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
-        self._items: list[Item] = []  # as they were announced
+        self._items: list[Item] = []
         self._ids: dict[str, int] = {}
-        self._latest: dict[int, int] = {}  # places by `output_index`
+        self._latest: dict[int, int] = {}
         self._early: dict[str | int, list[TextDelta | TextDone]] = {}
         self._open: dict[int, dict[TextPlace, list[str]]] = {}
         self._ended: dict[int, Item] = {}
@@ -3782,9 +3819,6 @@ def _new_session() -> aiohttp.ClientSession:
         keepalive_timeout=_KEEPALIVE_SECONDS,
         ttl_dns_cache=_DNS_SECONDS,
     )
-    # Proxies of the environment are looked up by this package, because trust_env would
-    # also send the contents of a .netrc file. Cookies that a gateway sets for one user
-    # must not be sent for another. A few compressed bytes can expand to gigabytes.
     return aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -3873,7 +3907,6 @@ class _HttpResponse:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
-        # aiohttp puts the exception in front of the bytes that arrived before it.
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait() or await self.read_any()
 
@@ -3896,7 +3929,7 @@ class _HttpResponse:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        connection = self._response.connection  # None once the body has ended
+        connection = self._response.connection
         transport = connection.transport if connection else None
         if transport is None or not transport.is_reading():
             yield
@@ -3926,7 +3959,7 @@ class _HttpResponse:
 
     async def refusal(self, model: str) -> ApiRefused:
         status, headers = self._response.status, self._response.headers
-        error = ApiError()  # a redirection, no body, or not JSON
+        error = ApiError()
         if status >= 400:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
@@ -3939,30 +3972,21 @@ class _HttpResponse:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    text = headers.get("retry-after")
-    milliseconds, seconds = _number(headers.get("retry-after-ms")), _number(text)
-    if milliseconds is not None:
-        return milliseconds / 1000
-    if seconds is not None or text is None:
-        return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - unix_seconds())
-    except ValueError:
-        return None
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if 0 <= value < float("inf") else None
+    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+        with suppress(ValueError):
+            seconds = float(headers.get(name, "")) / per_second
+            if 0 <= seconds < float("inf"):
+                return seconds
+    with suppress(ValueError):
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+        return max(0.0, date.timestamp() - unix_seconds())
+    return None
 
 
 _NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
-    aiohttp.ServerTimeoutError,  # for connecting; aiohttp has no other limit
+    aiohttp.ServerTimeoutError,
 )
 
 
@@ -4023,7 +4047,7 @@ class Connections:
             try:
                 yield response
             finally:
-                response.close()  # has no effect after it was read to the end
+                response.close()
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
         path, contexts = endpoint.ca_bundle, self._certificates
@@ -4034,7 +4058,7 @@ class Connections:
             if key not in contexts:
                 contexts[key] = ssl.create_default_context(cafile=path)
             return contexts[key]
-        except (OSError, ValueError):  # no such file, or no certificates in it
+        except (OSError, ValueError):
             problem = (
                 "CA_BUNDLE is not a file with certificates that this server can read"
             )
@@ -4072,7 +4096,6 @@ async def _encode(payload: JsonObject) -> bytes:
             await asyncio.sleep(0)
     whole = json.dumps(payload, ensure_ascii=False)
     before, found, after = whole.partition('"input": [')
-    # A lone surrogate, as of a broken copy, must not stop the request.
     return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
 
 
@@ -4090,7 +4113,7 @@ async def _receive(
             _network_sentence(error, endpoint.host),
             was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
-    except ValueError:  # a line break in the key, a host that no name server knows
+    except ValueError:
         problem = (
             "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot be "
             "sent"
@@ -4231,7 +4254,12 @@ class Attempts:
         is_open = self.request.background and not self.response.refusal
         if failure is None or (is_open and _may_run(self.error)):
             return None, 0.0
+        wait = retry_wait(
+            self.limits.retries, self._retries, failure, random_fraction()
+        )
         found = find_repair(self.request, failure, self._repaired)
+        if not found and wait is None:
+            found = last_repair(self.request, failure)
         if found and found.repair:
             place = named_place(self.request, failure.error)
             self._repaired += 1
@@ -4239,9 +4267,6 @@ class Attempts:
             self.request = self.request.model_copy(update={"repairs": repairs})
             reason = " ".join(filter(None, (place, failure.error.message)))
             return found._replace(reason=reason), 0.0
-        wait = retry_wait(
-            self.limits.retries, self._retries, failure, random_fraction()
-        )
         if wait is None:
             return None, 0.0
         self._retries += 1
@@ -4268,7 +4293,6 @@ class _Background:
         self._is_left = False
 
     def is_new(self, event: ServerSentEvent) -> bool:
-        # The event is parsed twice; a background run has few events a second.
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
@@ -4352,14 +4376,14 @@ class _Background:
 
     def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
         asked, limits = self._asks, self._attempts.limits
-        if asked and error is None:  # the server is still working on it
+        if asked and error is None:
             self._failures, self._asks = 0, not self._can_resume
             return limits.poll_seconds
         self._failures = 0 if has_news else self._failures + 1
         failure = error.failure if isinstance(error, ApiRefused) else Failure()
         wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
         if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: request the response itself
+            self._resumable, wait = False, 0.0
         self._asks = not (has_news and self._can_resume)
         if wait is None:
             self._is_left = isinstance(error, ApiRefused) and error.status == 404
@@ -4408,7 +4432,7 @@ async def _stream_response(
             if batch:
                 deadlines.event_arrived()
             events, malformed = _batch_events(batch, state, background)
-            del batch, chunk  # hold no bytes of the wire while deltas gather
+            del batch, chunk
             for event in events:
                 yield event
             if malformed:
@@ -4820,7 +4844,7 @@ async def run_calls(
     checked = []
     for call in calls:
         checked.append(_check_call(call, toolset.tools))
-        await asyncio.sleep(0)  # a check may take some milliseconds
+        await asyncio.sleep(0)
     batch = _Batch(toolset)
     tasks = [
         asyncio.create_task(batch.answer(str(call["call_id"]), one))
@@ -4835,7 +4859,7 @@ async def run_calls(
         for call, task in zip(calls, tasks, strict=True):
             await (batch.wait(task) if task in limited else asyncio.wait([task]))
             if not task.done():
-                _cancel(limited)  # all at once, so that no waiting call starts
+                _cancel(limited)
             if task.done() and not task.cancelled():
                 yield call, task.result()
             else:
@@ -4856,7 +4880,7 @@ class _Batch:
     def __init__(self, toolset: Toolset) -> None:
         self._toolset = toolset
         self._slots = asyncio.Semaphore(toolset.limits.at_once)
-        self._asking = asyncio.Lock()  # questions are asked one by one
+        self._asking = asyncio.Lock()
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + toolset.limits.batch_seconds
 
@@ -4866,7 +4890,7 @@ class _Batch:
             if left > 0:
                 await asyncio.wait([task], timeout=left)
             elif self._asking.locked():
-                async with self._asking:  # the time of the question is added back
+                async with self._asking:
                     continue
             else:
                 return
@@ -4945,7 +4969,6 @@ async def _call_tool(
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
-        # A tool that raises SystemExit, or cancels itself, must not end the run.
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
         return tool_error(f"{name} failed. Tell the user, or try another way.")
 
@@ -5068,7 +5091,7 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     rows = list(items)
     outputs = {
         item["call_id"]: item
-        for item in rows
+        for item in filter(is_call_output, rows)
         if _is_remote(item, "function_call_output")
     }
     if not outputs:
@@ -5118,10 +5141,12 @@ _MADE_HERE = "replayed"
 
 def strip_for_replay(item: Item) -> Item:
     kept = _without(item, _NEVER_REPLAYED)
-    if item_type(item) == "message" and isinstance(kept.get("content"), list):
+    if kind_of(item).tool:
+        return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    if isinstance(kept.get("content"), list) and item_type(item) == "message":
         parts = content_parts(kept["content"])
         kept = {**kept, "content": [_without(one, ("logprobs",)) for one in parts]}
-    return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    return kept
 
 
 def _without(fields: Item, names: Sequence[str]) -> Item:
@@ -5373,7 +5398,7 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
         return False
     try:
         expected = sign([*scope, _without_signature(fields)])
-    except (RecursionError, TypeError, ValueError):  # nothing that this pipe wrote
+    except (RecursionError, TypeError, ValueError):
         return False
     return hmac.compare_digest(expected, signature)
 
@@ -5400,77 +5425,169 @@ def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
     return None if params is None else (arguments.get("tool_name"), params)
 
 
-# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
-
-# A query has a limit, so that a hostile text is read in linear time.
-_V2 = (
-    r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
-    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
-)
-_V1 = (
-    r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
-    r"(?:\?[^)\n]{0,500})?\)"
-)
-_ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
-_FOREIGN = (
-    r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
-    r"[^\S\n]*$)"
-)
-_MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-# A text without any of these has no marker; searching for them is cheap.
-_SIGNS = ("openai_responses:v", "\u2060", "]: #")
+# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
 
 
-_MOST_PASSES = 5
+class Attachment(NamedTuple):
+    """A file at a message, as the host notes it there."""
+
+    file_id: str
+    name: str
+    content_type: str
+    is_image: bool
 
 
-class MarkedText(NamedTuple):
-    """A piece of text, and the id in the marker before it; empty without a marker."""
+class StoredMessage(NamedTuple):
+    """A message of the user as the chat's row holds it."""
 
-    ulid: str
+    row: JsonObject
+    answer_id: str
+
+    @property
+    def words(self) -> str:
+        return as_text(self.row.get("content"))
+
+
+class UserMessage(NamedTuple):
+    """A message that no model wrote."""
+
+    item: Item
+    stored: StoredMessage | None = None
+    attachments: Sequence[Attachment] = ()
+
+    @property
+    def content(self) -> list[Item]:
+        return content_parts(self.item.get("content"))
+
+    def with_content(self, parts: Sequence[Item]) -> Self:
+        return self._replace(item={**self.item, "content": list(parts)})
+
+
+class AssistantText(NamedTuple):
+    """Text of an assistant's message, as the host gives it back."""
+
     text: str
+    ulids: Sequence[str] = ()
+    details: object = None
 
 
-def format_marker(kind: str, ulid: str) -> str:
-    return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
+class ToolCall(NamedTuple):
+    """A tool call of an assistant's message; the arguments of a custom one are a text."""
+
+    call_id: str
+    name: str
+    arguments: str
+    is_custom: bool = False
 
 
-def _has_marker(text: str) -> bool:
-    return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
+class ToolMessage(NamedTuple):
+    """What a tool returned for a call: a text, or parts with pictures."""
+
+    call_id: str
+    output: str | list[Item]
 
 
-def split_at_markers(text: str) -> Iterator[MarkedText]:
-    if not any(map(text.__contains__, _SIGNS)):
-        yield MarkedText("", text)  # its ends are the model's own
-        return
-    ulid, start = "", 0
-    for match in _MARKER.finditer(text):
-        piece = text[start : match.start()].strip()
-        if ulid or piece:
-            yield MarkedText(ulid, piece)
-        ulid, start = _named(match), match.end()
-    piece = text[start:].strip()
-    if ulid or piece:
-        yield MarkedText(ulid, piece)
+ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 
 
-def strip_markers(text: str) -> str:
-    # Repeated, because a line of another pipe may become a line of its own only now.
-    for _ in range(_MOST_PASSES):
-        if not _has_marker(text):
-            break
-        pieces = (piece.text for piece in split_at_markers(text))
-        text = "\n\n".join(piece for piece in pieces if piece)
-    return text
+DETAILS_FIELD = "reasoning_details"
 
 
-def _named(match: re.Match[str]) -> str:
-    bits = match["bits"]
-    if bits:
-        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
-        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
-        return "".join(map(chr, codes)).upper()
-    return (match["ulid"] or match["ulid1"] or "").upper()
+def parse_messages(
+    messages: Sequence[JsonObject], detail: str = "auto"
+) -> tuple[str, list[ChatPart]]:
+    if not all(isinstance(message, Mapping) for message in messages):
+        raise InvalidRequest("A message of this chat is not an object with a role.")
+    head = 0
+    while head < len(messages) and messages[head].get("role") == "system":
+        head += 1
+    texts = [_plain_text(message.get("content")) for message in messages[:head]]
+    instructions = "\n\n".join(text for text in texts if text)
+    rest = messages[head:]
+    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
+
+
+def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
+    role, content = message.get("role"), message.get("content")
+    match role:
+        case "user":
+            yield UserMessage(_input_message("user", content, detail))
+        case "system" | "developer":
+            yield UserMessage(_input_message("developer", content, detail))
+        case "assistant":
+            text, details = _plain_text(content), message.get(DETAILS_FIELD)
+            if details or text.strip():
+                yield AssistantText(text, details=details)
+            yield from _calls(message.get("tool_calls"))
+        case "tool":
+            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
+        case _:
+            raise InvalidRequest(
+                "A message of this chat has a role that the Responses API does not "
+                "know. The roles are system, developer, user, assistant and tool."
+            )
+
+
+def _calls(tool_calls: object) -> Iterator[ToolCall]:
+    for call in map(as_mapping, as_list(tool_calls)):
+        call_id, function, custom = map(call.get, ("id", "function", "custom"))
+        if isinstance(function, Mapping):
+            arguments = str(function.get("arguments") or "{}")
+            yield ToolCall(str(call_id), str(function.get("name")), arguments)
+        elif isinstance(custom, Mapping):
+            given = str(custom.get("input") or "")
+            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
+
+
+def _output(content: object) -> str | list[Item]:
+    if not isinstance(content, list):
+        return "" if content is None else str(content)
+    return [_input_part(part, "auto") for part in content]
+
+
+def _input_message(role: str, content: object, detail: str) -> Item:
+    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    parts = [_input_part(part, detail) for part in rows]
+    return {"type": "message", "role": role, "content": parts}
+
+
+def _input_part(part: object, detail: str) -> Item:
+    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
+    match wire.get("type"):
+        case "text" | "input_text":
+            return {"type": "input_text", "text": str(wire.get("text") or "")}
+        case "image_url" | "input_image":
+            return _image_part(wire, detail)
+        case "file":
+            return {"type": "input_file", **_given(wire.get("file"))}
+        case "input_file":
+            return _given(wire)
+    raise InvalidRequest(
+        "A message of this chat holds something other than text, a picture or a file. "
+        "The model cannot read it: remove it from the message and send it again."
+    )
+
+
+def _image_part(wire: JsonObject, default: str) -> Item:
+    inner = wire.get("image_url")
+    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
+    detail = chat_form.get("detail") or wire.get("detail") or default
+    source = _given({"image_url": chat_form.get("url")})
+    return {"type": "input_image", "detail": detail, **source}
+
+
+_NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
+
+
+def _given(wire: object) -> Item:
+    given = {str(k): v for k, v in as_mapping(wire).items() if v is not None}
+    return {k: v for k, v in given.items() if k not in _NOT_THE_CALLERS}
+
+
+def _plain_text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    return "".join(as_text(as_mapping(p).get("text")) for p in as_list(content))
 
 
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
@@ -5501,7 +5618,7 @@ def text_digest(text: str) -> str:
 
 def harmless_items(items: Sequence[Item]) -> list[Item | None]:
     found: list[Item | None] = []
-    stays = True  # the text behind the marker
+    stays = True
     for item in reversed(items):
         found.append(_stub(item) if stays or not is_reasoning(item) else None)
         stays = found[-1] is not None
@@ -5556,15 +5673,15 @@ def write_details(
         _entry(back, shown)
         for item, shown in items
         for back in replay_output([item], with_reasoning=True)
-        if not has_plain_reasoning(back)  # it is not kept beyond its run
+        if not has_plain_reasoning(back)
     ]
     carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
     return [sign_object({**head, **named}, sign, carried), *carried]
 
 
-def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
+def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     turns: dict[str, list[Item]] = {}
-    for entry in filter(_is_entry, as_list(message.get("reasoning_details"))):
+    for entry in filter(_is_entry, as_list(details)):
         turns.setdefault(entry["turn"], []).append(entry)
     ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
     return [_turn(turn, sign) for turn in ordered]
@@ -5574,7 +5691,7 @@ def _entry(item: Item, shown: str) -> Item:
     if is_reasoning(item):
         rest = {k: v for k, v in item.items() if k != "encrypted_content"}
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
-    typed = {"type": item_type(item), **item}  # a message in its short form has none
+    typed = {"type": item_type(item), **item}
     if not _says_just(item, shown):
         return {"type": _ITEM, "item": typed, "shown": shown}
     [part] = content_parts(item["content"])
@@ -5594,10 +5711,10 @@ def _is_entry(entry: object) -> bool:
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
         return False
     kind, item = entry.get("type"), entry.get("item")
-    if kind == _TURN:
-        return True
-    needed = entry.get("data") if kind == _REASONING else "type" in as_mapping(item)
-    return kind in (_REASONING, _ITEM) and isinstance(item, dict) and bool(needed)
+    if kind == _TURN or not isinstance(item, dict):
+        return kind == _TURN
+    needed = entry.get("data") if kind == _REASONING else "type" in item
+    return kind in (_REASONING, _ITEM) and bool(needed)
 
 
 def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
@@ -5630,73 +5747,51 @@ def _stub_detail(detail: _DetailItem, stub: Item | None) -> _DetailItem | None:
 
 
 def restore_from_details(
-    messages: Sequence[Mapping[str, Any]], sign: Sign | None
-) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
+    parts: Iterable[ChatPart], sign: Sign | None
+) -> tuple[list[ChatPart], dict[str, Record]]:
     records: dict[str, Record] = {}
-    found, textless = list[Mapping[str, Any]](), ""
-    for message in messages:
-        known = as_mapping(message)  # the reader reports what is none
-        if known.get("role") == "user":
-            found += _marker_message(textless)
-            textless = ""
-        if turns := read_details(known, sign):
-            text, markers = _mark_text(as_text(known.get("content")), turns, records)
-            found.append({**known, "content": text})
-            textless += markers
-        else:
-            found.append(message)
-    return [*found, *_marker_message(textless)], records
+    found, textless = list[ChatPart](), list[AssistantText]()
+    for part in parts:
+        if isinstance(part, AssistantText) and part.details:
+            turns = read_details(part.details, sign)
+            for one in _name_records(part.text, turns, records):
+                (found if one.text else textless).append(one)
+            continue
+        if isinstance(part, UserMessage):
+            found += textless
+            textless = []
+        found.append(part)
+    return [*found, *textless], records
 
 
-def _marker_message(text: str) -> list[Item]:
-    return [{"role": "assistant", "content": text}] if text else []
-
-
-class _Span(NamedTuple):
-
-    items: tuple[_DetailItem, ...]
-    origin: Origin
-
-    @property
-    def last(self) -> _DetailItem:
-        return self.items[-1]
-
-
-def _mark_text(
+def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
-) -> tuple[str, str]:
-    spans = [one for turn in turns for one in _spans_of(turn)]
-    texts, marked, textless = deque(_split_text(content, spans)), "", ""
-    for span in spans:
-        marker = _add_record(span, records)
-        if span.last.shown and texts:
-            marked += marker + _own_text(span.last, texts.popleft())
-        else:
-            textless += marker
-    return "".join([marked, *texts]), textless
+) -> Iterator[AssistantText]:
+    shown = [one.shown for turn in turns for one in turn.items if one.shown]
+    texts = deque(_split_text(content if content.strip() else "", shown))
+    for turn in turns:
+        begun: list[_DetailItem] = []
+        for detail in turn.items:
+            begun.append(detail)
+            if detail.shown or detail is turn.items[-1]:
+                has_text = detail.shown and texts
+                text = _own_text(detail, texts.popleft()) if has_text else ""
+                yield AssistantText(text, [_add_record(begun, turn.origin, records)])
+                begun = []
+    yield from map(AssistantText, texts)
 
 
-def _add_record(span: _Span, records: dict[str, Record]) -> str:
-    ulid, last = f"{len(records):026d}", span.last
-    payload = tuple(detail.item for detail in span.items)
+def _add_record(
+    items: Sequence[_DetailItem], origin: Origin, records: dict[str, Record]
+) -> str:
+    ulid, last = f"{len(records):026d}", items[-1]
+    payload = tuple([detail.item for detail in items])
     shown = as_text(last.shown) and text_digest(message_text(last.item))
-    records[ulid] = record = Record(ulid, "", 0, payload, "", span.origin, shown)
-    return format_marker(record.kind, ulid)
+    records[ulid] = Record(ulid, "", 0, payload, "", origin, shown)
+    return ulid
 
 
-def _spans_of(turn: DetailTurn) -> list[_Span]:
-    found: list[_Span] = []
-    begun: list[_DetailItem] = []
-    for detail in turn.items:
-        begun.append(detail)
-        if detail.shown:
-            found.append(_Span(tuple(begun), turn.origin))
-            begun = []
-    return [*found, _Span(tuple(begun), turn.origin)] if begun else found
-
-
-def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
-    shown = (span.last.shown for span in spans if span.last.shown)
+def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
     lengths = [one if isinstance(one, int) else len(one) for one in shown]
     texts, start = list[str](), 0
     for length in lengths[:-1]:
@@ -5773,164 +5868,72 @@ class CodeTexts:
             yield place, "".join(text[start:end] for start, end in ends).strip()
 
 
-# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
+# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
+
+# A query has a limit, so that a hostile text is read in linear time.
+_V2 = (
+    r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
+    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
+)
+_V1 = (
+    r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
+    r"(?:\?[^)\n]{0,500})?\)"
+)
+_ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
+_FOREIGN = (
+    r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
+    r"[^\S\n]*$)"
+)
+_MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
+# Without one a text has no marker, and a search for them is cheap.
+_SIGNS = ("openai_responses:v", "\u2060", "]: #")
 
 
-class Attachment(NamedTuple):
-    """A file at a message, as the host notes it there."""
-
-    file_id: str
-    name: str
-    content_type: str
-    is_image: bool
+_MOST_PASSES = 5
 
 
-class StoredMessage(NamedTuple):
-    """A message of the user as the chat's row holds it."""
+class MarkedText(NamedTuple):
+    """A piece of text, and the id in the marker before it; empty without a marker."""
 
-    row: JsonObject
-    answer_id: str
-
-    @property
-    def words(self) -> str:
-        return as_text(self.row.get("content"))
-
-
-class UserMessage(NamedTuple):
-    """A message that no model wrote."""
-
-    item: Item
-    stored: StoredMessage | None = None
-    attachments: Sequence[Attachment] = ()
-
-    @property
-    def content(self) -> list[Item]:
-        return content_parts(self.item.get("content"))
-
-    def with_content(self, parts: Sequence[Item]) -> Self:
-        return self._replace(item={**self.item, "content": list(parts)})
-
-
-class AssistantText(NamedTuple):
-    """Text of an assistant's message, as the host gives it back."""
-
+    ulid: str
     text: str
 
 
-class ToolCall(NamedTuple):
-    """A tool call of an assistant's message; the arguments of a custom one are a text."""
-
-    call_id: str
-    name: str
-    arguments: str
-    is_custom: bool = False
+def _has_marker(text: str) -> bool:
+    return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
 
 
-class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with pictures."""
-
-    call_id: str
-    output: str | list[Item]
-
-
-ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
-
-
-def parse_messages(
-    messages: Sequence[JsonObject], detail: str = "auto"
-) -> tuple[str, list[ChatPart]]:
-    if not all(isinstance(message, Mapping) for message in messages):
-        raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = 0
-    while head < len(messages) and messages[head].get("role") == "system":
-        head += 1
-    texts = [_plain_text(message.get("content")) for message in messages[:head]]
-    instructions = "\n\n".join(text for text in texts if text)
-    rest = messages[head:]
-    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
+def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
+    if not any(map(text.__contains__, _SIGNS)):
+        yield MarkedText(ulid, text.strip() if ulid else text)
+        return
+    start = 0
+    for match in _MARKER.finditer(text):
+        piece = text[start : match.start()].strip()
+        if ulid or piece:
+            yield MarkedText(ulid, piece)
+        ulid, start = _named(match), match.end()
+    piece = text[start:].strip()
+    if ulid or piece:
+        yield MarkedText(ulid, piece)
 
 
-def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
-    role, content = message.get("role"), message.get("content")
-    match role:
-        case "user":
-            yield UserMessage(_input_message("user", content, detail))
-        case "system" | "developer":
-            yield UserMessage(_input_message("developer", content, detail))
-        case "assistant":
-            text = _plain_text(content)
-            if text.strip():
-                yield AssistantText(text)
-            yield from _calls(message.get("tool_calls"))
-        case "tool":
-            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
-        case _:
-            raise InvalidRequest(
-                "A message of this chat has a role that the Responses API does not "
-                "know. The roles are system, developer, user, assistant and tool."
-            )
+def strip_markers(text: str) -> str:
+    for _ in range(_MOST_PASSES):
+        if not _has_marker(text):
+            break
+        pieces = (piece.text for piece in split_at_markers(text))
+        text = "\n\n".join(piece for piece in pieces if piece)
+    return text
 
 
-def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    for call in map(as_mapping, as_list(tool_calls)):
-        call_id, function, custom = map(call.get, ("id", "function", "custom"))
-        if isinstance(function, Mapping):
-            arguments = str(function.get("arguments") or "{}")
-            yield ToolCall(str(call_id), str(function.get("name")), arguments)
-        elif isinstance(custom, Mapping):
-            given = str(custom.get("input") or "")
-            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
-
-
-def _output(content: object) -> str | list[Item]:
-    if not isinstance(content, list):
-        return "" if content is None else str(content)
-    return [_input_part(part, "auto") for part in content]
-
-
-def _input_message(role: str, content: object, detail: str) -> Item:
-    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    parts = [_input_part(part, detail) for part in rows]
-    return {"type": "message", "role": role, "content": parts}
-
-
-def _input_part(part: object, detail: str) -> Item:
-    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
-    match wire.get("type"):
-        case "text" | "input_text":
-            return {"type": "input_text", "text": str(wire.get("text") or "")}
-        case "image_url" | "input_image":
-            return _image_part(wire, detail)
-        case "file":
-            return {"type": "input_file", **_given(wire.get("file"))}
-        case "input_file":
-            return _given(wire)
-    raise InvalidRequest(
-        "A message of this chat holds something other than text, a picture or a file. "
-        "The model cannot read it: remove it from the message and send it again."
-    )
-
-
-def _image_part(wire: JsonObject, default: str) -> Item:
-    inner = wire.get("image_url")
-    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
-    detail = chat_form.get("detail") or wire.get("detail") or default
-    source = _given({"image_url": chat_form.get("url")})
-    return {"type": "input_image", "detail": detail, **source}
-
-
-_NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
-
-
-def _given(wire: object) -> Item:
-    given = {str(k): v for k, v in as_mapping(wire).items() if v is not None}
-    return {k: v for k, v in given.items() if k not in _NOT_THE_CALLERS}
-
-
-def _plain_text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    return "".join(as_text(as_mapping(p).get("text")) for p in as_list(content))
+def _named(match: re.Match[str]) -> str:
+    bits = match["bits"]
+    if bits:
+        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
+        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
+        return "".join(map(chr, codes)).upper()
+    return (match["ulid"] or match["ulid1"] or "").upper()
 
 
 # ==== owui_chat.input.history: The input items of a chat's history.
@@ -6075,9 +6078,11 @@ def _call_item(call: ToolCall) -> Item:
 
 
 def _split(part: ChatPart) -> Iterable[MarkedText | ChatPart]:
-    if isinstance(part, AssistantText):
-        return split_at_markers(_strip_old_blocks(part.text))
-    return [part]
+    if not isinstance(part, AssistantText):
+        return (part,)
+    *others, last = part.ulids or ("",)
+    bare = (MarkedText(ulid, "") for ulid in others)
+    return (*bare, *split_at_markers(_strip_old_blocks(part.text), last))
 
 
 def _is_answer(item: Item) -> bool:
@@ -6156,9 +6161,8 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
-_LINK = re.compile(
-    rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
-)
+_LINK = re.compile(rf"\[({_LABEL})\]\(({_URL})\)")
+_LONGEST_OPEN = 4000
 
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
@@ -6181,7 +6185,7 @@ class HoldbackBuffer:
 
     def feed(self, text: str) -> str:
         text = self._held + text
-        match = self._unfinished.search(text)
+        match = self._unfinished.search(text, max(0, len(text) - _LONGEST_OPEN))
         place = match.start() if match else len(text)
         self._held = text[place:]
         return text[:place]
@@ -6205,7 +6209,7 @@ class Citations:
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
-        self._waiting = deque[str]()  # sources that the page does not know yet
+        self._waiting = deque[str]()
         self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
 
     @property
@@ -6213,7 +6217,7 @@ class Citations:
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
-        if not isinstance(event, TextDelta):  # a delta is common: it needs no generator
+        if not isinstance(event, TextDelta):
             return self._feed_other(event)
         if event.kind not in ("text", "refusal"):
             return (event,)
@@ -6232,7 +6236,7 @@ class Citations:
                 yield from self._sources(ended=True)
             case ToolOutput():
                 yield event
-                yield from self._sources(ended=True)  # before the numbers that follow
+                yield from self._sources(ended=True)
                 yield from self._host_sources(event.card.get("sources", ()))
             case RunDone():
                 for index in [*self._growing]:
@@ -6278,21 +6282,26 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        if "](" in text:
-            text = _LINK.sub(self._linked_number, text)
-        return strip_tracking(text)
+        edits = self._edit_links(text, set()) if _TRACKED in text else []
+        return strip_tracking(_apply_edits(text, edits))
 
-    def _linked_number(self, link: re.Match[str]) -> str:
-        is_found = _TRACKING.search(link["url"])
-        return self._number_of_link(link) if is_found else link[0]
-
-    def _number_of_link(self, link: re.Match[str]) -> str:
-        url, label = strip_tracking(link["url"]), link["label"].strip()
-        number = self._number(url)
-        names_site = "." in label and " " not in label
-        if link["open"] or names_site:
-            return f"[{number}]"
-        return f"[{label}]({url})[{number}]"
+    def _edit_links(
+        self, text: str, sources: Container[str]
+    ) -> list[tuple[int, int, str]]:
+        edits = list[tuple[int, int, str]]()
+        for link in _LINK.finditer(text):
+            (start, end), (label, address) = link.span(), link.groups()
+            if not (_TRACKING.search(address) or address in sources):
+                continue
+            url, label = strip_tracking(address), label.strip()
+            shown = f"[{self._number(url)}]"
+            names_site = "." in label and " " not in label
+            if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
+                start, end = start - 1, end + 1
+            elif not names_site:
+                shown = f"[{label}]({url}){shown}"
+            edits.append((start, end, shown))
+        return edits
 
     def _shown_part(self, part: Item) -> str:
         text, annotations = part_text(part), content_parts(part.get("annotations"))
@@ -6300,12 +6309,7 @@ class Citations:
             return self._linked(text)
         for annotation in annotations:
             self._name(annotation)
-        keys = set(map(_key, annotations))
-        edits = [
-            (link.start(), link.end(), self._number_of_link(link))
-            for link in _LINK.finditer(text)
-            if _TRACKING.search(link["url"]) or link["url"] in keys
-        ]
+        edits = self._edit_links(text, set(map(_key, annotations)))
         starts = [start for start, _, _ in edits]
         ends = [float("-inf"), *(end for _, end, _ in edits)]
         for annotation in annotations:
@@ -6489,7 +6493,7 @@ class ChunkRenderer:
         }
         self._open_calls: dict[str, Item] = {}
         self._held = HoldbackBuffer(OPEN_TRACKING)
-        self._length = 0  # of the text so far
+        self._length = 0
         self._places: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
 
@@ -6852,7 +6856,7 @@ class Commentary:
         self.place = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []
-        self._length = self._stored = 0  # of it, and how much the host has
+        self._length = self._stored = 0
         self._ended: ItemDone | None = None
         self._marker = (self.place, "")
 
@@ -11395,7 +11399,7 @@ class EarlierRounds(NamedTuple):
 def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRounds:
     starts = find_turn_starts(messages)
     run = messages[starts[-1] + 1 :] if starts else messages
-    turns = [turn for message in run for turn in read_details(message, sign)]
+    turns = [turn for one in run for turn in read_details(one.get(DETAILS_FIELD), sign)]
     answers = read_confirmations(run)
     left = drop_question_calls(run)
     outputs = _read_outputs(left)
@@ -11414,7 +11418,8 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
 
 
 def read_chat_style(messages: Sequence[Message], sign: Sign) -> ChosenStyle | None:
-    turns = (turn for message in messages for turn in read_details(message, sign))
+    rows = (message.get(DETAILS_FIELD) for message in messages)
+    turns = (turn for row in rows for turn in read_details(row, sign))
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
     noted = (turn.notes.get("style") for turn in turns)
     return next((style for note in noted for style in styles if style == note), None)
@@ -11890,8 +11895,8 @@ def _build_history(
     messages: Sequence[Message], reader: Origin, earlier: EarlierRounds, sign: Sign
 ) -> tuple[str, list[Item]]:
     closed = _drop_last_turn_details(messages, sign) if earlier.open_turn else messages
-    marked, records = restore_from_details(drop_question_calls(closed), sign)
-    system_text, parts = parse_messages(marked)
+    system_text, parts = parse_messages(drop_question_calls(closed))
+    parts, records = restore_from_details(parts, sign)
     items = build_input(parts, records, reader)
     maker = earlier.open_origin
     readable = maker is not None and reader.can_decrypt(maker)
@@ -11900,8 +11905,9 @@ def _build_history(
 
 
 def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:
-    last = max(place for place, each in enumerate(messages) if read_details(each, sign))
-    bare = {k: v for k, v in messages[last].items() if k != "reasoning_details"}
+    rows = enumerate(each.get(DETAILS_FIELD) for each in messages)
+    last = max(place for place, details in rows if read_details(details, sign))
+    bare = {k: v for k, v in messages[last].items() if k != DETAILS_FIELD}
     return [*messages[:last], bare, *messages[last + 1 :]]
 
 
