@@ -7589,7 +7589,12 @@ class HostFiles:
                 "data": {"content": {"md": f"Open it: {path}"}, "files": files},
                 "access_grants": [{**reader, "permission": "read"}],
             }
-            await self._call_json("POST", "notes/create", json.dumps(note).encode())
+            body = json.dumps(note).encode()
+            made = await self._call_json("POST", "notes/create", body)
+            if not made.get("access_grants"):  # the host leaves out what may not be
+                raise RemoteError(
+                    "The owner of OPEN_WEBUI_API_KEY may not share notes."
+                )
         return path
 
     async def aclose(self) -> None:

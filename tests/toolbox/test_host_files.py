@@ -3,6 +3,7 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -22,7 +23,8 @@ class Host:
         self.status = status
         self.owner = "agent"
         self.uploads: list[tuple[str, str, bytes]] = []
-        self.notes: list[object] = []
+        self.notes: list[Any] = []
+        self.may_share = True
         self.paths: list[str] = []
 
     async def answer(self, request: web.Request) -> web.Response:
@@ -33,7 +35,10 @@ class Host:
         if request.path.endswith("/content"):
             return web.Response(body=b"rain")
         if request.path.endswith("/notes/create"):
-            self.notes.append(await request.json())
+            note = await request.json()
+            self.notes.append(note)
+            grants = note["access_grants"] if self.may_share else []
+            return web.json_response({"id": "n-1", "access_grants": grants})
         elif request.method == "POST":
             fields = await request.post()
             file = fields["file"]
@@ -72,10 +77,18 @@ async def test_file_is_shared_with_its_user() -> None:
     assert path == "/api/v1/files/f-1/content"
     assert host.uploads[0] == ("a b.csv", "text/csv", b"a\r\n--b\0")
     [note] = host.notes
-    assert isinstance(note, dict)
     assert note["data"]["files"] == [{"type": "file", "id": "f-1"}]
     reader = {"principal_type": "user", "principal_id": "u-1", "permission": "read"}
     assert note["access_grants"] == [reader]
+
+
+async def test_account_that_may_not_share_is_an_error() -> None:
+    """Open WebUI leaves such grants out without a word; nobody could open the link."""
+    host = Host()
+    host.may_share = False
+    async with files_of(host) as files:
+        with pytest.raises(RemoteError, match="may not share notes"):
+            await files.store("a.csv", "text/csv", b"")
 
 
 @pytest.mark.parametrize(
