@@ -39,7 +39,7 @@ class Host:
             self.notes.append(note)
             grants = note["access_grants"] if self.may_share else []
             return web.json_response({"id": "n-1", "access_grants": grants})
-        elif request.method == "POST":
+        if request.method == "POST":
             fields = await request.post()
             file = fields["file"]
             assert isinstance(file, web.FileField)
