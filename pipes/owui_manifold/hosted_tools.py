@@ -28,12 +28,12 @@ _PLACE = ("city", "region", "country", "timezone")
 def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[str]]:
     """Return OpenAI's tools of a request, and the names of the host's they replace.
 
-    Their order is always the same, because the prompt cache depends on it. Raises
+    Open WebUI's tools for the same purpose go: offering both would be ambiguous. Their
+    order is always the same, because the prompt cache depends on it. Raises
     InvalidRequest for unusable valves.
     """
     made, replaced = list[Item](), set[str]()
     takes = partial(_takes, model)
-    # Open WebUI's tools for the same purpose go: offering both would be ambiguous.
     if config.code_interpreter and takes("code_interpreter"):
         made.append({"type": "code_interpreter", "container": {"type": "auto"}})
         replaced.add("execute_code")
@@ -52,9 +52,9 @@ def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[
 
 
 def _takes(model: ResolvedModel, kind: str) -> bool:
+    """Say whether a model takes a type of tools; older web searches have longer names."""
     if kind in CALLED_BY_NAME:
         return model.facts.functions
-    # The older web search has a longer name.
     return model.facts.hosted and not kind.startswith(model.facts.lacks)
 
 
@@ -70,7 +70,8 @@ def _web_search(config: Config) -> Item:
     """Return the web search.
 
     A location with only its type keeps the API from assuming the United States
-    (docs/reference/responses-api.md, "Hosted tools").
+    (docs/reference/responses-api.md, "Hosted tools"). It takes domains only, people
+    paste addresses.
     """
     tool: Item = {
         "type": "web_search",
@@ -78,7 +79,6 @@ def _web_search(config: Config) -> Item:
         "user_location": {"type": "approximate", **_location(config.valves)},
     }
     addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)
-    # The API takes domains only, people paste addresses.
     domains = [a.rpartition("://")[2].partition("/")[0] for a in addresses]
     return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
 
