@@ -1,7 +1,7 @@
 """
 title: GPT-5 Agent Strategies
 author: The authors of OpenAI Responses Manifold
-version: 0.1.0
+version: 1.0.0
 license: MIT
 description: Agents over the Responses API, with policies, limits and approvals.
 
@@ -3126,6 +3126,8 @@ def build_request(
 
 def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str | None:
     asked = given["reasoning"].get("effort") or settings.effort or model.effort
+    if asked == "max" and model.facts.efforts:
+        return model.facts.efforts[-1]
     return asked if asked and model.takes_effort(asked) else None
 
 

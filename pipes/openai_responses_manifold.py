@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Manifold
 author: The authors of OpenAI Responses Manifold
-version: 0.1.0
+version: 1.0.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
@@ -3572,6 +3572,8 @@ def build_request(
 
 def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str | None:
     asked = given["reasoning"].get("effort") or settings.effort or model.effort
+    if asked == "max" and model.facts.efforts:
+        return model.facts.efforts[-1]
     return asked if asked and model.takes_effort(asked) else None
 
 
@@ -9534,8 +9536,8 @@ _FILTER_VERSION = 1
 _SWITCHES = {"web_search": "WEB_SEARCH", "code_interpreter": "CODE_INTERPRETER"}
 
 _OTHER_FILTER_VERSION = (
-    "The filter OpenAI Responses Controls is of another version than this pipe, so its "
-    "switches do nothing. An administrator has to install both from the same release."
+    "The switches of the composer do nothing: they are of another version than this "
+    "pipe. Install both from the same release."
 )
 
 _CHOICES: Mapping[str, str] = {

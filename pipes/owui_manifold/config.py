@@ -139,8 +139,8 @@ _FILTER_VERSION = 1
 _SWITCHES = {"web_search": "WEB_SEARCH", "code_interpreter": "CODE_INTERPRETER"}
 
 _OTHER_FILTER_VERSION = (
-    "The filter OpenAI Responses Controls is of another version than this pipe, so its "
-    "switches do nothing. An administrator has to install both from the same release."
+    "The switches of the composer do nothing: they are of another version than this "
+    "pipe. Install both from the same release."
 )
 
 _CHOICES: Mapping[str, str] = {

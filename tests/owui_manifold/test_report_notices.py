@@ -83,7 +83,7 @@ async def test_mistakes_of_the_administrator(pipe: Pipe) -> None:
     first, second = await lines(pipe, openai_responses=told)
 
     assert first.startswith("USER_MAY_CHANGE opens nothing with: efort")
-    assert second.startswith("The filter OpenAI Responses Controls is of another ver")
+    assert second.startswith("The switches of the composer do nothing: ")
     assert await lines(pipe, USER, openai_responses=told) == []
 
 
