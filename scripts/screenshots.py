@@ -159,7 +159,7 @@ async def show_picture(studio: Studio, simulator: Simulator) -> None:
         await studio.chat.ask("Draw the lake in the evening.")
         drawn = studio.chat.answers.last.locator("img[src*='/files/']")
         await drawn.first.wait_for()
-    await studio.take("picture", MIDDLE)
+    await studio.take("picture", TALL)
 
 
 def shrink(folder: Path) -> None:
