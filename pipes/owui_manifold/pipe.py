@@ -53,6 +53,7 @@ class Pipe:
         self._connections = Connections()
         self._capabilities = AccountCapabilities()
         self._listing = Listing()
+        self._capabilities.shutdown_dates = self._listing.shutdown_dates
         self._threads = ToolThreads()
 
     def pipes(self) -> list[dict[str, str]]:
