@@ -51,7 +51,7 @@ class Environment:
         if self.is_current():
             return
         if all(self.megabytes):
-            told = "{}: downloads about {} MB, {} MB on the disk".format
+            told = "{}: downloads about {} MB, takes {} MB on the disk".format
             print(told(self.name, *self.megabytes), file=sys.stderr)
         self._clear()
         self._create(uv)
@@ -122,6 +122,8 @@ class Environment:
         else:
             pip = [str(self.python), "-m", "pip", "install", "--no-input"]
             pip += ["--disable-pip-version-check", "--progress-bar", "off"]
+            # Python compiles what it imports; most of the closure never is.
+            pip += ["--no-compile"]
         return [*pip, "--no-deps", "-r", str(self.requirements)]
 
     def _so_far(self, before: int, wanted: int) -> str:

@@ -26,7 +26,7 @@ NEWEST, OLDEST = (
         name=f"Open WebUI {version}",
         directory=ROOT / f".venv/hosts/open-webui-{version}",
         requirements=ROOT / f"requirements/open-webui-{version}.txt",
-        megabytes=(270, 1000),
+        megabytes=(270, 900),
     )
     for version in ("0.12.4", "0.11.4")
 )

@@ -138,7 +138,7 @@ def test_people_are_told_what_is_downloaded(
 ) -> None:
     """Before it happens, and not where nothing has to be."""
     sized = replace(checkout.environment, megabytes=(5, 70))
-    told = "downloads about 5 MB, 70 MB on the disk\n"
+    told = "downloads about 5 MB, takes 70 MB on the disk\n"
 
     for expected in (told, ""):
         sized.make_current(str(checkout.uv))
