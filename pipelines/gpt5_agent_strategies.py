@@ -41,6 +41,7 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Container,
     Coroutine,
     Hashable,
     Iterable,
@@ -321,6 +322,7 @@ CALL_OUTPUTS = {
     "custom_tool_call": "custom_tool_call_output",
 }
 _CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
+_OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
@@ -341,7 +343,7 @@ def is_call(item: JsonObject) -> bool:
 
 
 def is_call_output(item: JsonObject) -> bool:
-    return item.get("type") in CALL_OUTPUTS.values()
+    return item.get("type") in _OUTPUTS
 
 
 def is_reasoning(item: JsonObject) -> bool:
@@ -398,16 +400,14 @@ def _paired_places(items: Sequence[JsonObject]) -> set[int]:
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
     for place, item in enumerate(items):
-        call_id = item.get("call_id")
+        kind, call_id = item.get("type"), item.get("call_id")
         if not isinstance(call_id, str):
             continue
-        if is_call(item):
+        if kind in _CALLS:
             if item.get("name"):  # of some only the place is known
                 calls.setdefault(call_id, place)
-        elif call_id in calls and call_id not in outputs:
-            call = items[calls[call_id]]
-            if CALL_OUTPUTS[item_type(call)] == item_type(item):
-                outputs[call_id] = place
+        elif call_id in calls and kind == CALL_OUTPUTS[items[calls[call_id]]["type"]]:
+            outputs.setdefault(call_id, place)
     return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
@@ -421,7 +421,8 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     dangling: list[Item] = []  # reasoning whose product has not come yet
     lost_call = False
     for place, item in enumerate(rows):
-        calls, answers = is_call(item), is_call_output(item)
+        kind = item.get("type")
+        calls, answers = kind in _CALLS, kind in _OUTPUTS
         if (calls or answers) and place not in pairs:
             lost_call = lost_call or calls
             continue
@@ -431,7 +432,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             dangling = []
         lost_call = False
         dangling.append(item)
-        if not is_reasoning(item):
+        if kind != "reasoning":
             kept += dangling
             dangling = []
     return kept
@@ -5068,7 +5069,7 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     rows = list(items)
     outputs = {
         item["call_id"]: item
-        for item in rows
+        for item in filter(is_call_output, rows)
         if _is_remote(item, "function_call_output")
     }
     if not outputs:
@@ -5118,10 +5119,12 @@ _MADE_HERE = "replayed"
 
 def strip_for_replay(item: Item) -> Item:
     kept = _without(item, _NEVER_REPLAYED)
-    if item_type(item) == "message" and isinstance(kept.get("content"), list):
+    if kind_of(item).tool:
+        return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    if isinstance(kept.get("content"), list) and item_type(item) == "message":
         parts = content_parts(kept["content"])
         kept = {**kept, "content": [_without(one, ("logprobs",)) for one in parts]}
-    return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    return kept
 
 
 def _without(fields: Item, names: Sequence[str]) -> Item:
@@ -5373,7 +5376,7 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
         return False
     try:
         expected = sign([*scope, _without_signature(fields)])
-    except (RecursionError, TypeError, ValueError):  # nothing that this pipe wrote
+    except (RecursionError, TypeError, ValueError):
         return False
     return hmac.compare_digest(expected, signature)
 
@@ -5400,77 +5403,169 @@ def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
     return None if params is None else (arguments.get("tool_name"), params)
 
 
-# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
-
-# A query has a limit, so that a hostile text is read in linear time.
-_V2 = (
-    r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
-    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
-)
-_V1 = (
-    r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
-    r"(?:\?[^)\n]{0,500})?\)"
-)
-_ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
-_FOREIGN = (
-    r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
-    r"[^\S\n]*$)"
-)
-_MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-# A text without any of these has no marker; searching for them is cheap.
-_SIGNS = ("openai_responses:v", "\u2060", "]: #")
+# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
 
 
-_MOST_PASSES = 5
+class Attachment(NamedTuple):
+    """A file at a message, as the host notes it there."""
+
+    file_id: str
+    name: str
+    content_type: str
+    is_image: bool
 
 
-class MarkedText(NamedTuple):
-    """A piece of text, and the id in the marker before it; empty without a marker."""
+class StoredMessage(NamedTuple):
+    """A message of the user as the chat's row holds it."""
 
-    ulid: str
+    row: JsonObject
+    answer_id: str
+
+    @property
+    def words(self) -> str:
+        return as_text(self.row.get("content"))
+
+
+class UserMessage(NamedTuple):
+    """A message that no model wrote."""
+
+    item: Item
+    stored: StoredMessage | None = None
+    attachments: Sequence[Attachment] = ()
+
+    @property
+    def content(self) -> list[Item]:
+        return content_parts(self.item.get("content"))
+
+    def with_content(self, parts: Sequence[Item]) -> Self:
+        return self._replace(item={**self.item, "content": list(parts)})
+
+
+class AssistantText(NamedTuple):
+    """Text of an assistant's message, as the host gives it back."""
+
     text: str
+    ulids: Sequence[str] = ()
+    details: object = None
 
 
-def format_marker(kind: str, ulid: str) -> str:
-    return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
+class ToolCall(NamedTuple):
+    """A tool call of an assistant's message; the arguments of a custom one are a text."""
+
+    call_id: str
+    name: str
+    arguments: str
+    is_custom: bool = False
 
 
-def _has_marker(text: str) -> bool:
-    return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
+class ToolMessage(NamedTuple):
+    """What a tool returned for a call: a text, or parts with pictures."""
+
+    call_id: str
+    output: str | list[Item]
 
 
-def split_at_markers(text: str) -> Iterator[MarkedText]:
-    if not any(map(text.__contains__, _SIGNS)):
-        yield MarkedText("", text)  # its ends are the model's own
-        return
-    ulid, start = "", 0
-    for match in _MARKER.finditer(text):
-        piece = text[start : match.start()].strip()
-        if ulid or piece:
-            yield MarkedText(ulid, piece)
-        ulid, start = _named(match), match.end()
-    piece = text[start:].strip()
-    if ulid or piece:
-        yield MarkedText(ulid, piece)
+ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 
 
-def strip_markers(text: str) -> str:
-    # Repeated, because a line of another pipe may become a line of its own only now.
-    for _ in range(_MOST_PASSES):
-        if not _has_marker(text):
-            break
-        pieces = (piece.text for piece in split_at_markers(text))
-        text = "\n\n".join(piece for piece in pieces if piece)
-    return text
+DETAILS_FIELD = "reasoning_details"
 
 
-def _named(match: re.Match[str]) -> str:
-    bits = match["bits"]
-    if bits:
-        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
-        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
-        return "".join(map(chr, codes)).upper()
-    return (match["ulid"] or match["ulid1"] or "").upper()
+def parse_messages(
+    messages: Sequence[JsonObject], detail: str = "auto"
+) -> tuple[str, list[ChatPart]]:
+    if not all(isinstance(message, Mapping) for message in messages):
+        raise InvalidRequest("A message of this chat is not an object with a role.")
+    head = 0
+    while head < len(messages) and messages[head].get("role") == "system":
+        head += 1
+    texts = [_plain_text(message.get("content")) for message in messages[:head]]
+    instructions = "\n\n".join(text for text in texts if text)
+    rest = messages[head:]
+    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
+
+
+def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
+    role, content = message.get("role"), message.get("content")
+    match role:
+        case "user":
+            yield UserMessage(_input_message("user", content, detail))
+        case "system" | "developer":
+            yield UserMessage(_input_message("developer", content, detail))
+        case "assistant":
+            text, details = _plain_text(content), message.get(DETAILS_FIELD)
+            if details or text.strip():
+                yield AssistantText(text, details=details)
+            yield from _calls(message.get("tool_calls"))
+        case "tool":
+            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
+        case _:
+            raise InvalidRequest(
+                "A message of this chat has a role that the Responses API does not "
+                "know. The roles are system, developer, user, assistant and tool."
+            )
+
+
+def _calls(tool_calls: object) -> Iterator[ToolCall]:
+    for call in map(as_mapping, as_list(tool_calls)):
+        call_id, function, custom = map(call.get, ("id", "function", "custom"))
+        if isinstance(function, Mapping):
+            arguments = str(function.get("arguments") or "{}")
+            yield ToolCall(str(call_id), str(function.get("name")), arguments)
+        elif isinstance(custom, Mapping):
+            given = str(custom.get("input") or "")
+            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
+
+
+def _output(content: object) -> str | list[Item]:
+    if not isinstance(content, list):
+        return "" if content is None else str(content)
+    return [_input_part(part, "auto") for part in content]
+
+
+def _input_message(role: str, content: object, detail: str) -> Item:
+    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    parts = [_input_part(part, detail) for part in rows]
+    return {"type": "message", "role": role, "content": parts}
+
+
+def _input_part(part: object, detail: str) -> Item:
+    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
+    match wire.get("type"):
+        case "text" | "input_text":
+            return {"type": "input_text", "text": str(wire.get("text") or "")}
+        case "image_url" | "input_image":
+            return _image_part(wire, detail)
+        case "file":
+            return {"type": "input_file", **_given(wire.get("file"))}
+        case "input_file":
+            return _given(wire)
+    raise InvalidRequest(
+        "A message of this chat holds something other than text, a picture or a file. "
+        "The model cannot read it: remove it from the message and send it again."
+    )
+
+
+def _image_part(wire: JsonObject, default: str) -> Item:
+    inner = wire.get("image_url")
+    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
+    detail = chat_form.get("detail") or wire.get("detail") or default
+    source = _given({"image_url": chat_form.get("url")})
+    return {"type": "input_image", "detail": detail, **source}
+
+
+_NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
+
+
+def _given(wire: object) -> Item:
+    given = {str(k): v for k, v in as_mapping(wire).items() if v is not None}
+    return {k: v for k, v in given.items() if k not in _NOT_THE_CALLERS}
+
+
+def _plain_text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    return "".join(as_text(as_mapping(p).get("text")) for p in as_list(content))
 
 
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
@@ -5501,7 +5596,7 @@ def text_digest(text: str) -> str:
 
 def harmless_items(items: Sequence[Item]) -> list[Item | None]:
     found: list[Item | None] = []
-    stays = True  # the text behind the marker
+    stays = True
     for item in reversed(items):
         found.append(_stub(item) if stays or not is_reasoning(item) else None)
         stays = found[-1] is not None
@@ -5556,15 +5651,15 @@ def write_details(
         _entry(back, shown)
         for item, shown in items
         for back in replay_output([item], with_reasoning=True)
-        if not has_plain_reasoning(back)  # it is not kept beyond its run
+        if not has_plain_reasoning(back)
     ]
     carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
     return [sign_object({**head, **named}, sign, carried), *carried]
 
 
-def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
+def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     turns: dict[str, list[Item]] = {}
-    for entry in filter(_is_entry, as_list(message.get("reasoning_details"))):
+    for entry in filter(_is_entry, as_list(details)):
         turns.setdefault(entry["turn"], []).append(entry)
     ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
     return [_turn(turn, sign) for turn in ordered]
@@ -5574,7 +5669,7 @@ def _entry(item: Item, shown: str) -> Item:
     if is_reasoning(item):
         rest = {k: v for k, v in item.items() if k != "encrypted_content"}
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
-    typed = {"type": item_type(item), **item}  # a message in its short form has none
+    typed = {"type": item_type(item), **item}
     if not _says_just(item, shown):
         return {"type": _ITEM, "item": typed, "shown": shown}
     [part] = content_parts(item["content"])
@@ -5594,10 +5689,10 @@ def _is_entry(entry: object) -> bool:
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
         return False
     kind, item = entry.get("type"), entry.get("item")
-    if kind == _TURN:
-        return True
-    needed = entry.get("data") if kind == _REASONING else "type" in as_mapping(item)
-    return kind in (_REASONING, _ITEM) and isinstance(item, dict) and bool(needed)
+    if kind == _TURN or not isinstance(item, dict):
+        return kind == _TURN
+    needed = entry.get("data") if kind == _REASONING else "type" in item
+    return kind in (_REASONING, _ITEM) and bool(needed)
 
 
 def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
@@ -5630,73 +5725,51 @@ def _stub_detail(detail: _DetailItem, stub: Item | None) -> _DetailItem | None:
 
 
 def restore_from_details(
-    messages: Sequence[Mapping[str, Any]], sign: Sign | None
-) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
+    parts: Iterable[ChatPart], sign: Sign | None
+) -> tuple[list[ChatPart], dict[str, Record]]:
     records: dict[str, Record] = {}
-    found, textless = list[Mapping[str, Any]](), ""
-    for message in messages:
-        known = as_mapping(message)  # the reader reports what is none
-        if known.get("role") == "user":
-            found += _marker_message(textless)
-            textless = ""
-        if turns := read_details(known, sign):
-            text, markers = _mark_text(as_text(known.get("content")), turns, records)
-            found.append({**known, "content": text})
-            textless += markers
-        else:
-            found.append(message)
-    return [*found, *_marker_message(textless)], records
+    found, textless = list[ChatPart](), list[AssistantText]()
+    for part in parts:
+        if isinstance(part, AssistantText) and part.details:
+            turns = read_details(part.details, sign)
+            for one in _name_records(part.text, turns, records):
+                (found if one.text else textless).append(one)
+            continue
+        if isinstance(part, UserMessage):
+            found += textless
+            textless = []
+        found.append(part)
+    return [*found, *textless], records
 
 
-def _marker_message(text: str) -> list[Item]:
-    return [{"role": "assistant", "content": text}] if text else []
-
-
-class _Span(NamedTuple):
-
-    items: tuple[_DetailItem, ...]
-    origin: Origin
-
-    @property
-    def last(self) -> _DetailItem:
-        return self.items[-1]
-
-
-def _mark_text(
+def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
-) -> tuple[str, str]:
-    spans = [one for turn in turns for one in _spans_of(turn)]
-    texts, marked, textless = deque(_split_text(content, spans)), "", ""
-    for span in spans:
-        marker = _add_record(span, records)
-        if span.last.shown and texts:
-            marked += marker + _own_text(span.last, texts.popleft())
-        else:
-            textless += marker
-    return "".join([marked, *texts]), textless
+) -> Iterator[AssistantText]:
+    shown = [one.shown for turn in turns for one in turn.items if one.shown]
+    texts = deque(_split_text(content if content.strip() else "", shown))
+    for turn in turns:
+        begun: list[_DetailItem] = []
+        for detail in turn.items:
+            begun.append(detail)
+            if detail.shown or detail is turn.items[-1]:
+                has_text = detail.shown and texts
+                text = _own_text(detail, texts.popleft()) if has_text else ""
+                yield AssistantText(text, [_add_record(begun, turn.origin, records)])
+                begun = []
+    yield from map(AssistantText, texts)
 
 
-def _add_record(span: _Span, records: dict[str, Record]) -> str:
-    ulid, last = f"{len(records):026d}", span.last
-    payload = tuple(detail.item for detail in span.items)
+def _add_record(
+    items: Sequence[_DetailItem], origin: Origin, records: dict[str, Record]
+) -> str:
+    ulid, last = f"{len(records):026d}", items[-1]
+    payload = tuple([detail.item for detail in items])
     shown = as_text(last.shown) and text_digest(message_text(last.item))
-    records[ulid] = record = Record(ulid, "", 0, payload, "", span.origin, shown)
-    return format_marker(record.kind, ulid)
+    records[ulid] = Record(ulid, "", 0, payload, "", origin, shown)
+    return ulid
 
 
-def _spans_of(turn: DetailTurn) -> list[_Span]:
-    found: list[_Span] = []
-    begun: list[_DetailItem] = []
-    for detail in turn.items:
-        begun.append(detail)
-        if detail.shown:
-            found.append(_Span(tuple(begun), turn.origin))
-            begun = []
-    return [*found, _Span(tuple(begun), turn.origin)] if begun else found
-
-
-def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
-    shown = (span.last.shown for span in spans if span.last.shown)
+def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
     lengths = [one if isinstance(one, int) else len(one) for one in shown]
     texts, start = list[str](), 0
     for length in lengths[:-1]:
@@ -5773,164 +5846,72 @@ class CodeTexts:
             yield place, "".join(text[start:end] for start, end in ends).strip()
 
 
-# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
+# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
+
+# A query has a limit, so that a hostile text is read in linear time.
+_V2 = (
+    r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
+    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
+)
+_V1 = (
+    r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
+    r"(?:\?[^)\n]{0,500})?\)"
+)
+_ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
+_FOREIGN = (
+    r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
+    r"[^\S\n]*$)"
+)
+_MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
+# Without one a text has no marker, and a search for them is cheap.
+_SIGNS = ("openai_responses:v", "\u2060", "]: #")
 
 
-class Attachment(NamedTuple):
-    """A file at a message, as the host notes it there."""
-
-    file_id: str
-    name: str
-    content_type: str
-    is_image: bool
+_MOST_PASSES = 5
 
 
-class StoredMessage(NamedTuple):
-    """A message of the user as the chat's row holds it."""
+class MarkedText(NamedTuple):
+    """A piece of text, and the id in the marker before it; empty without a marker."""
 
-    row: JsonObject
-    answer_id: str
-
-    @property
-    def words(self) -> str:
-        return as_text(self.row.get("content"))
-
-
-class UserMessage(NamedTuple):
-    """A message that no model wrote."""
-
-    item: Item
-    stored: StoredMessage | None = None
-    attachments: Sequence[Attachment] = ()
-
-    @property
-    def content(self) -> list[Item]:
-        return content_parts(self.item.get("content"))
-
-    def with_content(self, parts: Sequence[Item]) -> Self:
-        return self._replace(item={**self.item, "content": list(parts)})
-
-
-class AssistantText(NamedTuple):
-    """Text of an assistant's message, as the host gives it back."""
-
+    ulid: str
     text: str
 
 
-class ToolCall(NamedTuple):
-    """A tool call of an assistant's message; the arguments of a custom one are a text."""
-
-    call_id: str
-    name: str
-    arguments: str
-    is_custom: bool = False
+def _has_marker(text: str) -> bool:
+    return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
 
 
-class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with pictures."""
-
-    call_id: str
-    output: str | list[Item]
-
-
-ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
-
-
-def parse_messages(
-    messages: Sequence[JsonObject], detail: str = "auto"
-) -> tuple[str, list[ChatPart]]:
-    if not all(isinstance(message, Mapping) for message in messages):
-        raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = 0
-    while head < len(messages) and messages[head].get("role") == "system":
-        head += 1
-    texts = [_plain_text(message.get("content")) for message in messages[:head]]
-    instructions = "\n\n".join(text for text in texts if text)
-    rest = messages[head:]
-    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
+def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
+    if not any(map(text.__contains__, _SIGNS)):
+        yield MarkedText(ulid, text.strip() if ulid else text)
+        return
+    start = 0
+    for match in _MARKER.finditer(text):
+        piece = text[start : match.start()].strip()
+        if ulid or piece:
+            yield MarkedText(ulid, piece)
+        ulid, start = _named(match), match.end()
+    piece = text[start:].strip()
+    if ulid or piece:
+        yield MarkedText(ulid, piece)
 
 
-def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
-    role, content = message.get("role"), message.get("content")
-    match role:
-        case "user":
-            yield UserMessage(_input_message("user", content, detail))
-        case "system" | "developer":
-            yield UserMessage(_input_message("developer", content, detail))
-        case "assistant":
-            text = _plain_text(content)
-            if text.strip():
-                yield AssistantText(text)
-            yield from _calls(message.get("tool_calls"))
-        case "tool":
-            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
-        case _:
-            raise InvalidRequest(
-                "A message of this chat has a role that the Responses API does not "
-                "know. The roles are system, developer, user, assistant and tool."
-            )
+def strip_markers(text: str) -> str:
+    for _ in range(_MOST_PASSES):
+        if not _has_marker(text):
+            break
+        pieces = (piece.text for piece in split_at_markers(text))
+        text = "\n\n".join(piece for piece in pieces if piece)
+    return text
 
 
-def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    for call in map(as_mapping, as_list(tool_calls)):
-        call_id, function, custom = map(call.get, ("id", "function", "custom"))
-        if isinstance(function, Mapping):
-            arguments = str(function.get("arguments") or "{}")
-            yield ToolCall(str(call_id), str(function.get("name")), arguments)
-        elif isinstance(custom, Mapping):
-            given = str(custom.get("input") or "")
-            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
-
-
-def _output(content: object) -> str | list[Item]:
-    if not isinstance(content, list):
-        return "" if content is None else str(content)
-    return [_input_part(part, "auto") for part in content]
-
-
-def _input_message(role: str, content: object, detail: str) -> Item:
-    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    parts = [_input_part(part, detail) for part in rows]
-    return {"type": "message", "role": role, "content": parts}
-
-
-def _input_part(part: object, detail: str) -> Item:
-    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
-    match wire.get("type"):
-        case "text" | "input_text":
-            return {"type": "input_text", "text": str(wire.get("text") or "")}
-        case "image_url" | "input_image":
-            return _image_part(wire, detail)
-        case "file":
-            return {"type": "input_file", **_given(wire.get("file"))}
-        case "input_file":
-            return _given(wire)
-    raise InvalidRequest(
-        "A message of this chat holds something other than text, a picture or a file. "
-        "The model cannot read it: remove it from the message and send it again."
-    )
-
-
-def _image_part(wire: JsonObject, default: str) -> Item:
-    inner = wire.get("image_url")
-    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
-    detail = chat_form.get("detail") or wire.get("detail") or default
-    source = _given({"image_url": chat_form.get("url")})
-    return {"type": "input_image", "detail": detail, **source}
-
-
-_NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
-
-
-def _given(wire: object) -> Item:
-    given = {str(k): v for k, v in as_mapping(wire).items() if v is not None}
-    return {k: v for k, v in given.items() if k not in _NOT_THE_CALLERS}
-
-
-def _plain_text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    return "".join(as_text(as_mapping(p).get("text")) for p in as_list(content))
+def _named(match: re.Match[str]) -> str:
+    bits = match["bits"]
+    if bits:
+        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
+        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
+        return "".join(map(chr, codes)).upper()
+    return (match["ulid"] or match["ulid1"] or "").upper()
 
 
 # ==== owui_chat.input.history: The input items of a chat's history.
@@ -6075,9 +6056,11 @@ def _call_item(call: ToolCall) -> Item:
 
 
 def _split(part: ChatPart) -> Iterable[MarkedText | ChatPart]:
-    if isinstance(part, AssistantText):
-        return split_at_markers(_strip_old_blocks(part.text))
-    return [part]
+    if not isinstance(part, AssistantText):
+        return (part,)
+    *others, last = part.ulids or ("",)
+    bare = (MarkedText(ulid, "") for ulid in others)
+    return (*bare, *split_at_markers(_strip_old_blocks(part.text), last))
 
 
 def _is_answer(item: Item) -> bool:
@@ -6156,9 +6139,8 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
-_LINK = re.compile(
-    rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
-)
+_LINK = re.compile(rf"\[({_LABEL})\]\(({_URL})\)")
+_LONGEST_OPEN = 4000
 
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
@@ -6181,7 +6163,7 @@ class HoldbackBuffer:
 
     def feed(self, text: str) -> str:
         text = self._held + text
-        match = self._unfinished.search(text)
+        match = self._unfinished.search(text, max(0, len(text) - _LONGEST_OPEN))
         place = match.start() if match else len(text)
         self._held = text[place:]
         return text[:place]
@@ -6213,7 +6195,7 @@ class Citations:
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
-        if not isinstance(event, TextDelta):  # a delta is common: it needs no generator
+        if not isinstance(event, TextDelta):
             return self._feed_other(event)
         if event.kind not in ("text", "refusal"):
             return (event,)
@@ -6278,21 +6260,26 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        if "](" in text:
-            text = _LINK.sub(self._linked_number, text)
-        return strip_tracking(text)
+        edits = self._edit_links(text, set()) if _TRACKED in text else []
+        return strip_tracking(_apply_edits(text, edits))
 
-    def _linked_number(self, link: re.Match[str]) -> str:
-        is_found = _TRACKING.search(link["url"])
-        return self._number_of_link(link) if is_found else link[0]
-
-    def _number_of_link(self, link: re.Match[str]) -> str:
-        url, label = strip_tracking(link["url"]), link["label"].strip()
-        number = self._number(url)
-        names_site = "." in label and " " not in label
-        if link["open"] or names_site:
-            return f"[{number}]"
-        return f"[{label}]({url})[{number}]"
+    def _edit_links(
+        self, text: str, sources: Container[str]
+    ) -> list[tuple[int, int, str]]:
+        edits = list[tuple[int, int, str]]()
+        for link in _LINK.finditer(text):
+            (start, end), (label, address) = link.span(), link.groups()
+            if not (_TRACKING.search(address) or address in sources):
+                continue
+            url, label = strip_tracking(address), label.strip()
+            shown = f"[{self._number(url)}]"
+            names_site = "." in label and " " not in label
+            if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
+                start, end = start - 1, end + 1
+            elif not names_site:
+                shown = f"[{label}]({url}){shown}"
+            edits.append((start, end, shown))
+        return edits
 
     def _shown_part(self, part: Item) -> str:
         text, annotations = part_text(part), content_parts(part.get("annotations"))
@@ -6300,12 +6287,7 @@ class Citations:
             return self._linked(text)
         for annotation in annotations:
             self._name(annotation)
-        keys = set(map(_key, annotations))
-        edits = [
-            (link.start(), link.end(), self._number_of_link(link))
-            for link in _LINK.finditer(text)
-            if _TRACKING.search(link["url"]) or link["url"] in keys
-        ]
+        edits = self._edit_links(text, set(map(_key, annotations)))
         starts = [start for start, _, _ in edits]
         ends = [float("-inf"), *(end for _, end, _ in edits)]
         for annotation in annotations:
@@ -11398,7 +11380,7 @@ class EarlierRounds(NamedTuple):
 def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRounds:
     starts = find_turn_starts(messages)
     run = messages[starts[-1] + 1 :] if starts else messages
-    turns = [turn for message in run for turn in read_details(message, sign)]
+    turns = [turn for one in run for turn in read_details(one.get(DETAILS_FIELD), sign)]
     answers = read_confirmations(run)
     left = drop_question_calls(run)
     outputs = _read_outputs(left)
@@ -11417,7 +11399,8 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
 
 
 def read_chat_style(messages: Sequence[Message], sign: Sign) -> ChosenStyle | None:
-    turns = (turn for message in messages for turn in read_details(message, sign))
+    rows = (message.get(DETAILS_FIELD) for message in messages)
+    turns = (turn for row in rows for turn in read_details(row, sign))
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
     noted = (turn.notes.get("style") for turn in turns)
     return next((style for note in noted for style in styles if style == note), None)
@@ -11893,8 +11876,8 @@ def _build_history(
     messages: Sequence[Message], reader: Origin, earlier: EarlierRounds, sign: Sign
 ) -> tuple[str, list[Item]]:
     closed = _drop_last_turn_details(messages, sign) if earlier.open_turn else messages
-    marked, records = restore_from_details(drop_question_calls(closed), sign)
-    system_text, parts = parse_messages(marked)
+    system_text, parts = parse_messages(drop_question_calls(closed))
+    parts, records = restore_from_details(parts, sign)
     items = build_input(parts, records, reader)
     maker = earlier.open_origin
     readable = maker is not None and reader.can_decrypt(maker)
@@ -11903,8 +11886,9 @@ def _build_history(
 
 
 def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:
-    last = max(place for place, each in enumerate(messages) if read_details(each, sign))
-    bare = {k: v for k, v in messages[last].items() if k != "reasoning_details"}
+    rows = enumerate(each.get(DETAILS_FIELD) for each in messages)
+    last = max(place for place, details in rows if read_details(details, sign))
+    bare = {k: v for k, v in messages[last].items() if k != DETAILS_FIELD}
     return [*messages[:last], bare, *messages[last + 1 :]]
 
 
