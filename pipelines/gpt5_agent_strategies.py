@@ -265,6 +265,8 @@ _ITEM_KINDS = {
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
     "custom_tool_call_output": _ItemKind(),
+    "tool_search_call": _ItemKind(),
+    "tool_search_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -289,7 +291,6 @@ _ITEM_KINDS = {
         is_call=True,
         include="code_interpreter_call.outputs",
     ),
-    # It would be looked up by an id that was never stored: see `image_message`.
     "image_generation_call": _ItemKind(
         tool="image_generation", returned="never", refused_at_minimal=True
     ),
@@ -321,7 +322,7 @@ CALL_OUTPUTS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
 }
-_CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
+_CALLS = tuple(CALL_OUTPUTS)
 _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
@@ -344,6 +345,10 @@ def is_call(item: JsonObject) -> bool:
 
 def is_call_output(item: JsonObject) -> bool:
     return item.get("type") in _OUTPUTS
+
+
+def is_tool_search(item: JsonObject) -> bool:
+    return item.get("type") in ("tool_search_call", "tool_search_output")
 
 
 def is_reasoning(item: JsonObject) -> bool:
@@ -404,7 +409,7 @@ def _paired_places(items: Sequence[JsonObject]) -> set[int]:
         if not isinstance(call_id, str):
             continue
         if kind in _CALLS:
-            if item.get("name"):  # of some only the place is known
+            if item.get("name"):
                 calls.setdefault(call_id, place)
         elif call_id in calls and kind == CALL_OUTPUTS[items[calls[call_id]]["type"]]:
             outputs.setdefault(call_id, place)
@@ -418,7 +423,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     rows = list(items)
     pairs = _paired_places(rows)
     kept: list[Item] = []
-    dangling: list[Item] = []  # reasoning whose product has not come yet
+    dangling: list[Item] = []
     lost_call = False
     for place, item in enumerate(rows):
         kind = item.get("type")
@@ -426,7 +431,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
         if (calls or answers) and place not in pairs:
             lost_call = lost_call or calls
             continue
-        # Reasoning before several calls stays as long as one of them stays.
         is_input = answers or item.get("role") in _INPUT_ROLES
         if is_input or (lost_call and not calls):
             dangling = []
@@ -507,7 +511,7 @@ def is_host_returned(item: JsonObject) -> bool:
     if kind.tool == "web_search" and action not in _ACTIONS:
         return False
     if item_type(item) == "mcp_list_tools" and item.get("error"):
-        return False  # without a list the API asks the server again
+        return False
     return all(item.get(key) is not None for key in kind.required)
 
 
@@ -525,7 +529,7 @@ def is_replayed(item: JsonObject) -> bool:
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     kept: list[Item] = []
-    dangling: list[Item] = []  # reasoning whose product has not come yet
+    dangling: list[Item] = []
     for item in items:
         if is_reasoning(item):
             dangling.append(item)
@@ -726,30 +730,19 @@ _RATE_LIMIT = (
 
 NO_CREDIT_CODES = frozenset(
     {
-        "insufficient_quota",
-        "credit_balance_exhausted",
-        "organization_spend_limit_exceeded",
-        "project_spend_limit_exceeded",
-        "organization_usage_limit_exceeded",
-        "project_usage_limit_exceeded",
+        *("insufficient_quota", "credit_balance_exhausted"),
+        *("organization_spend_limit_exceeded", "project_spend_limit_exceeded"),
+        *("organization_usage_limit_exceeded", "project_usage_limit_exceeded"),
     }
 )
 
 PICTURE_CODES = frozenset(
     {
-        "invalid_image",
-        "invalid_image_format",
-        "invalid_base64_image",
-        "invalid_image_url",
-        "image_too_large",
-        "image_too_small",
-        "image_parse_error",
-        "invalid_image_mode",
-        "image_file_too_large",
-        "unsupported_image_media_type",
-        "empty_image_file",
-        "failed_to_download_image",
-        "image_file_not_found",
+        *("invalid_image", "invalid_image_format", "invalid_base64_image"),
+        *("invalid_image_url", "image_too_large", "image_too_small"),
+        *("image_parse_error", "invalid_image_mode", "image_file_too_large"),
+        *("unsupported_image_media_type", "empty_image_file"),
+        *("failed_to_download_image", "image_file_not_found"),
     }
 )
 
@@ -846,27 +839,10 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 }
 
 
-_EndingKind = Literal[
-    "completed",
-    "incomplete",
-    "failed",
-    "error",
-    "refused",
-    "invalid",
-    "unreachable",
-    "unreadable",
-    "malformed",
-    "cut",
-    "first_event_timeout",
-    "idle_timeout",
-    "total_timeout",
-]
-
-
 class Ending(NamedTuple):
     """How a run ended; `code` is the API's word for the cause."""
 
-    kind: _EndingKind
+    kind: str
     code: str | None = None
     sentence: str = ""
 
@@ -879,7 +855,7 @@ class Ending(NamedTuple):
         return self._replace(sentence=f"{before}Try again.") if rest else self
 
 
-def _usual_ending(kind: _EndingKind) -> Ending:
+def _usual_ending(kind: str) -> Ending:
     return Ending(kind, sentence=SENTENCES[kind][""])
 
 
@@ -904,23 +880,23 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
     return Ending(kind, _code(error), failure_sentence(error))
 
 
+_EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
+    MalformedEvent: ("malformed", ""),
+    AnswerTooLarge: ("malformed", "too_large"),
+    ResponseLost: ("cut", "lost"),
+    UnreadableAnswer: ("unreadable", "-"),
+    InvalidRequest: ("invalid", "-"),
+}
+
+
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    match error:
-        case TimedOut():
-            return _usual_ending(error.kind)
-        case MalformedEvent():
-            return _usual_ending("malformed")
-        case AnswerTooLarge():
-            return Ending("malformed", sentence=SENTENCES["malformed"]["too_large"])
-        case ApiRefused():
-            return Ending("refused", _code(error.error), str(error))
-        case ResponseLost():
-            return Ending("cut", sentence=SENTENCES["cut"]["lost"])
-        case UnreadableAnswer():
-            return Ending("unreadable", sentence=str(error))
-        case InvalidRequest():
-            return Ending("invalid", sentence=str(error))
-    return CUT if has_begun else Ending("unreachable", sentence=str(error))
+    if isinstance(error, TimedOut):
+        return _usual_ending(error.kind)
+    if isinstance(error, ApiRefused):
+        return Ending("refused", _code(error.error), str(error))
+    unreached = ("cut", "") if has_begun else ("unreachable", "-")
+    kind, word = _EXCEPTIONS.get(type(error), unreached)
+    return Ending(kind, None, str(error) if word == "-" else SENTENCES[kind][word])
 
 
 def _code(error: ApiError) -> str | None:
@@ -1432,7 +1408,7 @@ class RecentTexts:
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         self._now = now
-        self._ends: dict[int, float] = {}  # by hash: a text may be long, or secret
+        self._ends: dict[int, float] = {}
 
     def __contains__(self, text: str) -> bool:
         return self._now() < self._ends.get(hash(text), 0)
@@ -1636,21 +1612,48 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
     return {key: inner for key, inner in value.items() if key != keys[0]}
 
 
+def all_tools(tools: Iterable[Item]) -> Iterator[Item]:
+    for tool in tools:
+        yield tool
+        yield from content_parts(tool.get("tools"))
+
+
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     tools, choice = payload.get("tools") or [], payload.get("tool_choice")
-    kept = [tool for tool in tools if json_digest(tool) != repair.target]
-    gone = [tool for tool in tools if tool not in kept]
-    if not gone:
+    kept = _other_tools(tools, repair.target)
+    if kept == tools:
         return payload
-    named = {name for tool in gone for name in (tool_name(tool), tool.get("type"))}
+    left = {id(tool): tool_name(tool) for tool in all_tools(kept)}
+    gone = [tool for tool in all_tools(tools) if id(tool) not in left]
     allowed = as_mapping(choice).get("tools")
     if isinstance(allowed, list):
-        left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
-        choice = {**as_mapping(choice), "tools": left} if left else "none"
-    elif choice == "required" or tool_name(as_mapping(choice)) in named:
+        chosen = [one for one in allowed if tool_name(one) in left.values()]
+        choice = {**as_mapping(choice), "tools": chosen} if chosen else "none"
+    elif choice == "required" or any(_means(choice, tool) for tool in gone):
         choice = None
     changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
+
+
+def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
+    kept = [tool for tool in tools if json_digest(tool) != target]
+    is_searched = any(tool.get("type") == "tool_search" for tool in kept)
+    found: list[Item] = []
+    for tool in kept:
+        if "tools" not in tool:
+            found.append(tool)
+        elif inner := [
+            one
+            for one in content_parts(tool["tools"])
+            if json_digest(one) != target
+            and (is_searched or not one.get("defer_loading"))
+        ]:
+            found.append({**tool, "tools": inner})
+    return found
+
+
+def _means(choice: object, tool: Item) -> bool:
+    return tool_name(as_mapping(choice)) in (tool_name(tool), tool.get("type"))
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:
@@ -1719,8 +1722,7 @@ class EventStreamDecoder:
             raise AnswerTooLarge
         if self._after_cr and chunk:
             self._after_cr = False
-            if chunk.startswith(b"\n"):  # the second half of a CRLF
-                chunk = chunk[1:]
+            chunk = chunk.removeprefix(b"\n")
         if b"\n" not in chunk and b"\r" not in chunk:
             self._partial_line.extend(chunk)
             return []
@@ -1752,7 +1754,6 @@ class EventStreamDecoder:
                     data = value.decode("utf-8", "replace")
                     events.append(tuple.__new__(ServerSentEvent, (name, data)))
                 self._event, self._lines, self._size = b"", [], 0
-            # id, retry, comments and unknown fields are not used
         return events
 
 
@@ -1851,16 +1852,15 @@ _Reader = Callable[[JsonObject], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
-    if event.data == "[DONE]":  # other servers end their streams with it
+    if event.data == "[DONE]":
         return None
-    text = event.data.strip(" \t\n\r")  # white space of RFC 8259, section 2
+    text = event.data.strip(" \t\n\r")
     try:
-        wire, end = _JSON_READER.raw_decode(text)  # faster than json.loads
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        wire, end = _JSON_READER.raw_decode(text)
+    except (ValueError, RecursionError):
         wire, end = None, -1
     if end != len(text) or not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
-    # A level takes two characters at least, so a delta needs no look.
     may_be_deep = (
         len(text) > 2 * MAX_JSON_DEPTH
         and text.count("[") + text.count("{") > MAX_JSON_DEPTH
@@ -1893,7 +1893,7 @@ def _index(wire: JsonObject) -> int:
 def _text_reader(
     event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
 ) -> _Reader:
-    new = partial(tuple.__new__, event)  # half the time of the named tuple's own
+    new = partial(tuple.__new__, event)
 
     def read(wire: JsonObject) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire.get("output_index"), wire[field]
@@ -1912,10 +1912,8 @@ def _text_reader(
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
-    annotation, part = wire.get("annotation"), _checked(
-        wire.get("content_index", 0), int
-    )
-    if annotation is None:  # the type allows it; the final item has all annotations
+    part = _checked(wire.get("content_index", 0), int)
+    if (annotation := wire.get("annotation")) is None:
         return None
     item_id = as_text(wire.get("item_id"))
     return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
@@ -1940,7 +1938,6 @@ def _final_reader(status: str) -> _Reader:
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
-    # In the flat form `type` is only "error".
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
 
@@ -2049,24 +2046,18 @@ _ASSIGNED = _NAME_ENDS + _VALUE_OPENS
 _LOOKS_SECRET = re.compile(
     "|".join(
         [
-            # A header: its value goes on to the end of the line or of the quotes.
             rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
             r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
-            # A name whose value is one word, or in quotes.
             r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
             r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
             rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
-            # A query parameter.
             r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
             r"""[^\s"'\\&#;)}\]>]++""",
             r"(?P<scheme>://)[^\s/?#\"'<>]*@",
             r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
-            # `Basic` is a word too: base64 has digits, or a capital inside a word.
             r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
             r"[A-Za-z0-9+/]{8,}+={0,2}",
             r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
-            # A JSON Web Token begins with `{"` in base64, a Fernet token with its
-            # version and four bytes of a time that are zero for a while yet.
             r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
             r"(?:\.[A-Za-z0-9_-]*+)?",
             r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
@@ -2151,7 +2142,7 @@ class Endpoint:
 
     def url(self, path: str) -> str:
         base = _normalize_base_url(self.base_url)
-        query = urlsplit(self.base_url.strip()).query  # Azure's api-version
+        query = urlsplit(self.base_url.strip()).query
         joint = "&" if "?" in path else "?"
         return base + path + (query and joint + query)
 
@@ -2220,7 +2211,7 @@ def url_parts(text: str) -> SplitResult | None:
     try:
         parts = urlsplit(text)
         sound = bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets without an address, a port that is no number
+    except ValueError:
         return None
     return parts if sound and parts.scheme in ("http", "https") else None
 
@@ -2242,7 +2233,6 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
 def _environment_proxy(url: str) -> str | None:
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    # Each call reads the whole environment. If it names no proxy, one call is enough.
     if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
@@ -2541,7 +2531,6 @@ def function_parameters(
 ) -> tuple[_Schema, bool]:
     mended = _MendedSchema(schema)
     if strict_left and mended.is_simple:
-        # What a server sends need not be a schema.
         with suppress(_NotStrict, TypeError, AttributeError, ValueError):
             strict_left.spend(json_size(mended.root, LARGEST_SCHEMA))
             strict = _strict(mended.root, 1)
@@ -2839,6 +2828,29 @@ def _spelling(name: str) -> str:
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
 
 
+def fit_calls(items: Sequence[Item], tools: Sequence[Item]) -> list[Item]:
+    kinds = {*map(item_type, tools), *map(item_type, items)}
+    is_searched = bool(kinds & {"tool_search", "additional_tools"})
+    spaces = {
+        as_text(inner.get("name")): tool.get("name")
+        for tool in tools
+        for inner in content_parts(tool.get("tools"))
+    }
+    return [
+        clean_call(_fit_call(item, spaces, is_searched) if is_call(item) else item)
+        for item in items
+        if is_searched or not is_tool_search(item)
+    ]
+
+
+def _fit_call(call: Item, spaces: Mapping[str, Any], is_searched: bool) -> Item:
+    space = spaces.get(as_text(call.get("name")))
+    if not is_searched and "namespace" in call:
+        return {key: call[key] for key in call if key != "namespace"}
+    is_lost = is_searched and space and not call.get("namespace")
+    return {**call, "namespace": space} if is_lost else call
+
+
 def clean_call(item: Item) -> Item:
     name, call_id = item.get("name"), item.get("call_id")
     changed: Item = {}
@@ -3070,7 +3082,7 @@ class ResponsesRequest(BaseModel):
         return repair_payload(fields, self.repairs) if self.repairs else fields
 
     def items(self) -> list[Item]:
-        return list(map(clean_call, self.input))
+        return fit_calls(self.input, self.tools or ())
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
@@ -3246,8 +3258,6 @@ def _is_retried(failure: Failure) -> bool:
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
-# Repairs
-
 _MOST_REPAIRS = 3
 _OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
 _OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
@@ -3256,6 +3266,8 @@ _OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
     "404",
     "",
 }
+_LASTING_CODES = _OWN_SENTENCES | _RETRIED_CODES
+_UNREAD = "invalid_encrypted_content"
 _UNREADABLE = re.compile(
     r"provided without its required"
     r"|Items are not persisted when"
@@ -3272,6 +3284,7 @@ _UNKNOWN = re.compile(
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 )
+_INNER_TOOL = re.compile(r"\.tools\[(\d{1,6})\]")
 _NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
 _NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
 _QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
@@ -3293,11 +3306,15 @@ class _Refusal(NamedTuple):
     payload: Mapping[str, Any]
     rows: list[tuple[str, Item]]
     error: ApiError
-    lost_items: bool
+    done: Sequence[Repair]
 
     @property
     def last(self) -> str:
         return self.rows[-1][0] if self.rows else ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.error.param} {self.error.message}"
 
     @property
     def is_unknown(self) -> bool:
@@ -3308,31 +3325,37 @@ class _Refusal(NamedTuple):
 def find_repair(
     request: ResponsesRequest, failure: Failure, done: int = 0
 ) -> Status | None:
-    error = failure.error
-    words = {error.code, error.type}
-    if failure.status in _OTHER_CAUSES or words & (_OWN_SENTENCES | _RETRIED_CODES):
+    error, repairs = failure.error, request.repairs
+    if failure.status in _OTHER_CAUSES or {error.code, error.type} & _LASTING_CODES:
         return None
-    rows = repair_items(request.items(), request.repairs)
-    lost_items = any(one.action == "item" for one in request.repairs)
-    refusal = _Refusal(request.payload(), rows, error, lost_items)
-    if done < _MOST_REPAIRS:
-        for found in _repairs(refusal):
-            if found.repair and _is_new(found.repair, request.repairs):
-                return found
-    has_plain = any(one.action == "plain" for one in request.repairs)
-    has_place = _NAMED_PLACE.search(f"{error.param} {error.message}")
-    is_other = failure.status is None or (failure.status == 404 and not has_place)
-    if has_plain or is_other or _is_retried(failure):
+    rows = repair_items(request.items(), repairs)
+    refusal = _Refusal(request.payload(), rows, error, repairs)
+    if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
+        return found
+    is_lost = failure.status == 404 and not _NAMED_PLACE.search(refusal.text)
+    if failure.status is None or is_lost or _is_retried(failure):
         return None
     plain = Repair("plain", refusal.last)
-    changed = repair_items(request.items(), [*request.repairs, plain])
-    sent = [item for _, item in changed]
-    return _told(plain) if sent and sent != [item for _, item in rows] else None
+    changed = [sent for _, sent in repair_items(request.items(), [*repairs, plain])]
+    return _told(plain) if changed not in ([], [sent for _, sent in rows]) else None
 
 
-def _is_new(repair: Repair, done: Sequence[Repair]) -> bool:
-    given_up = {(one.target, one.value) for one in done if one.value}
-    return repair not in done and (repair.target, repair.new) not in given_up
+def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
+    if failure.error.code != "server_error" and (failure.status or 0) < 500:
+        return None
+    refusal = _Refusal(request.payload(), [], failure.error, request.repairs)
+    found = _best(refusal, map(_tool, _searches(refusal)))
+    return found._replace(is_lasting=False) if found else None
+
+
+def _best(refusal: _Refusal, repairs: Iterable[Status]) -> Status | None:
+    given_up = {(one.target, one.value) for one in refusal.done if one.value}
+    for found in repairs:
+        repair = found.repair
+        is_new = repair and repair not in refusal.done
+        if is_new and repair and (repair.target, repair.new) not in given_up:
+            return found
+    return None
 
 
 def _told(repair: Repair) -> Status:
@@ -3340,30 +3363,19 @@ def _told(repair: Repair) -> Status:
 
 
 def _repairs(refusal: _Refusal) -> Iterator[Status]:
-    has_text = any(has_plain_reasoning(sent) for _, sent in refusal.rows)
-    without_text = _told(Repair("reasoning_text", ""))
-    named = f"{refusal.error.param} {refusal.error.message}".lower()
-    if has_text and "reasoning" in named:
-        yield without_text
-    yield from _by_words(refusal)
-    yield from _by_place(refusal)
-    if refusal.error.code in PICTURE_CODES:
-        yield from _newest_media(refusal)
-    yield from _by_id(refusal)
-    if _UNREADABLE.search(refusal.error.message):
-        yield from _unread_reasoning(refusal)
-    paths = _parameter_paths(refusal)
-    if refusal.error.param in paths:
-        yield _parameter(refusal, str(refusal.error.param))
-    yield from _by_tool_name(refusal)
-    yield from _by_parameter_name(refusal, paths)
-    if has_text:
-        yield without_text
+    first = [_plain_reasoning] if "reasoning" in refusal.text.lower() else []
+    for find in (*first, *_FINDERS):
+        yield from find(refusal)
+
+
+def _plain_reasoning(refusal: _Refusal) -> Iterator[Status]:
+    if any(has_plain_reasoning(sent) for _, sent in refusal.rows):
+        yield _told(Repair("reasoning_text", ""))
 
 
 def _by_words(refusal: _Refusal) -> Iterator[Status]:
     words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
-    if refusal.error.code == "invalid_encrypted_content":
+    if refusal.error.code == _UNREAD:
         yield from _unread_reasoning(refusal)
     if "code_interpreter_call" in kinds and "container" in words.lower():
         yield _told(Repair("kind", f"code_interpreter_call@{refusal.last}"))
@@ -3376,15 +3388,16 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
-    if any(is_encrypted(sent) for _, sent in refusal.rows):
+    is_told = refusal.error.code == _UNREAD or _UNREADABLE.search(refusal.error.message)
+    if is_told and any(is_encrypted(sent) for _, sent in refusal.rows):
         yield _told(Repair("reasoning", refusal.last))
 
 
 def _newest_media(refusal: _Refusal) -> Iterator[Status]:
-    for number in reversed(range(len(refusal.rows))):
-        if has_media(refusal.rows[number][1]):
-            yield from _item(refusal, number)
-            break
+    if refusal.error.code in PICTURE_CODES:
+        places = [n for n, (_, one) in enumerate(refusal.rows) if has_media(one)]
+        for newest in places[-1:]:
+            yield from _item(refusal, newest)
 
 
 def _find_place(
@@ -3399,7 +3412,7 @@ def _find_place(
 
 def named_place(request: ResponsesRequest, error: ApiError) -> str:
     if not _NAMED_PLACE.search(f"{error.param} {error.message}"):
-        return ""  # most runs have no error, and a payload may be large
+        return ""
     found = _find_place(request.payload(), error)
     if found is None:
         return ""
@@ -3413,13 +3426,18 @@ def _by_place(refusal: _Refusal) -> Iterator[Status]:
         return
     where, number, path, named = found
     keys = re.findall(r"[a-z_]+", path)
+    is_named = bool(refusal.error.param)
+    if inner := _INNER_TOOL.match(path):
+        tools = content_parts(named.get("tools"))[int(inner[1]) :]
+        yield from (_tool(tool)._replace(is_named=is_named) for tool in tools[:1])
+    elif item_type(named) == "namespace":
+        yield from map(_tool, _searches(refusal))
     if refusal.is_unknown and keys:
         target = f"{where}:{'.'.join([item_type(named), *keys])}"
         sentence = f"The model's server does not know {keys[-1]}: answering without it."
-        is_named = bool(refusal.error.param)
         yield Status(sentence, Repair("field", target), is_named=is_named)
     elif where == "tools":
-        yield _tool(named)._replace(is_named=bool(refusal.error.param))
+        yield _tool(named)._replace(is_named=is_named)
     else:
         yield from _item(refusal, number)
 
@@ -3442,7 +3460,7 @@ def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     elif item_type(sent) == "message" and plain_item(sent) != sent:
         sentence = f"One earlier {noun} was sent as plain text."
         yield Status(sentence, Repair("text", target))
-    if is_hosted(sent) and refusal.lost_items:
+    if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
         words = f"Earlier items of the kind {noun} were left out."
         yield Status(words, Repair("kind", f"{item_type(sent)}@{refusal.last}"))
     if is_call_output(sent) or sent.get("role", "assistant") == "assistant":
@@ -3450,6 +3468,11 @@ def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
         if is_call(sent) or is_call_output(sent):
             sentence = f"One earlier {noun} was sent as plain text."
         yield Status(sentence, Repair("item", target))
+
+
+def _by_parameter(refusal: _Refusal) -> Iterator[Status]:
+    if refusal.error.param in _parameter_paths(refusal):
+        yield _parameter(refusal, refusal.error.param)
 
 
 def _parameter_paths(refusal: _Refusal) -> list[str]:
@@ -3460,16 +3483,16 @@ def _parameter_paths(refusal: _Refusal) -> list[str]:
     kept = {*_NOT_REPAIRED}
     if "format" in payload.get("text", ()):
         kept.add("text")
-    if not refusal.is_unknown:  # the API would store the answer
+    if not refusal.is_unknown:
         kept.add("store")
     return [path for path in (*inner, *payload) if path not in kept]
 
 
-def _by_parameter_name(refusal: _Refusal, paths: Iterable[str]) -> Iterator[Status]:
+def _by_parameter_name(refusal: _Refusal) -> Iterator[Status]:
     words = refusal.error.message
     quoted = {*_QUOTED.findall(words)}
     found = quoted | {*re.findall(r"\b[a-z]+(?:[._][a-z]+)+\b", words)}
-    for path in paths:
+    for path in _parameter_paths(refusal):
         if path in found or path.rpartition(".")[2] in quoted:
             yield _parameter(refusal, path)
 
@@ -3499,17 +3522,30 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
     words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
-    for tool in refusal.payload.get("tools") or ():
+    for tool in _tools(refusal):
         if words & {tool_name(tool), tool.get("type")}:
-            # A server that cannot be reached may be there again soon.
             is_down = "retrieving tool list" in refusal.error.message
             yield _tool(tool)._replace(is_lasting=not is_down)
+
+
+def _tools(refusal: _Refusal) -> Iterator[Item]:
+    return all_tools(refusal.payload.get("tools") or ())
+
+
+def _searches(refusal: _Refusal) -> Iterator[Item]:
+    return (t for t in _tools(refusal) if t.get("type") == "tool_search")
 
 
 def _tool(tool: Item) -> Status:
     name = tool_name(tool)
     sentence = f"The model's server refused the tool {name}: answering without it."
     return Status(sentence, Repair("tool", json_digest(tool)))
+
+
+_FINDERS = (
+    *(_by_words, _by_place, _newest_media, _by_id, _unread_reasoning),
+    *(_by_parameter, _by_tool_name, _by_parameter_name, _plain_reasoning),
+)
 
 
 # ==== openai_responses.loop.response: The state machine of one response.
@@ -3526,9 +3562,9 @@ class ResponseState:
         self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
-        self._items: list[Item] = []  # as they were announced
+        self._items: list[Item] = []
         self._ids: dict[str, int] = {}
-        self._latest: dict[int, int] = {}  # places by `output_index`
+        self._latest: dict[int, int] = {}
         self._early: dict[str | int, list[TextDelta | TextDone]] = {}
         self._open: dict[int, dict[TextPlace, list[str]]] = {}
         self._ended: dict[int, Item] = {}
@@ -3783,9 +3819,6 @@ def _new_session() -> aiohttp.ClientSession:
         keepalive_timeout=_KEEPALIVE_SECONDS,
         ttl_dns_cache=_DNS_SECONDS,
     )
-    # Proxies of the environment are looked up by this package, because trust_env would
-    # also send the contents of a .netrc file. Cookies that a gateway sets for one user
-    # must not be sent for another. A few compressed bytes can expand to gigabytes.
     return aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -3874,7 +3907,6 @@ class _HttpResponse:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
-        # aiohttp puts the exception in front of the bytes that arrived before it.
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait() or await self.read_any()
 
@@ -3897,7 +3929,7 @@ class _HttpResponse:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        connection = self._response.connection  # None once the body has ended
+        connection = self._response.connection
         transport = connection.transport if connection else None
         if transport is None or not transport.is_reading():
             yield
@@ -3927,7 +3959,7 @@ class _HttpResponse:
 
     async def refusal(self, model: str) -> ApiRefused:
         status, headers = self._response.status, self._response.headers
-        error = ApiError()  # a redirection, no body, or not JSON
+        error = ApiError()
         if status >= 400:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
@@ -3940,30 +3972,21 @@ class _HttpResponse:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    text = headers.get("retry-after")
-    milliseconds, seconds = _number(headers.get("retry-after-ms")), _number(text)
-    if milliseconds is not None:
-        return milliseconds / 1000
-    if seconds is not None or text is None:
-        return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - unix_seconds())
-    except ValueError:
-        return None
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if 0 <= value < float("inf") else None
+    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+        with suppress(ValueError):
+            seconds = float(headers.get(name, "")) / per_second
+            if 0 <= seconds < float("inf"):
+                return seconds
+    with suppress(ValueError):
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+        return max(0.0, date.timestamp() - unix_seconds())
+    return None
 
 
 _NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
-    aiohttp.ServerTimeoutError,  # for connecting; aiohttp has no other limit
+    aiohttp.ServerTimeoutError,
 )
 
 
@@ -4024,7 +4047,7 @@ class Connections:
             try:
                 yield response
             finally:
-                response.close()  # has no effect after it was read to the end
+                response.close()
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
         path, contexts = endpoint.ca_bundle, self._certificates
@@ -4035,7 +4058,7 @@ class Connections:
             if key not in contexts:
                 contexts[key] = ssl.create_default_context(cafile=path)
             return contexts[key]
-        except (OSError, ValueError):  # no such file, or no certificates in it
+        except (OSError, ValueError):
             problem = (
                 "CA_BUNDLE is not a file with certificates that this server can read"
             )
@@ -4073,7 +4096,6 @@ async def _encode(payload: JsonObject) -> bytes:
             await asyncio.sleep(0)
     whole = json.dumps(payload, ensure_ascii=False)
     before, found, after = whole.partition('"input": [')
-    # A lone surrogate, as of a broken copy, must not stop the request.
     return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
 
 
@@ -4091,7 +4113,7 @@ async def _receive(
             _network_sentence(error, endpoint.host),
             was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
-    except ValueError:  # a line break in the key, a host that no name server knows
+    except ValueError:
         problem = (
             "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot be "
             "sent"
@@ -4232,7 +4254,12 @@ class Attempts:
         is_open = self.request.background and not self.response.refusal
         if failure is None or (is_open and _may_run(self.error)):
             return None, 0.0
+        wait = retry_wait(
+            self.limits.retries, self._retries, failure, random_fraction()
+        )
         found = find_repair(self.request, failure, self._repaired)
+        if not found and wait is None:
+            found = last_repair(self.request, failure)
         if found and found.repair:
             place = named_place(self.request, failure.error)
             self._repaired += 1
@@ -4240,9 +4267,6 @@ class Attempts:
             self.request = self.request.model_copy(update={"repairs": repairs})
             reason = " ".join(filter(None, (place, failure.error.message)))
             return found._replace(reason=reason), 0.0
-        wait = retry_wait(
-            self.limits.retries, self._retries, failure, random_fraction()
-        )
         if wait is None:
             return None, 0.0
         self._retries += 1
@@ -4269,7 +4293,6 @@ class _Background:
         self._is_left = False
 
     def is_new(self, event: ServerSentEvent) -> bool:
-        # The event is parsed twice; a background run has few events a second.
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
@@ -4353,14 +4376,14 @@ class _Background:
 
     def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
         asked, limits = self._asks, self._attempts.limits
-        if asked and error is None:  # the server is still working on it
+        if asked and error is None:
             self._failures, self._asks = 0, not self._can_resume
             return limits.poll_seconds
         self._failures = 0 if has_news else self._failures + 1
         failure = error.failure if isinstance(error, ApiRefused) else Failure()
         wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
         if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: request the response itself
+            self._resumable, wait = False, 0.0
         self._asks = not (has_news and self._can_resume)
         if wait is None:
             self._is_left = isinstance(error, ApiRefused) and error.status == 404
@@ -4409,7 +4432,7 @@ async def _stream_response(
             if batch:
                 deadlines.event_arrived()
             events, malformed = _batch_events(batch, state, background)
-            del batch, chunk  # hold no bytes of the wire while deltas gather
+            del batch, chunk
             for event in events:
                 yield event
             if malformed:
@@ -4821,7 +4844,7 @@ async def run_calls(
     checked = []
     for call in calls:
         checked.append(_check_call(call, toolset.tools))
-        await asyncio.sleep(0)  # a check may take some milliseconds
+        await asyncio.sleep(0)
     batch = _Batch(toolset)
     tasks = [
         asyncio.create_task(batch.answer(str(call["call_id"]), one))
@@ -4836,7 +4859,7 @@ async def run_calls(
         for call, task in zip(calls, tasks, strict=True):
             await (batch.wait(task) if task in limited else asyncio.wait([task]))
             if not task.done():
-                _cancel(limited)  # all at once, so that no waiting call starts
+                _cancel(limited)
             if task.done() and not task.cancelled():
                 yield call, task.result()
             else:
@@ -4857,7 +4880,7 @@ class _Batch:
     def __init__(self, toolset: Toolset) -> None:
         self._toolset = toolset
         self._slots = asyncio.Semaphore(toolset.limits.at_once)
-        self._asking = asyncio.Lock()  # questions are asked one by one
+        self._asking = asyncio.Lock()
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + toolset.limits.batch_seconds
 
@@ -4867,7 +4890,7 @@ class _Batch:
             if left > 0:
                 await asyncio.wait([task], timeout=left)
             elif self._asking.locked():
-                async with self._asking:  # the time of the question is added back
+                async with self._asking:
                     continue
             else:
                 return
@@ -4946,7 +4969,6 @@ async def _call_tool(
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
-        # A tool that raises SystemExit, or cancels itself, must not end the run.
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
         return tool_error(f"{name} failed. Tell the user, or try another way.")
 
@@ -6187,7 +6209,7 @@ class Citations:
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
-        self._waiting = deque[str]()  # sources that the page does not know yet
+        self._waiting = deque[str]()
         self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
 
     @property
@@ -6214,7 +6236,7 @@ class Citations:
                 yield from self._sources(ended=True)
             case ToolOutput():
                 yield event
-                yield from self._sources(ended=True)  # before the numbers that follow
+                yield from self._sources(ended=True)
                 yield from self._host_sources(event.card.get("sources", ()))
             case RunDone():
                 for index in [*self._growing]:
@@ -6471,7 +6493,7 @@ class ChunkRenderer:
         }
         self._open_calls: dict[str, Item] = {}
         self._held = HoldbackBuffer(OPEN_TRACKING)
-        self._length = 0  # of the text so far
+        self._length = 0
         self._places: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
 
@@ -6834,7 +6856,7 @@ class Commentary:
         self.place = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []
-        self._length = self._stored = 0  # of it, and how much the host has
+        self._length = self._stored = 0
         self._ended: ItemDone | None = None
         self._marker = (self.place, "")
 
