@@ -67,8 +67,9 @@ from importlib import import_module
 from itertools import accumulate, chain, count, groupby, islice, product
 from mimetypes import guess_type
 from operator import attrgetter, itemgetter
-from os.path import basename, commonpath, getsize, isabs, isfile, join, realpath
+from os.path import commonpath, getsize, join, realpath
 from pathlib import Path, PurePosixPath
+from posixpath import basename
 from queue import Empty, SimpleQueue
 from reprlib import repr as short_repr
 from secrets import token_hex
@@ -99,6 +100,7 @@ from urllib.parse import (
     urlunsplit,
 )
 from urllib.request import getproxies, proxy_bypass
+from zipfile import BadZipFile, ZipFile
 
 import aiohttp
 from pydantic import (
@@ -7348,6 +7350,279 @@ def _clean_part(part: object) -> object:
     return part
 
 
+# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tools, limits, connections.
+
+MAX_TOOLS_PER_SERVER = 128
+MAX_TOOL_NAME_CHARACTERS = 64
+MAX_REMOTE_BYTES = 8 * 1024 * 1024
+
+MAX_SCHEMA_SIZE = 100_000
+_MAX_SCHEMA_CHARACTERS = 50_000
+MAX_DESCRIPTION_CHARACTERS = 4_000
+_MIN_SECRET_CHARACTERS = 6
+_INVALID_TOOL_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
+
+_ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
+_Response = TypeVar("_Response")
+
+
+class RemoteError(Exception):
+    """A server failed; the text contains no secret."""
+
+
+class RemoteTimeout(RemoteError):
+    """The server took too long."""
+
+
+class RemoteToolSpec(NamedTuple):
+    """A server's description of a tool; `args` is the schema of its arguments."""
+
+    own_name: str
+    description: str
+    args: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTool:
+    """A tool of a server, in the agent's form."""
+
+    name: str
+    description: str
+    args: Mapping[str, Any]
+    run: _ExecuteRemoteTool = field(repr=False)
+
+    async def execute(self, args: dict[str, Any]) -> Any:
+        return await self.run(args)
+
+
+async def run_with_timeout(
+    work: Awaitable[_Response], seconds: float, name: str
+) -> _Response:
+    try:
+        async with asyncio.timeout(seconds):
+            return await work
+    except TimeoutError:
+        raise RemoteTimeout(f"{name} did not answer within {seconds:g} s.") from None
+
+
+def make_remote_tool(
+    label: str, spec: RemoteToolSpec, run: _ExecuteRemoteTool
+) -> RemoteTool:
+    name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
+        :MAX_TOOL_NAME_CHARACTERS
+    ]
+    description = truncate_text(spec.description, MAX_DESCRIPTION_CHARACTERS)
+    return RemoteTool(name, description, spec.args, run)
+
+
+def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
+    return allowed is None or any(fnmatchcase(name, pattern) for pattern in allowed)
+
+
+def build_error_result(text: str) -> dict[str, Any]:
+    return {"isError": True, "content": [{"type": "text", "text": text}]}
+
+
+def check_schema_size(schema: object) -> None:
+    json_size(schema, MAX_SCHEMA_SIZE)
+    if len(json.dumps(schema, default=str)) > _MAX_SCHEMA_CHARACTERS:
+        raise JsonTooLarge
+
+
+def describe_left_out(server: str, names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name[:MAX_TOOL_NAME_CHARACTERS]) for name in names[:10])
+    text = f"{server} has tools with schemas that are too large or too deep"
+    return f"{text}. They are left out: {shown} ({len(names)} in all)." if names else ""
+
+
+def truncate_text(text: str, characters: int) -> str:
+    return text if len(text) <= characters else f"{text[:characters]} [...]"
+
+
+def redact_secrets(text: str, secrets: Iterable[str]) -> str:
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= _MIN_SECRET_CHARACTERS:
+            text = text.replace(secret, "[redacted]")
+            text = text.replace(json.dumps(secret)[1:-1], "[redacted]")
+    return text
+
+
+_REMOTE_CONNECT_SECONDS = 10.0
+
+
+class RemoteConnection:
+    """The connections of one run to one server; `name` and `valve` are for error texts."""
+
+    def __init__(self, name: str, valve: str) -> None:
+        self._name = name
+        self._valve = valve
+        self._session: aiohttp.ClientSession | None = None
+
+    @asynccontextmanager
+    async def send(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        try:
+            response = await self._open_session().request(
+                method,
+                url,
+                headers={"Accept-Encoding": "identity", **headers},
+                data=body,
+                allow_redirects=False,
+            )
+            try:
+                if 300 <= response.status < 400:
+                    raise RemoteError(
+                        f"{self._name} redirects requests (HTTP {response.status}), "
+                        "which is not followed, because keys would be sent along. An "
+                        f"administrator has to check its address in {self._valve}."
+                    )
+                yield response
+            finally:
+                response.close()  # nothing happens when it was read to its end
+        except (aiohttp.ClientError, OSError, ValueError):
+            raise RemoteError(
+                f"{self._name} cannot be reached, or its answer broke off."
+            ) from None
+
+    async def read_chunks(
+        self, response: aiohttp.ClientResponse
+    ) -> AsyncGenerator[bytes, None]:
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            raise RemoteError(f"{self._name} sent a compressed answer, unasked.")
+        left = MAX_REMOTE_BYTES
+        async for piece in response.content.iter_any():
+            left -= len(piece)
+            if left < 0:
+                most = f"{MAX_REMOTE_BYTES} bytes"
+                raise RemoteError(f"{self._name} sent more than {most}.")
+            yield piece
+
+    async def read_body(
+        self, response: aiohttp.ClientResponse, most: int = MAX_REMOTE_BYTES
+    ) -> bytes:
+        taken = bytearray()
+        async with aclosing(self.read_chunks(response)) as pieces:
+            async for piece in pieces:
+                taken += piece
+                if len(taken) > most:
+                    break
+        return bytes(taken)
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(
+                    total=None, sock_connect=_REMOTE_CONNECT_SECONDS
+                ),
+                auto_decompress=False,
+            )
+        return self._session
+
+
+# ==== toolbox.host_files: Files of Open WebUI, over its API.
+
+_HOST = "Open WebUI"
+_HOST_SECONDS = 30.0
+_ACTIVE_NAME = re.compile(r"\.\w*(htm|xht|svg|xml|xsl|rdf)\w*$", re.IGNORECASE)
+
+
+class HostFiles:
+    """The files of a user: those that are `attached` to a chat, by id, and new ones."""
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        user_id: str = "",
+        attached: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        self.attached = attached
+        self._url = url.strip().rstrip("/")
+        self._key = key
+        self._user_id = user_id
+        self._connection = RemoteConnection(_HOST, "OPEN_WEBUI_URL")
+
+    async def read(self, file_id: str) -> bytes | str:
+        path = f"files/{re.sub('[^A-Za-z0-9-]', '_', file_id)}"
+        try:
+            if (await self._call_json("GET", path)).get("user_id") != self._user_id:
+                return "It belongs to somebody else."
+            return await self._call("GET", f"{path}/content")
+        except RemoteError as failed:
+            return str(failed)
+
+    async def store(self, name: str, media_type: str, content: bytes) -> str:
+        if _ACTIVE_NAME.search(name) or str(guess_type(name)[0]).endswith("+xml"):
+            name, media_type = f"{name}.txt", "text/plain"
+        edge = token_hex(16)
+        head = (
+            f'--{edge}\r\nContent-Disposition: form-data; name="file"; '
+            f'filename="{_header_text(name)}"\r\n'
+            f"Content-Type: {_header_text(media_type)}\r\n\r\n"
+        )
+        body = head.encode("utf-8", "replace") + content + f"\r\n--{edge}--".encode()
+        kind = f"multipart/form-data; boundary={edge}"
+        row = await self._call_json("POST", "files/?process=false", body, kind)
+        path = f"/api/v1/files/{row.get('id')}/content"
+        if row.get("user_id") != self._user_id:
+            reader = {"principal_type": "user", "principal_id": self._user_id}
+            files = [{"type": "file", "id": row.get("id")}]
+            note = {
+                "title": name,
+                "data": {"content": {"md": f"Open it: {path}"}, "files": files},
+                "access_grants": [{**reader, "permission": "read"}],
+            }
+            await self._call_json("POST", "notes/create", json.dumps(note).encode())
+        return path
+
+    async def aclose(self) -> None:
+        await self._connection.close()
+
+    async def _call_json(self, *request: Any) -> Mapping[str, Any]:
+        row = parse_json_object((await self._call(*request)).decode("utf-8", "replace"))
+        if not row or not row.get("id"):
+            raise RemoteError("OPEN_WEBUI_URL is not the address of Open WebUI.")
+        return row
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        kind: str = "application/json",
+    ) -> bytes:
+        if not (self._url and self._key and self._user_id):
+            raise RemoteError(
+                "An administrator has to set OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY in "
+                "the valves of this pipeline."
+            )
+        headers = {"Authorization": f"Bearer {self._key}", "Content-Type": kind}
+
+        async def exchange() -> bytes:
+            url = f"{self._url}/api/v1/{path}"
+            async with self._connection.send(method, url, headers, body) as response:
+                if response.status != 200:
+                    raise RemoteError(f"{_HOST} answered with HTTP {response.status}.")
+                return await self._connection.read_body(response)
+
+        return await run_with_timeout(exchange(), _HOST_SECONDS, _HOST)
+
+
+def _header_text(text: str) -> str:
+    return re.sub(r'[^ -~\u00a0-\uffff]|["\\]', "_", text)
+
+
 # ==== toolbox.processes: Child processes, in any event loop.
 
 
@@ -7442,7 +7717,6 @@ class SandboxLimits(NamedTuple):
     files: int = 1_000
     output: int = 50_000
     returned_files: int = 10
-    packages: int = 512 * MEBIBYTE
     concurrency: int = 4
     idle_seconds: float = 3600.0
     chats: int = 50
@@ -7470,7 +7744,12 @@ class ProcessHandle:
 
 
 NOBODY_UID = 65534
-RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+RUN_ENVIRONMENT = {
+    "HOME": "/tmp",
+    "MPLBACKEND": "agg",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
 
 
 class SandboxUnavailable(Exception):
@@ -7513,7 +7792,7 @@ class SandboxBackend(Protocol):
 # ==== toolbox.sandbox.bubblewrap: Bubblewrap: empty namespaces around a Python interpreter.
 
 _INODE_BYTES = 1024
-_WRITABLE_FOLDERS = ("work", "tmp", "packages")
+_WRITABLE_FOLDERS = ("work", "tmp")
 _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 
 
@@ -7592,10 +7871,10 @@ _READ_ONLY_PATHS = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zo
 class BubblewrapBackend:
     """Makes sandboxes in which a given interpreter runs."""
 
-    def __init__(self, python: Path, wheels: str = "") -> None:
+    def __init__(self, python: Path, packages: str = "") -> None:
         self.name = f"bubblewrap with {python}"
         self._python = python
-        self._wheels = wheels
+        self._packages = packages
 
     async def start(self, program: str, limits: SandboxLimits) -> _BubblewrapProcess:
         command = [_find_bwrap(), *self._options(limits)]
@@ -7631,9 +7910,8 @@ class BubblewrapBackend:
         yield from ("--ro-bind", str(self._python), str(self._python))
         for path in ("/work", "/tmp"):
             yield from ("--size", str(limits.disk), "--tmpfs", path)
-        if self._wheels:
-            yield from ("--ro-bind", self._wheels, "/wheels")
-            yield from ("--size", str(limits.packages), "--tmpfs", "/packages")
+        if self._packages:
+            yield from ("--ro-bind", self._packages, "/packages")
         for name, value in RUN_ENVIRONMENT.items():
             yield from ("--setenv", name, value)
         yield from ("--chdir", "/work", "--remount-ro", "/")
@@ -7793,10 +8071,10 @@ class _ContainerProcess:
 class ContainerBackend:
     """Makes sandboxes with `docker` or `podman`."""
 
-    def __init__(self, client: str, image: str, wheels: str = "") -> None:
+    def __init__(self, client: str, image: str, packages: str = "") -> None:
         self.name = client
         self._image = image
-        self._wheels = wheels
+        self._packages = packages
 
     async def start(self, program: str, limits: SandboxLimits) -> _ContainerProcess:
         path = find_program(self.name)
@@ -7813,9 +8091,8 @@ class ContainerBackend:
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
         rooms = {"/work": limits.disk, "/tmp": limits.disk}
-        if self._wheels:
-            rooms["/packages"] = limits.packages
-            yield from ("--volume", f"{self._wheels}:/wheels:ro")
+        if self._packages:
+            yield from ("--volume", f"{self._packages}:/packages:ro")
         memory = limits.memory + sum(rooms.values())
         yield from ("--user", f"{NOBODY_UID}:{NOBODY_UID}")
         yield from ("--pids-limit", str(limits.processes + 1))
@@ -7840,6 +8117,7 @@ def _client_environment() -> dict[str, str]:
 SANDBOX_PROGRAM = r'''"""What a run does inside the sandbox."""
 
 import _ast
+import errno
 import json
 import os
 import resource
@@ -7857,6 +8135,8 @@ CHUNK_BYTES = 1 << 18
 MAX_PATH_BYTES = 1000
 MAX_LISTED = 20
 RESULT = 3
+NO_MODULE = "An administrator can add packages to the folder SANDBOX_WHEELS."
+NO_SPACE = "Remove files, or let an administrator raise SANDBOX_DISK_MB."
 Stamp = tuple[int, int, int]
 
 
@@ -8013,6 +8293,12 @@ def write_file(request: dict) -> dict:
     return {"done": f"Wrote {len(content)} bytes."}
 
 
+def receive_file(request: dict) -> dict:
+    with open(resolve_path(request["path"]), "wb") as file:
+        file.write(bytes.fromhex(request["content"]))
+    return {"done": "It is there."}
+
+
 def make_folder(request: dict) -> dict:
     os.makedirs(resolve_path(request["path"]), exist_ok=True)
     return {"done": "The folder is there."}
@@ -8116,13 +8402,6 @@ def run_job(job: Callable[[], int], pipes: list[int]) -> None:
 def run_code(request: dict) -> dict:
     limits = request["limits"]
     deadline = time.monotonic() + limits["seconds"]
-    if request["dependencies"]:
-        installing = ChildJob(lambda: install(request["dependencies"]), CHUNK_BYTES)
-        stopped = installing.wait(deadline)
-        status, (_, complaints, _) = installing.finish()
-        if stopped or status:
-            raise Refused("The dependencies were not installed. " + complaints[-2000:])
-        sys.path.insert(0, PACKAGES)
     running = ChildJob(lambda: execute(request), limits["output"])
     stopped = running.wait(deadline)
     status, (output, complaints, result) = running.finish()
@@ -8135,23 +8414,12 @@ def run_code(request: dict) -> dict:
     }
 
 
-def install(dependencies: list[str]) -> int:
-    wheels = sorted(name for name in os.listdir("/wheels") if name.startswith("pip-"))
-    if not wheels:
-        raise SystemExit("The folder of wheels has no wheel of pip.")
-    pip = f"/wheels/{wheels[-1]}/pip"
-    options = (
-        "--quiet --no-input --no-index --no-cache-dir --no-compile "
-        "--disable-pip-version-check --only-binary :all: --find-links /wheels --target"
-    )
-    command = [sys.executable, "-I", pip, "install", *options.split(), PACKAGES]
-    os.execv(sys.executable, [*command, "--", *dependencies])
-
-
 def execute(request: dict) -> int:
     module = type(sys)("__main__")
     sys.modules["__main__"] = module
     sys.argv[:] = ["code"]
+    sys.path[:] = [WORK, *sys.path, PACKAGES]
+    sys.dont_write_bytecode = True  # it would be among the files that were written
     try:
         tree = compile(request["code"], "code", "exec", _ast.PyCF_ONLY_AST)
         assert isinstance(tree, _ast.Module)
@@ -8178,6 +8446,10 @@ def print_error(error: Exception, code: str) -> None:
     while frames and frames.tb_frame.f_code.co_filename != "code":
         frames = frames.tb_next
     traceback.print_exception(type(error), error, frames)
+    if isinstance(error, ModuleNotFoundError):
+        print(NO_MODULE, file=sys.stderr)
+    elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EFBIG):
+        print(NO_SPACE, file=sys.stderr)
 
 
 def write_result(value: object, limit: int) -> None:
@@ -8234,6 +8506,7 @@ OPERATIONS = {
     "list": (list_folder, False),
     "read": (read_file, False),
     "write": (write_file, True),
+    "receive": (receive_file, True),
     "mkdir": (make_folder, True),
     "remove": (remove, True),
 }
@@ -8538,6 +8811,7 @@ class _WorkspaceRoot:
             _remove_if_abandoned(folder)
         made = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
         self._lock = _lock_folder(made)
+        made.chmod(0o711)  # runs of another user read the packages in it
         # Under this name it would be swept, had it no lock yet.
         self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
 
@@ -8584,6 +8858,7 @@ class Workspace:
         self.archive: WorkspaceArchive | None = None
         self.lock = asyncio.Lock()
         self.borrowers = 0
+        self.received: set[str] = set()
         self._folder = folder
         self._limits = limits
         self._numbers = count(1)
@@ -8622,7 +8897,7 @@ class Workspace:
     def _export_file(self, spool: Path, part: FileSlice) -> SandboxFile:
         path = self._new_path()
         _copy_slice(part, spool, path)
-        name = _printable_name(part.name)
+        name = printable_name(part.name)
         media_type, _ = mimetypes.guess_type(name)
         return SandboxFile(name, media_type or "application/octet-stream", path)
 
@@ -8666,12 +8941,20 @@ class WorkspacePool:
             self._timers.pop(chat).cancel()
         workspace = self._workspaces.pop(chat, None)
         if workspace is None:
-            self._root = self._root or _WorkspaceRoot()
-            folder = Path(tempfile.mkdtemp(dir=self._root.path))
+            folder = Path(tempfile.mkdtemp(dir=self._open_root()))
             workspace = Workspace(folder, self._limits)
         self._workspaces[chat] = workspace  # the last of all: it was used last
         workspace.borrowers += 1
         return workspace
+
+    def _open_root(self) -> Path:
+        self._root = self._root or _WorkspaceRoot()
+        return self._root.path
+
+    async def install(self, wheels: Path) -> Path:
+        folder = self._open_root() / "packages"
+        await asyncio.to_thread(_unpack_wheels, wheels, folder)
+        return folder
 
     def _release(self, chat: Hashable, workspace: Workspace) -> None:
         if workspace.borrowers or self._is_closed:
@@ -8712,12 +8995,23 @@ def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
             left -= file.write(spool.read(min(left, MEBIBYTE)))
 
 
-def _printable_name(name: str) -> str:
-    last = name.rsplit("/", 1)[-1]
+def _unpack_wheels(wheels: Path, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for wheel in wheels.glob("*.whl"):
+        with ZipFile(wheel) as archive:
+            archive.extractall(folder)
+    for part in folder.glob("*.data/*lib"):  # purelib and platlib
+        shutil.copytree(part, folder, dirs_exist_ok=True)
+
+
+def printable_name(name: str) -> str:
+    last = name.rsplit("/", 1)[-1][-200:]
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
 
 
 # ==== toolbox.sandbox.tools: The tools of the sandbox: descriptions for the model, calls, results.
+
+ReadFile = Callable[[], Awaitable[bytes | str]]
 
 
 class _SandboxCallFailed(Exception):
@@ -8726,20 +9020,14 @@ class _SandboxCallFailed(Exception):
 
 _RUN_DESCRIPTION = (
     "Runs Python code in a sandbox without network. Each run is a fresh process: only "
-    "files in the workspace, which is the current folder, outlive it. Returns JSON with "
+    "files in the workspace, which is the current folder, outlive it. What the user "
+    "attached is there, by name. Its modules can be imported{0}. Returns JSON with "
     "what was printed (stdout, stderr), the value of the last expression (result), and "
     "the files that were written, which the user is shown. The workspace is the folder "
     "/work. It lives as long as the chat is used and is shared by all tools whose names "
     "begin with python_ or sandbox_."
 )
 _CODE = {"code": {"type": "string", "description": "The Python code."}}
-_DEPENDENCIES = {
-    "dependencies": {
-        "type": "array",
-        "items": {"type": "string"},
-        "description": "Packages to install for this run, like numpy or pandas==2.2.",
-    }
-}
 _PATH = {
     "path": {
         "type": "string",
@@ -8749,7 +9037,8 @@ _PATH = {
 _CONTENT = {
     "content": {"type": "string", "description": "The whole new text of the file."}
 }
-_FILE_TOOLS = {
+_TOOLS = {
+    "python_execute": (_RUN_DESCRIPTION, _CODE),
     "sandbox_fs_list": ("Lists a folder of the workspace.", _PATH),
     "sandbox_fs_read": (
         "Reads a text file of the workspace; any other file is shown to the user.",
@@ -8770,56 +9059,27 @@ _FILE_TOOLS = {
 }
 
 
-def _build_sandbox_specs(with_dependencies: bool) -> list[dict[str, Any]]:
-    run = {**_CODE, **(_DEPENDENCIES if with_dependencies else {})}
-    return [
-        _build_sandbox_spec("python_execute", _RUN_DESCRIPTION, run, ["code"]),
-        *(
-            _build_sandbox_spec(name, description, properties, list(properties))
-            for name, (description, properties) in _FILE_TOOLS.items()
-        ),
-    ]
-
-
 def _build_sandbox_spec(
-    name: str, description: str, properties: Mapping[str, Any], required: list[str]
+    name: str, description: str, properties: Mapping[str, Any]
 ) -> dict[str, Any]:
     parameters = {
         "type": "object",
         "properties": dict(properties),
-        "required": required,
+        "required": list(properties),
         "additionalProperties": False,
     }
     return {"name": name, "description": description, "parameters": parameters}
 
 
-def _build_sandbox_request(
-    name: str, arguments: Mapping[str, Any], with_dependencies: bool
-) -> dict[str, Any]:
-    if name == "python_execute":
-        return _build_run_request(arguments, with_dependencies)
-    if name not in _FILE_TOOLS:
+def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    if name not in _TOOLS:
         raise _SandboxCallFailed(f"There is no tool named {name}.")
-    given = {key: arguments.get(key) for key in _FILE_TOOLS[name][1]}
+    given = {key: arguments.get(key) for key in _TOOLS[name][1]}
     for key, value in given.items():
         if not isinstance(value, str):
             raise _SandboxCallFailed(f"{name} needs {key}, a text.")
-    return {"operation": name.removeprefix("sandbox_fs_"), **given}
-
-
-def _build_run_request(
-    arguments: Mapping[str, Any], with_dependencies: bool
-) -> dict[str, Any]:
-    code, dependencies = arguments.get("code"), arguments.get("dependencies") or []
-    if not isinstance(code, str):
-        raise _SandboxCallFailed("python_execute needs code, a text.")
-    if not isinstance(dependencies, list) or not all(
-        isinstance(one, str) for one in dependencies
-    ):
-        raise _SandboxCallFailed("dependencies is a list of names.")
-    if dependencies and not with_dependencies:
-        raise _SandboxCallFailed("No packages can be installed here; do without.")
-    return {"operation": "run", "code": code, "dependencies": dependencies}
+    operation = "run" if "code" in given else name.removeprefix("sandbox_fs_")
+    return {"operation": operation, **given}
 
 
 _STOP_SENTENCES = {
@@ -8909,14 +9169,11 @@ def _dump_json(value: object) -> str:
 _CONTAINER_IMAGE = "python:3.12-slim"
 
 
-def _list_default_backends(wheels: str) -> list[SandboxBackend]:
-    return [
-        *(BubblewrapBackend(python, wheels) for python in find_interpreters()),
-        *(
-            ContainerBackend(client, _CONTAINER_IMAGE, wheels)
-            for client in ("docker", "podman")
-        ),
-    ]
+def list_backends(packages: str) -> Iterator[SandboxBackend]:
+    for python in find_interpreters():
+        yield BubblewrapBackend(python, packages)
+    for client in ("docker", "podman"):
+        yield ContainerBackend(client, _CONTAINER_IMAGE, packages)
 
 
 class SandboxTools:
@@ -8927,33 +9184,69 @@ class SandboxTools:
         limits: SandboxLimits | None = None,
         wheels: str = "",
         log: Callable[[str], object] = str,
-        backends: Iterable[SandboxBackend] | None = None,
+        make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
     ) -> None:
         self._limits = limits or SandboxLimits()
-        self._with_dependencies = bool(wheels)
+        self._wheels = wheels
         self._log = log
-        self._backends = (
-            _list_default_backends(wheels) if backends is None else backends
-        )
+        self._make_backends = make_backends
+        self._packages = ""
         self._workspaces = WorkspacePool(self._limits)
         self._slots = asyncio.Semaphore(self._limits.concurrency)
         self._probe_lock = asyncio.Lock()
         self._has_probed = False
         self._sandbox: Sandbox | None = None
+        self._compiling: list[ChildProcess] = []
 
     async def specs(self) -> list[dict[str, Any]]:
-        has_sandbox = await self._find_sandbox() is not None
-        return _build_sandbox_specs(self._with_dependencies) if has_sandbox else []
+        if await self._find_sandbox() is None:
+            return []
+        return [
+            _build_sandbox_spec(name, about.format(self._packages), properties)
+            for name, (about, properties) in _TOOLS.items()
+        ]
 
     async def call(
         self, chat_id: str, name: str, arguments: Mapping[str, Any]
     ) -> SandboxResult:
+
+        async def build(_workspace: Workspace) -> dict[str, Any]:
+            return _build_sandbox_request(name, arguments)
+
+        return await self._answer(chat_id, build)
+
+    async def receive(
+        self, chat_id: str, file_id: str, name: str, read: ReadFile
+    ) -> SandboxResult:
+
+        async def build(workspace: Workspace) -> dict[str, Any] | None:
+            if file_id in workspace.received:
+                return None
+            content = await read()
+            if isinstance(content, str):
+                raise _SandboxCallFailed(content)
+            workspace.received.add(file_id)
+            return {
+                "operation": "receive",
+                "path": printable_name(name),
+                "content": content.hex(),
+            }
+
+        return await self._answer(chat_id, build)
+
+    async def _answer(
+        self,
+        chat_id: str,
+        build: Callable[[Workspace], Awaitable[dict[str, Any] | None]],
+    ) -> SandboxResult:
         try:
-            request = _build_sandbox_request(name, arguments, self._with_dependencies)
             sandbox = await self._find_sandbox()
             if sandbox is None:
                 raise _SandboxCallFailed("There is no sandbox on this server.")
             async with self._workspaces.acquire(chat_id) as workspace, self._slots:
+                request = await build(workspace)
+                if request is None:
+                    return SandboxResult("")
                 return await self._run(sandbox, request, workspace)
         except _SandboxCallFailed as failed:
             reason = str(failed)
@@ -8970,6 +9263,9 @@ class SandboxTools:
 
     async def close(self) -> None:
         self._workspaces.refuse_new()
+        for process in self._compiling:
+            process.kill_group()
+            await process.wait()
         if self._sandbox is not None:
             await self._sandbox.stop()
         await self._workspaces.close()
@@ -8985,20 +9281,39 @@ class SandboxTools:
             workspace.store_archive(spool, reply)
             if "damaged" in reply.answer:
                 workspace.clear()
+                workspace.received.clear()
             return _build_sandbox_result(reply, files, self._limits)
 
     async def _find_sandbox(self) -> Sandbox | None:
         async with self._probe_lock:
             if not self._has_probed:
+                backends = await self._prepare_backends()
                 async with self._workspaces.acquire("") as workspace:
                     with workspace.open_spool() as spool:
-                        self._sandbox = await self._probe_backends(spool)
+                        self._sandbox = await self._probe_backends(backends, spool)
                 self._has_probed = True
         return self._sandbox
 
-    async def _probe_backends(self, spool: Path) -> Sandbox | None:
+    async def _prepare_backends(self) -> Iterable[SandboxBackend]:
+        if not self._wheels:
+            return self._make_backends("")
+        try:
+            folder = await self._workspaces.install(Path(self._wheels))
+        except (OSError, BadZipFile) as broken:
+            self._log(f"SANDBOX_WHEELS cannot be installed: {broken}")
+            return self._make_backends("")
+        names = sorted(one.name.partition("-")[0] for one in folder.glob("*.dist-info"))
+        self._packages = f", also the packages {', '.join(names)[:1000]}"
+        for python in find_interpreters():
+            command = (str(python), "-I", "-m", "compileall", "-qq", str(folder))
+            self._compiling.append(await start_process(*command, env={}))
+        return self._make_backends(str(folder))
+
+    async def _probe_backends(
+        self, backends: Iterable[SandboxBackend], spool: Path
+    ) -> Sandbox | None:
         reasons = []
-        for backend in self._backends:
+        for backend in backends:
             sandbox = Sandbox(backend, self._limits)
             try:
                 await sandbox.check_confinement(spool)
@@ -9227,186 +9542,6 @@ def _read_label(row: object) -> str:
     label = row.get("server_label") if isinstance(row, dict) else None
     is_label = isinstance(label, str) and _TOOL_SERVER_LABEL.fullmatch(label)
     return str(label) if is_label else ""
-
-
-# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tools, limits, connections.
-
-MAX_TOOLS_PER_SERVER = 128
-MAX_TOOL_NAME_CHARACTERS = 64
-MAX_REMOTE_BYTES = 8 * 1024 * 1024
-
-MAX_SCHEMA_SIZE = 100_000
-_MAX_SCHEMA_CHARACTERS = 50_000
-MAX_DESCRIPTION_CHARACTERS = 4_000
-_MIN_SECRET_CHARACTERS = 6
-_INVALID_TOOL_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
-
-_ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
-_Response = TypeVar("_Response")
-
-
-class RemoteError(Exception):
-    """A server failed; the text contains no secret."""
-
-
-class RemoteTimeout(RemoteError):
-    """The server took too long."""
-
-
-class RemoteToolSpec(NamedTuple):
-    """A server's description of a tool; `args` is the schema of its arguments."""
-
-    own_name: str
-    description: str
-    args: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteTool:
-    """A tool of a server, in the agent's form."""
-
-    name: str
-    description: str
-    args: Mapping[str, Any]
-    run: _ExecuteRemoteTool = field(repr=False)
-
-    async def execute(self, args: dict[str, Any]) -> Any:
-        return await self.run(args)
-
-
-async def run_with_timeout(
-    work: Awaitable[_Response], seconds: float, name: str
-) -> _Response:
-    try:
-        async with asyncio.timeout(seconds):
-            return await work
-    except TimeoutError:
-        raise RemoteTimeout(f"{name} did not answer within {seconds:g} s.") from None
-
-
-def make_remote_tool(
-    label: str, spec: RemoteToolSpec, run: _ExecuteRemoteTool
-) -> RemoteTool:
-    name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
-        :MAX_TOOL_NAME_CHARACTERS
-    ]
-    description = truncate_text(spec.description, MAX_DESCRIPTION_CHARACTERS)
-    return RemoteTool(name, description, spec.args, run)
-
-
-def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
-    return allowed is None or any(fnmatchcase(name, pattern) for pattern in allowed)
-
-
-def build_error_result(text: str) -> dict[str, Any]:
-    return {"isError": True, "content": [{"type": "text", "text": text}]}
-
-
-def check_schema_size(schema: object) -> None:
-    json_size(schema, MAX_SCHEMA_SIZE)
-    if len(json.dumps(schema, default=str)) > _MAX_SCHEMA_CHARACTERS:
-        raise JsonTooLarge
-
-
-def describe_left_out(server: str, names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name[:MAX_TOOL_NAME_CHARACTERS]) for name in names[:10])
-    text = f"{server} has tools with schemas that are too large or too deep"
-    return f"{text}. They are left out: {shown} ({len(names)} in all)." if names else ""
-
-
-def truncate_text(text: str, characters: int) -> str:
-    return text if len(text) <= characters else f"{text[:characters]} [...]"
-
-
-def redact_secrets(text: str, secrets: Iterable[str]) -> str:
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _MIN_SECRET_CHARACTERS:
-            text = text.replace(secret, "[redacted]")
-            text = text.replace(json.dumps(secret)[1:-1], "[redacted]")
-    return text
-
-
-_REMOTE_CONNECT_SECONDS = 10.0
-
-
-class RemoteConnection:
-    """The connections of one run to one server; `name` and `valve` are for error texts."""
-
-    def __init__(self, name: str, valve: str) -> None:
-        self._name = name
-        self._valve = valve
-        self._session: aiohttp.ClientSession | None = None
-
-    @asynccontextmanager
-    async def send(
-        self,
-        method: str,
-        url: str,
-        headers: Mapping[str, str],
-        body: bytes | None = None,
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        try:
-            response = await self._open_session().request(
-                method,
-                url,
-                headers={"Accept-Encoding": "identity", **headers},
-                data=body,
-                allow_redirects=False,
-            )
-            try:
-                if 300 <= response.status < 400:
-                    raise RemoteError(
-                        f"{self._name} redirects requests (HTTP {response.status}), "
-                        "which is not followed, because keys would be sent along. An "
-                        f"administrator has to check its address in {self._valve}."
-                    )
-                yield response
-            finally:
-                response.close()  # nothing happens when it was read to its end
-        except (aiohttp.ClientError, OSError, ValueError):
-            raise RemoteError(
-                f"{self._name} cannot be reached, or its answer broke off."
-            ) from None
-
-    async def read_chunks(
-        self, response: aiohttp.ClientResponse
-    ) -> AsyncGenerator[bytes, None]:
-        if response.headers.get("Content-Encoding", "identity") != "identity":
-            raise RemoteError(f"{self._name} sent a compressed answer, unasked.")
-        left = MAX_REMOTE_BYTES
-        async for piece in response.content.iter_any():
-            left -= len(piece)
-            if left < 0:
-                most = f"{MAX_REMOTE_BYTES} bytes"
-                raise RemoteError(f"{self._name} sent more than {most}.")
-            yield piece
-
-    async def read_body(
-        self, response: aiohttp.ClientResponse, most: int = MAX_REMOTE_BYTES
-    ) -> bytes:
-        taken = bytearray()
-        async with aclosing(self.read_chunks(response)) as pieces:
-            async for piece in pieces:
-                taken += piece
-                if len(taken) > most:
-                    break
-        return bytes(taken)
-
-    async def close(self) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(
-                    total=None, sock_connect=_REMOTE_CONNECT_SECONDS
-                ),
-                auto_decompress=False,
-            )
-        return self._session
 
 
 # ==== toolbox.mcp.transports: Two ways to an MCP server: streamable HTTP, and a child process.
@@ -10613,6 +10748,9 @@ class Tool(Protocol):
         """Run it; the model gets what is returned, an exception is a failure."""
 
 
+StoreFile = Callable[[str, str, bytes], Awaitable[str]]
+
+
 class ModelAnswer(NamedTuple):
     """One answer of a model; the last thing that a provider yields."""
 
@@ -10680,7 +10818,7 @@ class OwnToolSettings(NamedTuple):
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
     asks_in_chat: bool = False
-    files_root: str = ""
+    store_file: StoreFile | None = None
 
 
 class AgentRequest(NamedTuple):
@@ -11499,66 +11637,50 @@ def _read_preset_file(path: str) -> Guide:
 # ==== gpt5_agent.tools.execution: Runs the agent's own tools and converts their results for the model and the page.
 
 MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
-_FILES_PREFIX = "/files"
-
-
-def _read_tool_file(path: str, root: str) -> bytes:
-    if not root.strip():
-        raise InvalidRequest("files cannot be read here: FILES_ROOT is not set")
-    try:
-        with open(_resolve_path(path, realpath(root.strip())), "rb") as file:
-            _check_size(os.fstat(file.fileno()).st_size)
-            content = file.read(MAX_TOOL_FILE_BYTES + 1)
-    except (OSError, ValueError):
-        raise InvalidRequest("the file cannot be read") from None
-    _check_size(len(content))
-    return content
-
-
-def _resolve_path(path: str, root: str) -> str:
-    inside = path.removeprefix(f"{_FILES_PREFIX}/")
-    found = realpath(join(root, inside) if inside != path else path)
-    outside = not isabs(path) or commonpath((root, found)) != root
-    if outside or not isfile(found):
-        raise InvalidRequest(f"there is no such file below {_FILES_PREFIX}")
-    return found
-
-
-def _check_size(size: int) -> None:
-    if size > MAX_TOOL_FILE_BYTES:
-        raise InvalidRequest("the file is larger than 5 MB")
+_MAX_FILES = 10
+_MAX_SHOWN_BYTES = 4_000
+_MAX_SEEN_IMAGES = 20
+_MAX_SEEN_CHARACTERS = 24 * 1024 * 1024
 
 
 _IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
 
-_TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_IMAGE_SIGNATURES = {
+    "image/png": b"\x89PNG\r\n\x1a\n",
+    "image/jpeg": b"\xff\xd8\xff",
+    "image/webp": b"RIFF",
+    "image/gif": None,
+}
 _PART_TYPES = (
     *("text", "json", "link", "image_link", "image"),
-    *("blob", "file", "resource", "resource_link"),
+    *("blob", "resource", "resource_link"),
 )
+
+
+class _ToolFile(NamedTuple):
+
+    name: str
+    media_type: str
+    content: bytes
 
 
 class _ResultPart(NamedTuple):
 
     text: str
     image: str = ""
-    file: Mapping[str, Any] = NO_CARD
+    seen: str = ""
+    file: _ToolFile | None = None
 
 
-def _build_result(result: object, root: str) -> ToolResult:
+def _read_result(result: object) -> tuple[bool, list[_ResultPart]]:
     failed, content = False, result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
         failed, content = result.get("isError") is True, result["content"]
     rows = as_list(content)
-    if not rows or not all(map(_is_part, rows)):
-        text = result if isinstance(result, str) else _format_response(result)
-        return ToolResult(text, failed)
-    parts = [_convert_part(row, root) for row in rows]
-    images = [part.image for part in parts if part.image]
-    files = [part.file for part in parts if part.file]
-    card = {"images": images, "files": files}
-    text = "\n".join(part.text for part in parts)
-    return ToolResult(text, failed, {k: v for k, v in card.items() if v})
+    if rows and all(map(_is_part, rows)):
+        return failed, list(map(_convert_part, rows))
+    text = result if isinstance(result, str) else _format_response(result)
+    return failed, [_ResultPart(text)]
 
 
 def _is_part(row: object) -> bool:
@@ -11569,7 +11691,7 @@ def _format_response(value: object) -> str:
     return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
 
 
-def _convert_part(part: Mapping[str, Any], root: str) -> _ResultPart:
+def _convert_part(part: Mapping[str, Any]) -> _ResultPart:
     name, mime = _read_text_field(part, "name"), _read_text_field(part, "mimeType")
     match part["type"]:
         case "text":
@@ -11584,9 +11706,6 @@ def _convert_part(part: Mapping[str, Any], root: str) -> _ResultPart:
             return _ResultPart(_IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
         case "resource":
             return _build_resource_part(as_mapping(part.get("resource")))
-        case "file":
-            path = _read_text_field(part, "path")
-            return _build_file_part(_read_tool_file(path, root), mime, name or path)
         case "image":
             mime = mime or "image/png"
     return _build_file_part(_decode_base64(part.get("data")), mime, name)
@@ -11609,37 +11728,92 @@ def _build_resource_part(resource: Mapping[str, Any]) -> _ResultPart:
 
 
 def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
-    _check_size(len(content))
+    if len(content) > MAX_TOOL_FILE_BYTES:
+        raise InvalidRequest("the file is larger than 5 MB")
     own = basename(name) or "file"
     kind = mime or guess_type(own)[0] or "application/octet-stream"
+    if kind not in _IMAGE_SIGNATURES:
+        return _ResultPart("", file=_ToolFile(own, kind, content))
+    begin = _IMAGE_SIGNATURES[kind]
     url = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
-    if kind in _TOOL_IMAGE_TYPES:
-        return _ResultPart(_IMAGE_SENT_TEXT, image=url)
-    text = f"Generated file {own} ({kind}, {len(content)} bytes) is sent to the user."
-    return _ResultPart(text, file={"type": "file", "name": own, "url": url})
+    seen = url if begin and content.startswith(begin) else ""
+    return _ResultPart(_IMAGE_SENT_TEXT, url, seen)
 
 
 def _decode_base64(data: object) -> bytes:
+    if isinstance(data, bytes):  # a tool of this program
+        return data
     try:
         return base64.b64decode(str(data or ""), validate=True)
     except ValueError:
         raise InvalidRequest("the file is not base64") from None
 
 
+def _quote_text(content: bytes) -> str:
+    text = content[: _MAX_SHOWN_BYTES + 1].decode("utf-8", "replace")
+    if not content or len(content) > _MAX_SHOWN_BYTES or {"\0", "\ufffd"} & set(text):
+        return ""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"\n\n{fence}\n{text}\n{fence}"
+
+
 class OwnTools:
     """The agent's own tools; `schemas` holds the arguments of each by its name."""
 
-    def __init__(self, tools: Sequence[Tool], root: str) -> None:
+    def __init__(
+        self, tools: Sequence[Tool], store_file: StoreFile | None = None
+    ) -> None:
         self.schemas = {tool.name: tool.args for tool in tools}
         self._tools = {tool.name: tool for tool in tools}
-        self._root = root
+        self._store_file = store_file
+        self._images_left = _MAX_SEEN_IMAGES
+        self._characters_left = _MAX_SEEN_CHARACTERS
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         result = await self._tools[name].execute(arguments)
         try:
-            return _build_result(result, self._root)
+            failed, parts = _read_result(result)
         except InvalidRequest as refused:
             return ToolResult(f"tool invoke error: {refused}", failed=True)
+        texts: list[str] = []
+        notes: list[str] = []
+        for part in parts:
+            text, note = part.text, ""
+            if part.file:
+                text, note = await self._give_file(part.file, len(notes))
+            texts.append(text)
+            notes += [note] * bool(note)
+        images = [part.image for part in parts if part.image]
+        card = {"images": images, "notes": notes}
+        text = "\n".join(texts)
+        seen = list(filter(None, map(self._build_image, parts)))
+        output = [{"type": "input_text", "text": text}, *seen] if seen else text
+        return ToolResult(output, failed, {k: v for k, v in card.items() if v})
+
+    async def _give_file(self, file: _ToolFile, given: int) -> tuple[str, str]:
+        if given >= _MAX_FILES:
+            return f"{file.name} is not sent: a call can send {_MAX_FILES} files.", ""
+        shown = re.sub(r"([\\`*_\[\]<>])", r"\\\1", file.name)
+        text = (
+            f"Generated file {file.name} ({file.media_type}, {len(file.content)} bytes)"
+        )
+        try:
+            if self._store_file is None:
+                raise RemoteError("This client is not a chat of Open WebUI.")
+            path = await self._store_file(*file)
+        except RemoteError as refused:
+            quoted = _quote_text(file.content)
+            end = " The user is shown its text instead." if quoted else ""
+            note = f"{shown} could not be stored as a file: {refused}{quoted}"
+            return f"{text} could not be sent to the user: {refused}{end}", note
+        return f"{text} is sent to the user.", f"[{shown}]({path})"
+
+    def _build_image(self, part: _ResultPart) -> Item | None:
+        self._images_left -= bool(part.seen)
+        self._characters_left -= len(part.seen)
+        if not part.seen or min(self._images_left, self._characters_left) < 0:
+            return None
+        return {"type": "input_image", "detail": "auto", "image_url": part.seen}
 
 
 def describe_tool(tool: Tool) -> Item:
@@ -11690,7 +11864,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         _merge_body(request, tools, names),
         request.settings._replace(tools=tools),
     )
-    own = OwnTools(request.own_tools.tools, request.own_tools.files_root)
+    own = OwnTools(request.own_tools.tools, request.own_tools.store_file)
     named = ((names.own_name(str(tool["name"])), tool) for tool in tools)
     host_schemas = {
         name: tool.get("parameters") or {}
@@ -12001,8 +12175,10 @@ class RoundCalls:
                 result = refused or (await anext(results))[1]
                 yield self._transcript.add_output(call, result)
                 if not refused:
-                    step, output = steps[call["call_id"]], str(result.output)
-                    yield self._steps.end(step, failed=result.failed, detail=output)
+                    step, output = steps[call["call_id"]], result.output
+                    parts = output if isinstance(output, list) else [{"text": output}]
+                    detail = "\n".join(map(part_text, parts))  # no pictures
+                    yield self._steps.end(step, failed=result.failed, detail=detail)
         if decisions.host_call_ids:
             yield StateChanged("waiting_for_tools")
 
@@ -13050,13 +13226,20 @@ class Valves(BaseModel):
     )
     SANDBOX_WHEELS: str = Field(
         default="",
-        description="Folder of wheels that runs may install; if empty, nothing can be "
-        "installed. Example: `/srv/wheels`.",
+        description="Folder of wheels; the packages in them can be imported in the "
+        "sandbox. Example: `/srv/wheels`.",
     )
-    FILES_ROOT: str = Field(
+    OPEN_WEBUI_URL: str = Field(
         default="",
-        description="The only folder whose files tools may return by path; if empty, "
-        "none may. Example: `/files`.",
+        description="Address of Open WebUI for this server, to give and get files. "
+        "Example: `http://open-webui:8080`.",
+    )
+    OPEN_WEBUI_API_KEY: str = Field(
+        default="",
+        description="Key of the account of Open WebUI that owns files which tools make, "
+        "and, if it is an administrator's, reads attached ones. Example: "
+        "`env:OPEN_WEBUI_API_KEY`.",
+        json_schema_extra=_PASSWORD,
     )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,
@@ -13163,7 +13346,7 @@ class Valves(BaseModel):
     ) -> dict[str, Any]:
         return {name: None if v == "" else v for name, v in serialize(self).items()}
 
-    @field_validator("API_KEY", "PROXY")
+    @field_validator("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY")
     @classmethod
     def _seal(cls, value: str) -> str:
         return seal_secret(value)
@@ -13179,134 +13362,11 @@ class Valves(BaseModel):
         return seal_servers(value)
 
 
-# ==== gpt5_agent.shell.own_tools: The agent's own tools for one answer: tools of other servers, tools of the sandbox.
-
-
-class _SandboxTool(NamedTuple):
-
-    name: str
-    description: str
-    args: Mapping[str, Any]
-    sandbox: SandboxTools
-    chat: str
-
-    async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
-        result = await self.sandbox.call(self.chat, self.name, args)
-        text = {"type": "text", "text": result.text}
-        content = [text, *_build_file_parts(result.files)]
-        return {"isError": result.failed, "content": content}
-
-
-def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
-    left = MAX_TOOL_FILE_BYTES
-    for file in files:
-        content = _read_content(file, left)
-        if content is None:
-            text = f"{file.name} is not shown: files of one call may have 5 MB in all."
-            yield {"type": "text", "text": text}
-            continue
-        left -= len(content)
-        encoded = base64.b64encode(content).decode("ascii")
-        part = {"type": "blob", "data": encoded, "mimeType": file.media_type}
-        yield {**part, "name": file.name}
-
-
-def _read_content(file: SandboxFile, most: int) -> bytes | None:
-    try:
-        with file.path.open("rb") as opened:
-            content = opened.read(most + 1)
-    except OSError:
-        return None
-    return content if len(content) <= most else None
-
-
-def read_server_settings(
-    mcp: str, openapi: str, *, allows_programs: bool
-) -> ToolServerSettings:
-    return ToolServerSettings(
-        reveal_secret(mcp, "MCP_SERVERS_JSON"),
-        reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
-        allows_programs,
-        _reveal_or_none,
-    )
-
-
-def _reveal_or_none(text: str) -> str | None:
-    try:
-        return reveal_secret(text, "an entry")
-    except InvalidRequest:
-        return None
-
-
-class OwnToolPool:
-    """What all answers of a pipeline share; everything is opened on first use."""
-
-    def __init__(self) -> None:
-        self._servers = ToolServers()
-        self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
-
-    @asynccontextmanager
-    async def open_tools(
-        self, valves: Valves, chat: str, log: AgentLog
-    ) -> AsyncGenerator[tuple[Tool, ...], None]:
-        servers = read_server_settings(
-            valves.MCP_SERVERS_JSON,
-            valves.OPENAPI_SERVERS_JSON,
-            allows_programs=valves.ALLOW_STDIO,
-        )
-        entries = (entry for read in servers.read_entries() for entry in read.entries)
-        log.hide(secret for entry in entries for secret in entry.secrets)
-        sandbox_tools = await self._sandbox_tools(valves, chat, log)
-        names = {tool.name for tool in sandbox_tools}
-        async with self._servers.open_tools(servers) as opened:
-            for problem in opened.problems:
-                log.warn(problem)
-            remote = [tool for tool in opened.tools if tool.name not in names]
-            yield (*remote, *sandbox_tools)
-
-    async def close(self) -> None:
-        for sandbox in self._sandboxes.values():
-            await sandbox.close()
-        await self._servers.close()
-
-    async def _sandbox_tools(
-        self, valves: Valves, chat: str, log: AgentLog
-    ) -> list[_SandboxTool]:
-        if not valves.SANDBOX:
-            return []
-        key = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
-        if key not in self._sandboxes:
-            # Its log outlives the answer that needed it first.
-            self._sandboxes[key] = SandboxTools(*key, AgentLog("sandbox").warn)
-        sandbox = self._sandboxes[key]
-        try:
-            specs = await sandbox.specs()
-        except Exception as error:  # an answer without Python is better than none
-            reason = describe_exception(error)
-            log.warn(f"The tools of the sandbox are not offered: {reason}")
-            return []
-        return [
-            _SandboxTool(
-                spec["name"], spec["description"], spec["parameters"], sandbox, chat
-            )
-            for spec in specs
-        ]
-
-
-def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
-    disk = valves.SANDBOX_DISK_MB * MEBIBYTE
-    return SandboxLimits(
-        seconds=valves.SANDBOX_SECONDS,
-        memory=valves.SANDBOX_MEMORY_MB * MEBIBYTE,
-        disk=disk,
-        file=disk,
-        output=valves.TOOL_OUTPUT_CHARACTERS,
-    )
-
-
 # ==== gpt5_agent.shell.settings: One call of the pipeline: who calls, and the settings from valves and request.
 
 CONTEXT_KEY = "agent_context"
+_MAX_ATTACHED = 20
+_FILE_KEYS = ("type", "id", "name")
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
@@ -13321,6 +13381,7 @@ class PipelineCaller(NamedTuple):
     streams: bool = False
     is_admin: bool = False
     tool_ids: frozenset[str] = frozenset()
+    files: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_host(self) -> bool:
@@ -13346,7 +13407,19 @@ def read_inlet_context(
         context["is_admin"] = True
     if tool_ids := as_list(metadata.get("tool_ids")):
         context["tool_ids"] = tool_ids
+    if files := as_list(metadata.get("files"))[-_MAX_ATTACHED:]:
+        rows = map(as_mapping, files)
+        context["files"] = [{k: row.get(k) for k in _FILE_KEYS} for row in rows]
     return context
+
+
+def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
+    names: set[str] = set()
+    for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
+        if row.get("type") in ("file", "image") and row.get("id"):
+            name = str(row.get("name") or "file")
+            names.add(name := f"{number}-{name}" if name in names else name)
+            yield str(row["id"]), name
 
 
 def _read_tool_id(given: object) -> str:
@@ -13363,6 +13436,7 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
         streams=bool(body.get("stream")),
         is_admin=context.get("is_admin") is True,
         tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
+        files=tuple(_read_attached(context.get("files"))),
         **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
     )
 
@@ -13378,6 +13452,7 @@ class AgentInput(NamedTuple):
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
     notices: tuple[str, ...] = ()
+    store_file: StoreFile | None = None
 
     def choose_text(self, key: str, otherwise: str) -> str:
         given = self.body.get(key)
@@ -13425,7 +13500,7 @@ def build_agent_request(
                 characters=valves.TOOL_OUTPUT_CHARACTERS,
             ),
             question.can_ask,
-            valves.FILES_ROOT.strip(),
+            question.store_file,
         ),
         query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
@@ -13498,6 +13573,142 @@ def _build_request_settings(question: AgentInput) -> Settings:
     )
 
 
+# ==== gpt5_agent.shell.own_tools: The agent's own tools for one answer: tools of other servers, tools of the sandbox.
+
+
+class _SandboxTool(NamedTuple):
+
+    name: str
+    description: str
+    args: Mapping[str, Any]
+    sandbox: SandboxTools
+    chat: str
+    files: HostFiles
+
+    async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
+        problems = []
+        for file_id, name in self.files.attached:
+            read = partial(self.files.read, file_id)
+            received = await self.sandbox.receive(self.chat, file_id, name, read)
+            if received.failed:
+                problems.append(f"{name} is not there. {received.text}")
+        result = await self.sandbox.call(self.chat, self.name, args)
+        text = {"type": "text", "text": "\n".join([result.text, *problems])}
+        content = [text, *_build_file_parts(result.files)]
+        return {"isError": result.failed, "content": content}
+
+
+def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
+    left = MAX_TOOL_FILE_BYTES
+    for file in files:
+        content = _read_content(file, left)
+        if content is None:
+            text = f"{file.name} is not shown: files of one call may have 5 MB in all."
+            yield {"type": "text", "text": text}
+            continue
+        left -= len(content)
+        part = {"type": "blob", "data": content, "mimeType": file.media_type}
+        yield {**part, "name": file.name}
+
+
+def _read_content(file: SandboxFile, most: int) -> bytes | None:
+    try:
+        with file.path.open("rb") as opened:
+            content = opened.read(most + 1)
+    except OSError:
+        return None
+    return content if len(content) <= most else None
+
+
+def read_server_settings(
+    mcp: str, openapi: str, *, allows_programs: bool
+) -> ToolServerSettings:
+    return ToolServerSettings(
+        reveal_secret(mcp, "MCP_SERVERS_JSON"),
+        reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
+        allows_programs,
+        _reveal_or_none,
+    )
+
+
+def _reveal_or_none(text: str) -> str | None:
+    try:
+        return reveal_secret(text, "an entry")
+    except InvalidRequest:
+        return None
+
+
+def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
+    key = reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY")
+    log.hide([key])
+    return HostFiles(valves.OPEN_WEBUI_URL, key, caller.user_id, caller.files)
+
+
+class OwnToolPool:
+    """What all answers of a pipeline share; everything is opened on first use."""
+
+    def __init__(self) -> None:
+        self._servers = ToolServers()
+        self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
+
+    @asynccontextmanager
+    async def open_tools(
+        self, valves: Valves, chat: str, log: AgentLog, files: HostFiles
+    ) -> AsyncGenerator[tuple[Tool, ...], None]:
+        servers = read_server_settings(
+            valves.MCP_SERVERS_JSON,
+            valves.OPENAPI_SERVERS_JSON,
+            allows_programs=valves.ALLOW_STDIO,
+        )
+        entries = (entry for read in servers.read_entries() for entry in read.entries)
+        log.hide(secret for entry in entries for secret in entry.secrets)
+        sandbox_tools = await self._sandbox_tools(valves, chat, log, files)
+        names = {tool.name for tool in sandbox_tools}
+        async with self._servers.open_tools(servers) as opened:
+            for problem in opened.problems:
+                log.warn(problem)
+            remote = [tool for tool in opened.tools if tool.name not in names]
+            yield (*remote, *sandbox_tools)
+
+    async def close(self) -> None:
+        for sandbox in self._sandboxes.values():
+            await sandbox.close()
+        await self._servers.close()
+
+    async def _sandbox_tools(
+        self, valves: Valves, chat: str, log: AgentLog, files: HostFiles
+    ) -> list[_SandboxTool]:
+        if not valves.SANDBOX:
+            return []
+        key = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
+        if key not in self._sandboxes:
+            # Its log outlives the answer that needed it first.
+            self._sandboxes[key] = SandboxTools(*key, AgentLog("sandbox").warn)
+        sandbox = self._sandboxes[key]
+        try:
+            specs = await sandbox.specs()
+        except Exception as error:  # an answer without Python is better than none
+            reason = describe_exception(error)
+            log.warn(f"The tools of the sandbox are not offered: {reason}")
+            return []
+        own = (sandbox, chat, files)
+        return [
+            _SandboxTool(spec["name"], spec["description"], spec["parameters"], *own)
+            for spec in specs
+        ]
+
+
+def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
+    disk = valves.SANDBOX_DISK_MB * MEBIBYTE
+    return SandboxLimits(
+        seconds=valves.SANDBOX_SECONDS,
+        memory=valves.SANDBOX_MEMORY_MB * MEBIBYTE,
+        disk=disk,
+        file=disk,
+        output=valves.TOOL_OUTPUT_CHARACTERS,
+    )
+
+
 # ==== gpt5_agent.shell.views: Renders agent events: native events for Open WebUI, chunks for plain HTTP clients.
 
 _LISTENER_EVENTS: Mapping[type, str] = {
@@ -13517,6 +13728,11 @@ def _build_image_chunks(event: RunEvent) -> Iterator[Chunk]:
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     if images:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
+
+
+def _read_note(event: RunEvent) -> str:
+    notes = event.card.get("notes", ()) if isinstance(event, ToolOutput) else ()
+    return "\n\n".join(notes)
 
 
 def _build_source_chunk(source: ContextSource) -> Chunk:
@@ -13603,6 +13819,11 @@ class HostRenderer:
         if isinstance(event, RunDone):
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))
+        if note := _read_note(event):  # shown as if the model had said it
+            index = -1 - len(self._native.items)
+            item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
+            yield from self._native.render(ItemAdded(index, item))
+            yield from self._native.render(ItemDone(index, item, shown=note))
         yield from _build_image_chunks(event)
 
     def _render_shown(self, events: Iterator[RunEvent]) -> Iterator[Chunk]:
@@ -13655,6 +13876,8 @@ class ClientRenderer:
                 for shown in self._thoughts.show(event):
                     self._store_item(shown)
                     yield from self._chunks.render(shown)
+                if note := _read_note(event):
+                    yield from self._chunks.render(TextDelta(-1, "reasoning", 0, note))
                 for chunk in _build_image_chunks(event):
                     yield {**self._chunks.head, **chunk}
 
@@ -13728,10 +13951,15 @@ async def _open_run(
     question, caller, log = call.question, call.caller, call.log
     endpoint = build_endpoint(question.valves, log)
     workspace = caller.workspace or log.run_id
-    async with call.own_tools.open_tools(question.valves, workspace, log) as tools:
-        request = build_agent_request(
-            question._replace(tools=tools), endpoint, call.connections, log
-        )
+    valves, pool = question.valves, call.own_tools
+    files = open_host_files(valves, caller, log)
+    async with (
+        aclosing(files),
+        pool.open_tools(valves, workspace, log, files) as tools,
+    ):
+        store_file = files.store if caller.is_host else None
+        question = question._replace(tools=tools, store_file=store_file)
+        request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller, shows_thoughts(question))
         async with aclosing(run_agent(request)) as events:
             yield events, renderer
