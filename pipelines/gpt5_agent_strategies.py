@@ -41,6 +41,7 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Container,
     Coroutine,
     Hashable,
     Iterable,
@@ -195,7 +196,6 @@ class JsonTooLarge(ValueError):
 
 
 class JsonBudget:
-    """The work that may still be done on what others sent."""
 
     def __init__(self, left: int) -> None:
         self.left = left
@@ -264,6 +264,8 @@ _ITEM_KINDS = {
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
     "custom_tool_call_output": _ItemKind(),
+    "tool_search_call": _ItemKind(),
+    "tool_search_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -288,7 +290,6 @@ _ITEM_KINDS = {
         is_call=True,
         include="code_interpreter_call.outputs",
     ),
-    # It would be looked up by an id that was never stored: see `image_message`.
     "image_generation_call": _ItemKind(
         tool="image_generation", returned="never", refused_at_minimal=True
     ),
@@ -320,7 +321,8 @@ CALL_OUTPUTS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
 }
-_CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
+_CALLS = tuple(CALL_OUTPUTS)
+_OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
@@ -341,7 +343,11 @@ def is_call(item: JsonObject) -> bool:
 
 
 def is_call_output(item: JsonObject) -> bool:
-    return item.get("type") in CALL_OUTPUTS.values()
+    return item.get("type") in _OUTPUTS
+
+
+def is_tool_search(item: JsonObject) -> bool:
+    return item.get("type") in ("tool_search_call", "tool_search_output")
 
 
 def is_reasoning(item: JsonObject) -> bool:
@@ -398,16 +404,14 @@ def _paired_places(items: Sequence[JsonObject]) -> set[int]:
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
     for place, item in enumerate(items):
-        call_id = item.get("call_id")
+        kind, call_id = item.get("type"), item.get("call_id")
         if not isinstance(call_id, str):
             continue
-        if is_call(item):
-            if item.get("name"):  # of some only the place is known
+        if kind in _CALLS:
+            if item.get("name"):
                 calls.setdefault(call_id, place)
-        elif call_id in calls and call_id not in outputs:
-            call = items[calls[call_id]]
-            if CALL_OUTPUTS[item_type(call)] == item_type(item):
-                outputs[call_id] = place
+        elif call_id in calls and kind == CALL_OUTPUTS[items[calls[call_id]]["type"]]:
+            outputs.setdefault(call_id, place)
     return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
@@ -418,20 +422,20 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     rows = list(items)
     pairs = _paired_places(rows)
     kept: list[Item] = []
-    dangling: list[Item] = []  # reasoning whose product has not come yet
+    dangling: list[Item] = []
     lost_call = False
     for place, item in enumerate(rows):
-        calls, answers = is_call(item), is_call_output(item)
+        kind = item.get("type")
+        calls, answers = kind in _CALLS, kind in _OUTPUTS
         if (calls or answers) and place not in pairs:
             lost_call = lost_call or calls
             continue
-        # Reasoning before several calls stays as long as one of them stays.
         is_input = answers or item.get("role") in _INPUT_ROLES
         if is_input or (lost_call and not calls):
             dangling = []
         lost_call = False
         dangling.append(item)
-        if not is_reasoning(item):
+        if kind != "reasoning":
             kept += dangling
             dangling = []
     return kept
@@ -506,7 +510,7 @@ def is_host_returned(item: JsonObject) -> bool:
     if kind.tool == "web_search" and action not in _ACTIONS:
         return False
     if item_type(item) == "mcp_list_tools" and item.get("error"):
-        return False  # without a list the API asks the server again
+        return False
     return all(item.get(key) is not None for key in kind.required)
 
 
@@ -524,7 +528,7 @@ def is_replayed(item: JsonObject) -> bool:
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     kept: list[Item] = []
-    dangling: list[Item] = []  # reasoning whose product has not come yet
+    dangling: list[Item] = []
     for item in items:
         if is_reasoning(item):
             dangling.append(item)
@@ -582,7 +586,6 @@ PIPE_VALVES = "the valves of this pipe"
 
 
 class ConnectionFailed(ResponsesError):
-    """The server could not be reached, or went away before it answered."""
 
     def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
         super().__init__(sentence)
@@ -593,7 +596,6 @@ TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
 
 
 class TimedOut(ResponsesError):
-    """A time limit of the run was exceeded."""
 
     def __init__(self, kind: TimeoutKind) -> None:
         super().__init__("The model's server did not answer in time. Try again.")
@@ -609,7 +611,6 @@ class UnreadableAnswer(ResponsesError):
 
 
 class AnswerTooLarge(ResponsesError):
-    """The answer is larger than what is accepted."""
 
     def __init__(self) -> None:
         super().__init__("The model's server sent more than is accepted.")
@@ -620,7 +621,6 @@ class MalformedEvent(ResponsesError):
 
 
 class ApiError(NamedTuple):
-    """The error that the API reports (docs/reference/responses-api.md, "Errors")."""
 
     code: str | None = None
     type: str | None = None
@@ -634,7 +634,6 @@ class ApiError(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure before the first event."""
 
     status: int | None = None
     error: ApiError = ApiError()
@@ -643,7 +642,6 @@ class Failure(NamedTuple):
 
 
 class ApiRefused(ResponsesError):
-    """The API answered with an HTTP status of 400 or more, or with an error."""
 
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         super().__init__(sentence)
@@ -725,30 +723,19 @@ _RATE_LIMIT = (
 
 NO_CREDIT_CODES = frozenset(
     {
-        "insufficient_quota",
-        "credit_balance_exhausted",
-        "organization_spend_limit_exceeded",
-        "project_spend_limit_exceeded",
-        "organization_usage_limit_exceeded",
-        "project_usage_limit_exceeded",
+        *("insufficient_quota", "credit_balance_exhausted"),
+        *("organization_spend_limit_exceeded", "project_spend_limit_exceeded"),
+        *("organization_usage_limit_exceeded", "project_usage_limit_exceeded"),
     }
 )
 
 PICTURE_CODES = frozenset(
     {
-        "invalid_image",
-        "invalid_image_format",
-        "invalid_base64_image",
-        "invalid_image_url",
-        "image_too_large",
-        "image_too_small",
-        "image_parse_error",
-        "invalid_image_mode",
-        "image_file_too_large",
-        "unsupported_image_media_type",
-        "empty_image_file",
-        "failed_to_download_image",
-        "image_file_not_found",
+        *("invalid_image", "invalid_image_format", "invalid_base64_image"),
+        *("invalid_image_url", "image_too_large", "image_too_small"),
+        *("image_parse_error", "invalid_image_mode", "image_file_too_large"),
+        *("unsupported_image_media_type", "empty_image_file"),
+        *("failed_to_download_image", "image_file_not_found"),
     }
 )
 
@@ -845,27 +832,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 }
 
 
-_EndingKind = Literal[
-    "completed",
-    "incomplete",
-    "failed",
-    "error",
-    "refused",
-    "invalid",
-    "unreachable",
-    "unreadable",
-    "malformed",
-    "cut",
-    "first_event_timeout",
-    "idle_timeout",
-    "total_timeout",
-]
-
-
 class Ending(NamedTuple):
-    """How a run ended; `code` is the API's word for the cause."""
 
-    kind: _EndingKind
+    kind: str
     code: str | None = None
     sentence: str = ""
 
@@ -878,7 +847,7 @@ class Ending(NamedTuple):
         return self._replace(sentence=f"{before}Try again.") if rest else self
 
 
-def _usual_ending(kind: _EndingKind) -> Ending:
+def _usual_ending(kind: str) -> Ending:
     return Ending(kind, sentence=SENTENCES[kind][""])
 
 
@@ -903,23 +872,23 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
     return Ending(kind, _code(error), failure_sentence(error))
 
 
+_EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
+    MalformedEvent: ("malformed", ""),
+    AnswerTooLarge: ("malformed", "too_large"),
+    ResponseLost: ("cut", "lost"),
+    UnreadableAnswer: ("unreadable", "-"),
+    InvalidRequest: ("invalid", "-"),
+}
+
+
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    match error:
-        case TimedOut():
-            return _usual_ending(error.kind)
-        case MalformedEvent():
-            return _usual_ending("malformed")
-        case AnswerTooLarge():
-            return Ending("malformed", sentence=SENTENCES["malformed"]["too_large"])
-        case ApiRefused():
-            return Ending("refused", _code(error.error), str(error))
-        case ResponseLost():
-            return Ending("cut", sentence=SENTENCES["cut"]["lost"])
-        case UnreadableAnswer():
-            return Ending("unreadable", sentence=str(error))
-        case InvalidRequest():
-            return Ending("invalid", sentence=str(error))
-    return CUT if has_begun else Ending("unreachable", sentence=str(error))
+    if isinstance(error, TimedOut):
+        return _usual_ending(error.kind)
+    if isinstance(error, ApiRefused):
+        return Ending("refused", _code(error.error), str(error))
+    unreached = ("cut", "") if has_begun else ("unreachable", "-")
+    kind, word = _EXCEPTIONS.get(type(error), unreached)
+    return Ending(kind, None, str(error) if word == "-" else SENTENCES[kind][word])
 
 
 def _code(error: ApiError) -> str | None:
@@ -1105,7 +1074,6 @@ _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
-    """US dollars for a million tokens, and how often they are paid at other tiers."""
 
     input: float | None
     cached: float | None
@@ -1118,7 +1086,6 @@ class ModelPrices(NamedTuple):
 
 
 class ModelFacts(NamedTuple):
-    """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
@@ -1149,7 +1116,6 @@ _PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
-    """What a name stands for."""
 
     id: str
     family: str
@@ -1309,7 +1275,6 @@ CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 
 
 class Usage(NamedTuple):
-    """Counts of one response, or of several added together."""
 
     input: int = 0
     output: int = 0
@@ -1418,11 +1383,10 @@ _MOST_TEXTS = 5000
 
 
 class RecentTexts:
-    """The texts of the last day, five thousand at most."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         self._now = now
-        self._ends: dict[int, float] = {}  # by hash: a text may be long, or secret
+        self._ends: dict[int, float] = {}
 
     def __contains__(self, text: str) -> bool:
         return self._now() < self._ends.get(hash(text), 0)
@@ -1467,7 +1431,6 @@ def new_ulid() -> str:
 
 
 class Repair(NamedTuple):
-    """One change."""
 
     action: str
     target: str
@@ -1626,21 +1589,48 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
     return {key: inner for key, inner in value.items() if key != keys[0]}
 
 
+def all_tools(tools: Iterable[Item]) -> Iterator[Item]:
+    for tool in tools:
+        yield tool
+        yield from content_parts(tool.get("tools"))
+
+
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     tools, choice = payload.get("tools") or [], payload.get("tool_choice")
-    kept = [tool for tool in tools if json_digest(tool) != repair.target]
-    gone = [tool for tool in tools if tool not in kept]
-    if not gone:
+    kept = _other_tools(tools, repair.target)
+    if kept == tools:
         return payload
-    named = {name for tool in gone for name in (tool_name(tool), tool.get("type"))}
+    left = {id(tool): tool_name(tool) for tool in all_tools(kept)}
+    gone = [tool for tool in all_tools(tools) if id(tool) not in left]
     allowed = as_mapping(choice).get("tools")
     if isinstance(allowed, list):
-        left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
-        choice = {**as_mapping(choice), "tools": left} if left else "none"
-    elif choice == "required" or tool_name(as_mapping(choice)) in named:
+        chosen = [one for one in allowed if tool_name(one) in left.values()]
+        choice = {**as_mapping(choice), "tools": chosen} if chosen else "none"
+    elif choice == "required" or any(_means(choice, tool) for tool in gone):
         choice = None
     changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
+
+
+def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
+    kept = [tool for tool in tools if json_digest(tool) != target]
+    is_searched = any(tool.get("type") == "tool_search" for tool in kept)
+    found: list[Item] = []
+    for tool in kept:
+        if "tools" not in tool:
+            found.append(tool)
+        elif inner := [
+            one
+            for one in content_parts(tool["tools"])
+            if json_digest(one) != target
+            and (is_searched or not one.get("defer_loading"))
+        ]:
+            found.append({**tool, "tools": inner})
+    return found
+
+
+def _means(choice: object, tool: Item) -> bool:
+    return tool_name(as_mapping(choice)) in (tool_name(tool), tool.get("type"))
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:
@@ -1684,7 +1674,6 @@ def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
 
 
 class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline."""
 
     event: str
     data: str
@@ -1694,7 +1683,6 @@ _LINE_BYTES = 64
 
 
 class EventStreamDecoder:
-    """Turns chunks of any size into events."""
 
     def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
         self._most_bytes = most_bytes
@@ -1709,8 +1697,7 @@ class EventStreamDecoder:
             raise AnswerTooLarge
         if self._after_cr and chunk:
             self._after_cr = False
-            if chunk.startswith(b"\n"):  # the second half of a CRLF
-                chunk = chunk[1:]
+            chunk = chunk.removeprefix(b"\n")
         if b"\n" not in chunk and b"\r" not in chunk:
             self._partial_line.extend(chunk)
             return []
@@ -1742,7 +1729,6 @@ class EventStreamDecoder:
                     data = value.decode("utf-8", "replace")
                     events.append(tuple.__new__(ServerSentEvent, (name, data)))
                 self._event, self._lines, self._size = b"", [], 0
-            # id, retry, comments and unknown fields are not used
         return events
 
 
@@ -1750,7 +1736,6 @@ NO_CARD: JsonObject = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
-    """An addition to a text that grows."""
 
     output_index: int
     kind: str
@@ -1760,7 +1745,6 @@ class TextDelta(NamedTuple):
 
 
 class TextDone(NamedTuple):
-    """A text that has ended: it replaces the deltas of the same kind and place."""
 
     output_index: int
     kind: str
@@ -1770,7 +1754,6 @@ class TextDone(NamedTuple):
 
 
 class AnnotationAdded(NamedTuple):
-    """What a place in a text refers to."""
 
     output_index: int
     part: int
@@ -1779,7 +1762,6 @@ class AnnotationAdded(NamedTuple):
 
 
 class PartialImage(NamedTuple):
-    """An image as far as it is drawn."""
 
     output_index: int
     number: int
@@ -1789,14 +1771,12 @@ class PartialImage(NamedTuple):
 
 
 class ItemAdded(NamedTuple):
-    """An item began; its content is still missing."""
 
     output_index: int
     item: Item
 
 
 class ItemDone(NamedTuple):
-    """The item as it counts, byte for byte."""
 
     output_index: int
     item: Item
@@ -1805,14 +1785,12 @@ class ItemDone(NamedTuple):
 
 
 class FinalResponse(NamedTuple):
-    """The end of a response, with its final snapshot."""
 
     status: str
     response: JsonObject
 
 
 class StreamError(NamedTuple):
-    """The request failed; no response object comes with it."""
 
     error: ApiError
 
@@ -1841,16 +1819,15 @@ _Reader = Callable[[JsonObject], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
-    if event.data == "[DONE]":  # other servers end their streams with it
+    if event.data == "[DONE]":
         return None
-    text = event.data.strip(" \t\n\r")  # white space of RFC 8259, section 2
+    text = event.data.strip(" \t\n\r")
     try:
-        wire, end = _JSON_READER.raw_decode(text)  # faster than json.loads
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        wire, end = _JSON_READER.raw_decode(text)
+    except (ValueError, RecursionError):
         wire, end = None, -1
     if end != len(text) or not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
-    # A level takes two characters at least, so a delta needs no look.
     may_be_deep = (
         len(text) > 2 * MAX_JSON_DEPTH
         and text.count("[") + text.count("{") > MAX_JSON_DEPTH
@@ -1883,7 +1860,7 @@ def _index(wire: JsonObject) -> int:
 def _text_reader(
     event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
 ) -> _Reader:
-    new = partial(tuple.__new__, event)  # half the time of the named tuple's own
+    new = partial(tuple.__new__, event)
 
     def read(wire: JsonObject) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire.get("output_index"), wire[field]
@@ -1902,10 +1879,8 @@ def _text_reader(
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
-    annotation, part = wire.get("annotation"), _checked(
-        wire.get("content_index", 0), int
-    )
-    if annotation is None:  # the type allows it; the final item has all annotations
+    part = _checked(wire.get("content_index", 0), int)
+    if (annotation := wire.get("annotation")) is None:
         return None
     item_id = as_text(wire.get("item_id"))
     return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
@@ -1930,7 +1905,6 @@ def _final_reader(status: str) -> _Reader:
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
-    # In the flat form `type` is only "error".
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
 
@@ -1973,7 +1947,6 @@ NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
 
 
 class ToolOutput(NamedTuple):
-    """A call got its output; `item` is the input item that gives it to the model."""
 
     output_index: int
     item: Item
@@ -1982,7 +1955,6 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
-    """One response ended; `usage` is None if the server did not tell it."""
 
     response_id: str
     status: str
@@ -1990,7 +1962,6 @@ class ResponseDone(NamedTuple):
 
 
 class Status(NamedTuple):
-    """A status line for the person who waits."""
 
     sentence: str
     repair: Repair | None = None
@@ -2000,7 +1971,6 @@ class Status(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What the log needs to know about the last response."""
 
     request_id: str = ""
     model: str = ""
@@ -2013,7 +1983,6 @@ class Trace(NamedTuple):
 
 
 class RunDone(NamedTuple):
-    """The last event of every run, however it ended."""
 
     ending: Ending
     usage: Usage | None = None
@@ -2041,24 +2010,18 @@ _ASSIGNED = _NAME_ENDS + _VALUE_OPENS
 _LOOKS_SECRET = re.compile(
     "|".join(
         [
-            # A header: its value goes on to the end of the line or of the quotes.
             rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
             r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
-            # A name whose value is one word, or in quotes.
             r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
             r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
             rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
-            # A query parameter.
             r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
             r"""[^\s"'\\&#;)}\]>]++""",
             r"(?P<scheme>://)[^\s/?#\"'<>]*@",
             r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
-            # `Basic` is a word too: base64 has digits, or a capital inside a word.
             r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
             r"[A-Za-z0-9+/]{8,}+={0,2}",
             r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
-            # A JSON Web Token begins with `{"` in base64, a Fernet token with its
-            # version and four bytes of a time that are zero for a while yet.
             r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
             r"(?:\.[A-Za-z0-9_-]*+)?",
             r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
@@ -2129,7 +2092,6 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address and the key of a server; an address can contain a password."""
 
     base_url: str = field(repr=False)
     api_key: str = field(repr=False)
@@ -2144,7 +2106,7 @@ class Endpoint:
 
     def url(self, path: str) -> str:
         base = _normalize_base_url(self.base_url)
-        query = urlsplit(self.base_url.strip()).query  # Azure's api-version
+        query = urlsplit(self.base_url.strip()).query
         joint = "&" if "?" in path else "?"
         return base + path + (query and joint + query)
 
@@ -2218,7 +2180,7 @@ def url_parts(text: str) -> SplitResult | None:
     try:
         parts = urlsplit(text)
         sound = bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets without an address, a port that is no number
+    except ValueError:
         return None
     return parts if sound and parts.scheme in ("http", "https") else None
 
@@ -2240,7 +2202,6 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
 def _environment_proxy(url: str) -> str | None:
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    # Each call reads the whole environment. If it names no proxy, one call is enough.
     if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
@@ -2412,7 +2373,6 @@ _FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
 
 
 class SchemaReferences:
-    """What the references of a schema name, as pointers; `#` is the schema itself."""
 
     def __init__(self, root: JsonObject) -> None:
         self.root = root
@@ -2539,7 +2499,6 @@ def function_parameters(
 ) -> tuple[_Schema, bool]:
     mended = _MendedSchema(schema)
     if strict_left and mended.is_simple:
-        # What a server sends need not be a schema.
         with suppress(_NotStrict, TypeError, AttributeError, ValueError):
             strict_left.spend(json_size(mended.root, LARGEST_SCHEMA))
             strict = _strict(mended.root, 1)
@@ -2776,7 +2735,6 @@ _DIGEST = 12
 
 @dataclass(frozen=True)
 class ToolNames:
-    """Translates the names of tools for the API and back; `known` are their own names."""
 
     known: tuple[str, ...] = ()
 
@@ -2835,6 +2793,29 @@ _LONGEST_CALL_ID = 64
 
 def _spelling(name: str) -> str:
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
+
+
+def fit_calls(items: Sequence[Item], tools: Sequence[Item]) -> list[Item]:
+    kinds = {*map(item_type, tools), *map(item_type, items)}
+    is_searched = bool(kinds & {"tool_search", "additional_tools"})
+    spaces = {
+        as_text(inner.get("name")): tool.get("name")
+        for tool in tools
+        for inner in content_parts(tool.get("tools"))
+    }
+    return [
+        clean_call(_fit_call(item, spaces, is_searched) if is_call(item) else item)
+        for item in items
+        if is_searched or not is_tool_search(item)
+    ]
+
+
+def _fit_call(call: Item, spaces: Mapping[str, Any], is_searched: bool) -> Item:
+    space = spaces.get(as_text(call.get("name")))
+    if not is_searched and "namespace" in call:
+        return {key: call[key] for key in call if key != "namespace"}
+    is_lost = is_searched and space and not call.get("namespace")
+    return {**call, "namespace": space} if is_lost else call
 
 
 def clean_call(item: Item) -> Item:
@@ -3027,7 +3008,6 @@ _ServiceTier = Literal[
 
 
 class ResponsesRequest(BaseModel):
-    """The body of `POST /responses`, with the API's field names and values."""
 
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -3068,14 +3048,13 @@ class ResponsesRequest(BaseModel):
         return repair_payload(fields, self.repairs) if self.repairs else fields
 
     def items(self) -> list[Item]:
-        return list(map(clean_call, self.input))
+        return fit_calls(self.input, self.tools or ())
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
 
 
 class Settings(NamedTuple):
-    """What the administrator and the user chose; the caller's keys have priority."""
 
     effort: str | None = None
     summary: str | None = None
@@ -3215,7 +3194,6 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 
 class RetryPolicy(NamedTuple):
-    """How often to retry, and the longest wait in seconds."""
 
     max_retries: int = 2
     max_wait: float = 60.0
@@ -3244,8 +3222,6 @@ def _is_retried(failure: Failure) -> bool:
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
-# Repairs
-
 _MOST_REPAIRS = 3
 _OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
 _OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
@@ -3254,6 +3230,8 @@ _OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
     "404",
     "",
 }
+_LASTING_CODES = _OWN_SENTENCES | _RETRIED_CODES
+_UNREAD = "invalid_encrypted_content"
 _UNREADABLE = re.compile(
     r"provided without its required"
     r"|Items are not persisted when"
@@ -3270,6 +3248,7 @@ _UNKNOWN = re.compile(
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 )
+_INNER_TOOL = re.compile(r"\.tools\[(\d{1,6})\]")
 _NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
 _NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
 _QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
@@ -3291,11 +3270,15 @@ class _Refusal(NamedTuple):
     payload: Mapping[str, Any]
     rows: list[tuple[str, Item]]
     error: ApiError
-    lost_items: bool
+    done: Sequence[Repair]
 
     @property
     def last(self) -> str:
         return self.rows[-1][0] if self.rows else ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.error.param} {self.error.message}"
 
     @property
     def is_unknown(self) -> bool:
@@ -3306,31 +3289,37 @@ class _Refusal(NamedTuple):
 def find_repair(
     request: ResponsesRequest, failure: Failure, done: int = 0
 ) -> Status | None:
-    error = failure.error
-    words = {error.code, error.type}
-    if failure.status in _OTHER_CAUSES or words & (_OWN_SENTENCES | _RETRIED_CODES):
+    error, repairs = failure.error, request.repairs
+    if failure.status in _OTHER_CAUSES or {error.code, error.type} & _LASTING_CODES:
         return None
-    rows = repair_items(request.items(), request.repairs)
-    lost_items = any(one.action == "item" for one in request.repairs)
-    refusal = _Refusal(request.payload(), rows, error, lost_items)
-    if done < _MOST_REPAIRS:
-        for found in _repairs(refusal):
-            if found.repair and _is_new(found.repair, request.repairs):
-                return found
-    has_plain = any(one.action == "plain" for one in request.repairs)
-    has_place = _NAMED_PLACE.search(f"{error.param} {error.message}")
-    is_other = failure.status is None or (failure.status == 404 and not has_place)
-    if has_plain or is_other or _is_retried(failure):
+    rows = repair_items(request.items(), repairs)
+    refusal = _Refusal(request.payload(), rows, error, repairs)
+    if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
+        return found
+    is_lost = failure.status == 404 and not _NAMED_PLACE.search(refusal.text)
+    if failure.status is None or is_lost or _is_retried(failure):
         return None
     plain = Repair("plain", refusal.last)
-    changed = repair_items(request.items(), [*request.repairs, plain])
-    sent = [item for _, item in changed]
-    return _told(plain) if sent and sent != [item for _, item in rows] else None
+    changed = [sent for _, sent in repair_items(request.items(), [*repairs, plain])]
+    return _told(plain) if changed not in ([], [sent for _, sent in rows]) else None
 
 
-def _is_new(repair: Repair, done: Sequence[Repair]) -> bool:
-    given_up = {(one.target, one.value) for one in done if one.value}
-    return repair not in done and (repair.target, repair.new) not in given_up
+def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
+    if failure.error.code != "server_error" and (failure.status or 0) < 500:
+        return None
+    refusal = _Refusal(request.payload(), [], failure.error, request.repairs)
+    found = _best(refusal, map(_tool, _searches(refusal)))
+    return found._replace(is_lasting=False) if found else None
+
+
+def _best(refusal: _Refusal, repairs: Iterable[Status]) -> Status | None:
+    given_up = {(one.target, one.value) for one in refusal.done if one.value}
+    for found in repairs:
+        repair = found.repair
+        is_new = repair and repair not in refusal.done
+        if is_new and repair and (repair.target, repair.new) not in given_up:
+            return found
+    return None
 
 
 def _told(repair: Repair) -> Status:
@@ -3338,30 +3327,19 @@ def _told(repair: Repair) -> Status:
 
 
 def _repairs(refusal: _Refusal) -> Iterator[Status]:
-    has_text = any(has_plain_reasoning(sent) for _, sent in refusal.rows)
-    without_text = _told(Repair("reasoning_text", ""))
-    named = f"{refusal.error.param} {refusal.error.message}".lower()
-    if has_text and "reasoning" in named:
-        yield without_text
-    yield from _by_words(refusal)
-    yield from _by_place(refusal)
-    if refusal.error.code in PICTURE_CODES:
-        yield from _newest_media(refusal)
-    yield from _by_id(refusal)
-    if _UNREADABLE.search(refusal.error.message):
-        yield from _unread_reasoning(refusal)
-    paths = _parameter_paths(refusal)
-    if refusal.error.param in paths:
-        yield _parameter(refusal, str(refusal.error.param))
-    yield from _by_tool_name(refusal)
-    yield from _by_parameter_name(refusal, paths)
-    if has_text:
-        yield without_text
+    first = [_plain_reasoning] if "reasoning" in refusal.text.lower() else []
+    for find in (*first, *_FINDERS):
+        yield from find(refusal)
+
+
+def _plain_reasoning(refusal: _Refusal) -> Iterator[Status]:
+    if any(has_plain_reasoning(sent) for _, sent in refusal.rows):
+        yield _told(Repair("reasoning_text", ""))
 
 
 def _by_words(refusal: _Refusal) -> Iterator[Status]:
     words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
-    if refusal.error.code == "invalid_encrypted_content":
+    if refusal.error.code == _UNREAD:
         yield from _unread_reasoning(refusal)
     if "code_interpreter_call" in kinds and "container" in words.lower():
         yield _told(Repair("kind", f"code_interpreter_call@{refusal.last}"))
@@ -3374,15 +3352,16 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
-    if any(is_encrypted(sent) for _, sent in refusal.rows):
+    is_told = refusal.error.code == _UNREAD or _UNREADABLE.search(refusal.error.message)
+    if is_told and any(is_encrypted(sent) for _, sent in refusal.rows):
         yield _told(Repair("reasoning", refusal.last))
 
 
 def _newest_media(refusal: _Refusal) -> Iterator[Status]:
-    for number in reversed(range(len(refusal.rows))):
-        if has_media(refusal.rows[number][1]):
-            yield from _item(refusal, number)
-            break
+    if refusal.error.code in PICTURE_CODES:
+        places = [n for n, (_, one) in enumerate(refusal.rows) if has_media(one)]
+        for newest in places[-1:]:
+            yield from _item(refusal, newest)
 
 
 def _find_place(
@@ -3397,7 +3376,7 @@ def _find_place(
 
 def named_place(request: ResponsesRequest, error: ApiError) -> str:
     if not _NAMED_PLACE.search(f"{error.param} {error.message}"):
-        return ""  # most runs have no error, and a payload may be large
+        return ""
     found = _find_place(request.payload(), error)
     if found is None:
         return ""
@@ -3411,13 +3390,18 @@ def _by_place(refusal: _Refusal) -> Iterator[Status]:
         return
     where, number, path, named = found
     keys = re.findall(r"[a-z_]+", path)
+    is_named = bool(refusal.error.param)
+    if inner := _INNER_TOOL.match(path):
+        tools = content_parts(named.get("tools"))[int(inner[1]) :]
+        yield from (_tool(tool)._replace(is_named=is_named) for tool in tools[:1])
+    elif item_type(named) == "namespace":
+        yield from map(_tool, _searches(refusal))
     if refusal.is_unknown and keys:
         target = f"{where}:{'.'.join([item_type(named), *keys])}"
         sentence = f"The model's server does not know {keys[-1]}: answering without it."
-        is_named = bool(refusal.error.param)
         yield Status(sentence, Repair("field", target), is_named=is_named)
     elif where == "tools":
-        yield _tool(named)._replace(is_named=bool(refusal.error.param))
+        yield _tool(named)._replace(is_named=is_named)
     else:
         yield from _item(refusal, number)
 
@@ -3440,7 +3424,7 @@ def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     elif item_type(sent) == "message" and plain_item(sent) != sent:
         sentence = f"One earlier {noun} was sent as plain text."
         yield Status(sentence, Repair("text", target))
-    if is_hosted(sent) and refusal.lost_items:
+    if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
         words = f"Earlier items of the kind {noun} were left out."
         yield Status(words, Repair("kind", f"{item_type(sent)}@{refusal.last}"))
     if is_call_output(sent) or sent.get("role", "assistant") == "assistant":
@@ -3448,6 +3432,11 @@ def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
         if is_call(sent) or is_call_output(sent):
             sentence = f"One earlier {noun} was sent as plain text."
         yield Status(sentence, Repair("item", target))
+
+
+def _by_parameter(refusal: _Refusal) -> Iterator[Status]:
+    if refusal.error.param in _parameter_paths(refusal):
+        yield _parameter(refusal, refusal.error.param)
 
 
 def _parameter_paths(refusal: _Refusal) -> list[str]:
@@ -3458,16 +3447,16 @@ def _parameter_paths(refusal: _Refusal) -> list[str]:
     kept = {*_NOT_REPAIRED}
     if "format" in payload.get("text", ()):
         kept.add("text")
-    if not refusal.is_unknown:  # the API would store the answer
+    if not refusal.is_unknown:
         kept.add("store")
     return [path for path in (*inner, *payload) if path not in kept]
 
 
-def _by_parameter_name(refusal: _Refusal, paths: Iterable[str]) -> Iterator[Status]:
+def _by_parameter_name(refusal: _Refusal) -> Iterator[Status]:
     words = refusal.error.message
     quoted = {*_QUOTED.findall(words)}
     found = quoted | {*re.findall(r"\b[a-z]+(?:[._][a-z]+)+\b", words)}
-    for path in paths:
+    for path in _parameter_paths(refusal):
         if path in found or path.rpartition(".")[2] in quoted:
             yield _parameter(refusal, path)
 
@@ -3497,11 +3486,18 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
     words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
-    for tool in refusal.payload.get("tools") or ():
+    for tool in _tools(refusal):
         if words & {tool_name(tool), tool.get("type")}:
-            # A server that cannot be reached may be there again soon.
             is_down = "retrieving tool list" in refusal.error.message
             yield _tool(tool)._replace(is_lasting=not is_down)
+
+
+def _tools(refusal: _Refusal) -> Iterator[Item]:
+    return all_tools(refusal.payload.get("tools") or ())
+
+
+def _searches(refusal: _Refusal) -> Iterator[Item]:
+    return (t for t in _tools(refusal) if t.get("type") == "tool_search")
 
 
 def _tool(tool: Item) -> Status:
@@ -3510,11 +3506,16 @@ def _tool(tool: Item) -> Status:
     return Status(sentence, Repair("tool", json_digest(tool)))
 
 
+_FINDERS = (
+    *(_by_words, _by_place, _newest_media, _by_id, _unread_reasoning),
+    *(_by_parameter, _by_tool_name, _by_parameter_name, _plain_reasoning),
+)
+
+
 # ==== openai_responses.loop.response: The state machine of one response.
 
 
 class ResponseState:
-    """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
         self.ending: Ending | None = None
@@ -3524,9 +3525,9 @@ class ResponseState:
         self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
-        self._items: list[Item] = []  # as they were announced
+        self._items: list[Item] = []
         self._ids: dict[str, int] = {}
-        self._latest: dict[int, int] = {}  # places by `output_index`
+        self._latest: dict[int, int] = {}
         self._early: dict[str | int, list[TextDelta | TextDone]] = {}
         self._open: dict[int, dict[TextPlace, list[str]]] = {}
         self._ended: dict[int, Item] = {}
@@ -3779,9 +3780,6 @@ def _new_session() -> aiohttp.ClientSession:
         keepalive_timeout=_KEEPALIVE_SECONDS,
         ttl_dns_cache=_DNS_SECONDS,
     )
-    # Proxies of the environment are looked up by this package, because trust_env would
-    # also send the contents of a .netrc file. Cookies that a gateway sets for one user
-    # must not be sent for another. A few compressed bytes can expand to gigabytes.
     return aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -3791,7 +3789,6 @@ def _new_session() -> aiohttp.ClientSession:
 
 
 class Timeouts(NamedTuple):
-    """Limits in seconds; a `total` of 0 means no limit."""
 
     connect: float = 30.0
     first_event: float = 300.0
@@ -3804,7 +3801,6 @@ def _now() -> float:
 
 
 class Deadlines:
-    """The limit that is active now, over all attempts of one run."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
@@ -3870,7 +3866,6 @@ class _HttpResponse:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
-        # aiohttp puts the exception in front of the bytes that arrived before it.
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait() or await self.read_any()
 
@@ -3893,7 +3888,7 @@ class _HttpResponse:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        connection = self._response.connection  # None once the body has ended
+        connection = self._response.connection
         transport = connection.transport if connection else None
         if transport is None or not transport.is_reading():
             yield
@@ -3923,7 +3918,7 @@ class _HttpResponse:
 
     async def refusal(self, model: str) -> ApiRefused:
         status, headers = self._response.status, self._response.headers
-        error = ApiError()  # a redirection, no body, or not JSON
+        error = ApiError()
         if status >= 400:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
@@ -3936,35 +3931,25 @@ class _HttpResponse:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    text = headers.get("retry-after")
-    milliseconds, seconds = _number(headers.get("retry-after-ms")), _number(text)
-    if milliseconds is not None:
-        return milliseconds / 1000
-    if seconds is not None or text is None:
-        return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - unix_seconds())
-    except ValueError:
-        return None
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if 0 <= value < float("inf") else None
+    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+        with suppress(ValueError):
+            seconds = float(headers.get(name, "")) / per_second
+            if 0 <= seconds < float("inf"):
+                return seconds
+    with suppress(ValueError):
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+        return max(0.0, date.timestamp() - unix_seconds())
+    return None
 
 
 _NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
-    aiohttp.ServerTimeoutError,  # for connecting; aiohttp has no other limit
+    aiohttp.ServerTimeoutError,
 )
 
 
 class Connections:
-    """Sends requests; has one session for each event loop."""
 
     def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         self._idle_seconds = idle_seconds
@@ -4020,7 +4005,7 @@ class Connections:
             try:
                 yield response
             finally:
-                response.close()  # has no effect after it was read to the end
+                response.close()
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
         path, contexts = endpoint.ca_bundle, self._certificates
@@ -4031,7 +4016,7 @@ class Connections:
             if key not in contexts:
                 contexts[key] = ssl.create_default_context(cafile=path)
             return contexts[key]
-        except (OSError, ValueError):  # no such file, or no certificates in it
+        except (OSError, ValueError):
             problem = (
                 "CA_BUNDLE is not a file with certificates that this server can read"
             )
@@ -4069,7 +4054,6 @@ async def _encode(payload: JsonObject) -> bytes:
             await asyncio.sleep(0)
     whole = json.dumps(payload, ensure_ascii=False)
     before, found, after = whole.partition('"input": [')
-    # A lone surrogate, as of a broken copy, must not stop the request.
     return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
 
 
@@ -4087,7 +4071,7 @@ async def _receive(
             _network_sentence(error, endpoint.host),
             was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
-    except ValueError:  # a line break in the key, a host that no name server knows
+    except ValueError:
         problem = (
             "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot be "
             "sent"
@@ -4116,7 +4100,6 @@ _THOUGHT_SHARE = 0.1
 
 
 class Limits(NamedTuple):
-    """How a run behaves towards viewers and towards the server."""
 
     join_seconds: float = 0.05
     timeouts: Timeouts = Timeouts()
@@ -4127,7 +4110,6 @@ class Limits(NamedTuple):
 
 
 class Attempts:
-    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
 
     def __init__(
         self, endpoint: Endpoint, connections: Connections, limits: Limits
@@ -4228,7 +4210,12 @@ class Attempts:
         is_open = self.request.background and not self.response.refusal
         if failure is None or (is_open and _may_run(self.error)):
             return None, 0.0
+        wait = retry_wait(
+            self.limits.retries, self._retries, failure, random_fraction()
+        )
         found = find_repair(self.request, failure, self._repaired)
+        if not found and wait is None:
+            found = last_repair(self.request, failure)
         if found and found.repair:
             place = named_place(self.request, failure.error)
             self._repaired += 1
@@ -4236,9 +4223,6 @@ class Attempts:
             self.request = self.request.model_copy(update={"repairs": repairs})
             reason = " ".join(filter(None, (place, failure.error.message)))
             return found._replace(reason=reason), 0.0
-        wait = retry_wait(
-            self.limits.retries, self._retries, failure, random_fraction()
-        )
         if wait is None:
             return None, 0.0
         self._retries += 1
@@ -4265,7 +4249,6 @@ class _Background:
         self._is_left = False
 
     def is_new(self, event: ServerSentEvent) -> bool:
-        # The event is parsed twice; a background run has few events a second.
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
@@ -4349,14 +4332,14 @@ class _Background:
 
     def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
         asked, limits = self._asks, self._attempts.limits
-        if asked and error is None:  # the server is still working on it
+        if asked and error is None:
             self._failures, self._asks = 0, not self._can_resume
             return limits.poll_seconds
         self._failures = 0 if has_news else self._failures + 1
         failure = error.failure if isinstance(error, ApiRefused) else Failure()
         wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
         if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: request the response itself
+            self._resumable, wait = False, 0.0
         self._asks = not (has_news and self._can_resume)
         if wait is None:
             self._is_left = isinstance(error, ApiRefused) and error.status == 404
@@ -4405,7 +4388,7 @@ async def _stream_response(
             if batch:
                 deadlines.event_arrived()
             events, malformed = _batch_events(batch, state, background)
-            del batch, chunk  # hold no bytes of the wire while deltas gather
+            del batch, chunk
             for event in events:
                 yield event
             if malformed:
@@ -4675,7 +4658,6 @@ Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide."""
 
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
@@ -4747,7 +4729,6 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
 
 
 class ToolResult(NamedTuple):
-    """The result of a tool: an `output` for the model, and a `card`."""
 
     output: str | list[Item]
     failed: bool = False
@@ -4755,7 +4736,6 @@ class ToolResult(NamedTuple):
 
 
 class CallableTools(Protocol):
-    """The tools of a request, by their own names or by those that the API was given."""
 
     def parameters(self, name: str) -> JsonObject | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
@@ -4763,7 +4743,11 @@ class CallableTools(Protocol):
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call will run, and its arguments."""
+        """Return the own name of the tool that a call will run, and its arguments.
+
+        A tool that passes calls on names another one, with other arguments. None: there
+        is no such tool.
+        """
 
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool waits for a person; no limit counts that time."""
@@ -4773,7 +4757,6 @@ class CallableTools(Protocol):
 
 
 class CallLimits(NamedTuple):
-    """Limits of calls: how many at once, how many seconds, how much output."""
 
     at_once: int = 8
     seconds: float = 120.0
@@ -4782,7 +4765,6 @@ class CallLimits(NamedTuple):
 
 
 class Toolset(NamedTuple):
-    """What a run needs to answer calls and approval requests itself."""
 
     tools: CallableTools
     approver: Approver = Approver()
@@ -4817,7 +4799,7 @@ async def run_calls(
     checked = []
     for call in calls:
         checked.append(_check_call(call, toolset.tools))
-        await asyncio.sleep(0)  # a check may take some milliseconds
+        await asyncio.sleep(0)
     batch = _Batch(toolset)
     tasks = [
         asyncio.create_task(batch.answer(str(call["call_id"]), one))
@@ -4832,7 +4814,7 @@ async def run_calls(
         for call, task in zip(calls, tasks, strict=True):
             await (batch.wait(task) if task in limited else asyncio.wait([task]))
             if not task.done():
-                _cancel(limited)  # all at once, so that no waiting call starts
+                _cancel(limited)
             if task.done() and not task.cancelled():
                 yield call, task.result()
             else:
@@ -4853,7 +4835,7 @@ class _Batch:
     def __init__(self, toolset: Toolset) -> None:
         self._toolset = toolset
         self._slots = asyncio.Semaphore(toolset.limits.at_once)
-        self._asking = asyncio.Lock()  # questions are asked one by one
+        self._asking = asyncio.Lock()
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + toolset.limits.batch_seconds
 
@@ -4863,7 +4845,7 @@ class _Batch:
             if left > 0:
                 await asyncio.wait([task], timeout=left)
             elif self._asking.locked():
-                async with self._asking:  # the time of the question is added back
+                async with self._asking:
                     continue
             else:
                 return
@@ -4942,7 +4924,6 @@ async def _call_tool(
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
-        # A tool that raises SystemExit, or cancels itself, must not end the run.
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
         return tool_error(f"{name} failed. Tell the user, or try another way.")
 
@@ -4972,7 +4953,6 @@ def _name(call: Item) -> str:
 
 
 class Origin(NamedTuple):
-    """The model family, the server, and the account that produced an item."""
 
     family: str
     endpoint: str = ""
@@ -5065,7 +5045,7 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     rows = list(items)
     outputs = {
         item["call_id"]: item
-        for item in rows
+        for item in filter(is_call_output, rows)
         if _is_remote(item, "function_call_output")
     }
     if not outputs:
@@ -5115,10 +5095,12 @@ _MADE_HERE = "replayed"
 
 def strip_for_replay(item: Item) -> Item:
     kept = _without(item, _NEVER_REPLAYED)
-    if item_type(item) == "message" and isinstance(kept.get("content"), list):
+    if kind_of(item).tool:
+        return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    if isinstance(kept.get("content"), list) and item_type(item) == "message":
         parts = content_parts(kept["content"])
         kept = {**kept, "content": [_without(one, ("logprobs",)) for one in parts]}
-    return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    return kept
 
 
 def _without(fields: Item, names: Sequence[str]) -> Item:
@@ -5370,7 +5352,7 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
         return False
     try:
         expected = sign([*scope, _without_signature(fields)])
-    except (RecursionError, TypeError, ValueError):  # nothing that this pipe wrote
+    except (RecursionError, TypeError, ValueError):
         return False
     return hmac.compare_digest(expected, signature)
 
@@ -5397,384 +5379,10 @@ def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
     return None if params is None else (arguments.get("tool_name"), params)
 
 
-# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
-
-# A query has a limit, so that a hostile text is read in linear time.
-_V2 = (
-    r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
-    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
-)
-_V1 = (
-    r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
-    r"(?:\?[^)\n]{0,500})?\)"
-)
-_ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
-_FOREIGN = (
-    r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
-    r"[^\S\n]*$)"
-)
-_MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-# A text without any of these has no marker; searching for them is cheap.
-_SIGNS = ("openai_responses:v", "\u2060", "]: #")
-
-
-_MOST_PASSES = 5
-
-
-class MarkedText(NamedTuple):
-    """A piece of text, and the id in the marker before it; empty without a marker."""
-
-    ulid: str
-    text: str
-
-
-def format_marker(kind: str, ulid: str) -> str:
-    return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
-
-
-def _has_marker(text: str) -> bool:
-    return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
-
-
-def split_at_markers(text: str) -> Iterator[MarkedText]:
-    if not any(map(text.__contains__, _SIGNS)):
-        yield MarkedText("", text)  # its ends are the model's own
-        return
-    ulid, start = "", 0
-    for match in _MARKER.finditer(text):
-        piece = text[start : match.start()].strip()
-        if ulid or piece:
-            yield MarkedText(ulid, piece)
-        ulid, start = _named(match), match.end()
-    piece = text[start:].strip()
-    if ulid or piece:
-        yield MarkedText(ulid, piece)
-
-
-def strip_markers(text: str) -> str:
-    # Repeated, because a line of another pipe may become a line of its own only now.
-    for _ in range(_MOST_PASSES):
-        if not _has_marker(text):
-            break
-        pieces = (piece.text for piece in split_at_markers(text))
-        text = "\n\n".join(piece for piece in pieces if piece)
-    return text
-
-
-def _named(match: re.Match[str]) -> str:
-    bits = match["bits"]
-    if bits:
-        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
-        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
-        return "".join(map(chr, codes)).upper()
-    return (match["ulid"] or match["ulid1"] or "").upper()
-
-
-# ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
-
-UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
-
-
-class Record(NamedTuple):
-    """The items that one marker names, in the order of the wire."""
-
-    ulid: str
-    model: str
-    created_at: int
-    payload: tuple[Item, ...]
-    message_id: str
-    origin: Origin
-    shown: str = ""
-
-    @property
-    def kind(self) -> str:
-        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
-
-
-def text_digest(text: str) -> str:
-    stripped = text.strip().encode("utf-8", "surrogatepass")
-    return hashlib.sha256(stripped).hexdigest()[:32]
-
-
-def harmless_items(items: Sequence[Item]) -> list[Item | None]:
-    found: list[Item | None] = []
-    stays = True  # the text behind the marker
-    for item in reversed(items):
-        found.append(_stub(item) if stays or not is_reasoning(item) else None)
-        stays = found[-1] is not None
-    return found[::-1]
-
-
-def _stub(item: Item) -> Item | None:
-    if has_encrypted_reasoning(item):
-        sealed = str(item["encrypted_content"])
-        return {"type": "reasoning", "summary": [], "encrypted_content": sealed}
-    if is_call(item):
-        return {"type": item["type"], "call_id": str(item.get("call_id"))}
-    is_answer = item_type(item) == "message" and item.get("role") == "assistant"
-    if not is_answer or is_commentary(item):
-        return None
-    phase = {"phase": "final_answer"} if item.get("phase") == "final_answer" else {}
-    return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
-
-
-# ==== owui_chat.storage.details_carrier: Records carried by the `reasoning_details` of reasoning items.
-
-_FORMAT = "openai-responses-v1"
-_REASONING = "reasoning.encrypted"
-_ITEM = "openai_responses.item"
-_TURN = "openai_responses.turn"
-
-
-class _DetailItem(NamedTuple):
-
-    item: Item
-    shown: str | int = ""
-
-
-class DetailTurn(NamedTuple):
-    """A response as it came back, with its notes."""
-
-    items: tuple[_DetailItem, ...]
-    origin: Origin
-    notes: Mapping[str, Any]
-
-
-def write_details(
-    name: str,
-    items: Iterable[tuple[Item, str]],
-    origin: Origin,
-    notes: Mapping[str, Any],
-    sign: Sign | None,
-) -> list[Item]:
-    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
-    named = {"format": _FORMAT, "turn": name}
-    entries = [
-        _entry(back, shown)
-        for item, shown in items
-        for back in replay_output([item], with_reasoning=True)
-        if not has_plain_reasoning(back)  # it is not kept beyond its run
-    ]
-    carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
-    return [sign_object({**head, **named}, sign, carried), *carried]
-
-
-def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
-    turns: dict[str, list[Item]] = {}
-    for entry in filter(_is_entry, as_list(message.get("reasoning_details"))):
-        turns.setdefault(entry["turn"], []).append(entry)
-    ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
-    return [_turn(turn, sign) for turn in ordered]
-
-
-def _entry(item: Item, shown: str) -> Item:
-    if is_reasoning(item):
-        rest = {k: v for k, v in item.items() if k != "encrypted_content"}
-        return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
-    typed = {"type": item_type(item), **item}  # a message in its short form has none
-    if not _says_just(item, shown):
-        return {"type": _ITEM, "item": typed, "shown": shown}
-    [part] = content_parts(item["content"])
-    rest = {k: v for k, v in part.items() if k != "text"}
-    return {"type": _ITEM, "item": {**typed, "content": [rest]}, "shown": len(shown)}
-
-
-def _says_just(item: Item, shown: str) -> bool:
-    parts = content_parts(item.get("content"))
-    whole = bool(shown) and shown == shown.strip()
-    return whole and [part.get("text") for part in parts] == [shown]
-
-
-def _is_entry(entry: object) -> bool:
-    if not isinstance(entry, dict) or entry.get("format") != _FORMAT:
-        return False
-    if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
-        return False
-    kind, item = entry.get("type"), entry.get("item")
-    if kind == _TURN:
-        return True
-    needed = entry.get("data") if kind == _REASONING else "type" in as_mapping(item)
-    return kind in (_REASONING, _ITEM) and isinstance(item, dict) and bool(needed)
-
-
-def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
-    head = next((entry for entry in entries if entry["type"] == _TURN), {})
-    carried = [entry for entry in entries if entry["type"] != _TURN]
-    details = tuple(map(_detail_item, carried))
-    origin = read_origin(head.get("origin"), "")
-    if is_signed(head, sign, carried):
-        return DetailTurn(details, origin, as_mapping(head.get("notes")))
-    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
-    stubs = harmless_items([detail.item for detail in details])
-    items = (
-        detail if is_signed(entry, sign) else _stub_detail(detail, stub)
-        for entry, detail, stub in zip(carried, details, stubs, strict=True)
-    )
-    return DetailTurn(tuple(filter(None, items)), origin, notes)
-
-
-def _detail_item(entry: Item) -> _DetailItem:
-    if entry["type"] == _REASONING:
-        return _DetailItem({**entry["item"], "encrypted_content": entry["data"]})
-    shown = entry.get("shown")
-    return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
-
-
-def _stub_detail(detail: _DetailItem, stub: Item | None) -> _DetailItem | None:
-    shown = detail.shown
-    length = shown if isinstance(shown, int) else len(shown)
-    return None if stub is None else _DetailItem(stub, length)
-
-
-def restore_from_details(
-    messages: Sequence[Mapping[str, Any]], sign: Sign | None
-) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    records: dict[str, Record] = {}
-    found, textless = list[Mapping[str, Any]](), ""
-    for message in messages:
-        known = as_mapping(message)  # the reader reports what is none
-        if known.get("role") == "user":
-            found += _marker_message(textless)
-            textless = ""
-        if turns := read_details(known, sign):
-            text, markers = _mark_text(as_text(known.get("content")), turns, records)
-            found.append({**known, "content": text})
-            textless += markers
-        else:
-            found.append(message)
-    return [*found, *_marker_message(textless)], records
-
-
-def _marker_message(text: str) -> list[Item]:
-    return [{"role": "assistant", "content": text}] if text else []
-
-
-class _Span(NamedTuple):
-
-    items: tuple[_DetailItem, ...]
-    origin: Origin
-
-    @property
-    def last(self) -> _DetailItem:
-        return self.items[-1]
-
-
-def _mark_text(
-    content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
-) -> tuple[str, str]:
-    spans = [one for turn in turns for one in _spans_of(turn)]
-    texts, marked, textless = deque(_split_text(content, spans)), "", ""
-    for span in spans:
-        marker = _add_record(span, records)
-        if span.last.shown and texts:
-            marked += marker + _own_text(span.last, texts.popleft())
-        else:
-            textless += marker
-    return "".join([marked, *texts]), textless
-
-
-def _add_record(span: _Span, records: dict[str, Record]) -> str:
-    ulid, last = f"{len(records):026d}", span.last
-    payload = tuple(detail.item for detail in span.items)
-    shown = as_text(last.shown) and text_digest(message_text(last.item))
-    records[ulid] = record = Record(ulid, "", 0, payload, "", span.origin, shown)
-    return format_marker(record.kind, ulid)
-
-
-def _spans_of(turn: DetailTurn) -> list[_Span]:
-    found: list[_Span] = []
-    begun: list[_DetailItem] = []
-    for detail in turn.items:
-        begun.append(detail)
-        if detail.shown:
-            found.append(_Span(tuple(begun), turn.origin))
-            begun = []
-    return [*found, _Span(tuple(begun), turn.origin)] if begun else found
-
-
-def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
-    shown = (span.last.shown for span in spans if span.last.shown)
-    lengths = [one if isinstance(one, int) else len(one) for one in shown]
-    texts, start = list[str](), 0
-    for length in lengths[:-1]:
-        end = start + length
-        if length < 0 or content[end : end + 1] != "\n":
-            return [content] if content else []
-        texts.append(content[start:end])
-        start = end + 1
-    return [*texts, content[start:]] if content[start:] else texts
-
-
-def _own_text(detail: _DetailItem, text: str) -> str:
-    if isinstance(detail.shown, str) and detail.shown.strip() == text.strip():
-        return message_text(detail.item)
-    return text
-
-
-# ==== owui_chat.code: Code that the API ran, in the host's form.
-
-CODE_CARD = "open_webui:code_interpreter"
-
-
-def code_host_item(item: JsonObject) -> Item:
-    return {
-        "type": CODE_CARD,
-        "id": item.get("id"),
-        "status": item.get("status") or "completed",
-        "lang": "python",
-        "code": replay_code(item, code_output(item)),
-    }
-
-
-def replay_code(item: JsonObject, printed: str) -> str:
-    code = str(item.get("code") or "")
-    shown = printed.strip("\n").replace("```", "'''")
-    return f"{code}\n```\n```text\n{shown}" if shown else code
-
-
-def code_text(code: str) -> str:
-    return f"<code_interpreter>\n{code}\n</code_interpreter>"
-
-
-_MOST_DELETED = 20
-
-
-class CodeTexts:
-    """The texts of a run, out of which the host's texts for stored code are taken."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._texts = list(texts)
-        self._cuts: dict[int, list[int]] = {}
-        self._place = self._start = self._deleted = 0
-
-    def take_out(self, item: JsonObject) -> bool:
-        code = code_host_item(item)["code"]
-        if not code or self._deleted >= _MOST_DELETED:
-            return not code
-        told = code_text(code)
-        start = self._start
-        for place in range(self._place, len(self._texts)):
-            at = self._texts[place].find(told, start)
-            if at >= 0:
-                self._place, self._start = place, at + len(told)
-                self._cuts.setdefault(place, []).extend([at, self._start])
-                return True
-            start = 0
-        self._deleted += 1
-        return False
-
-    def rest(self) -> Iterator[tuple[int, str]]:
-        for place, cuts in self._cuts.items():
-            text = self._texts[place]
-            ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
-            yield place, "".join(text[start:end] for start, end in ends).strip()
-
-
 # ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
 
 
 class Attachment(NamedTuple):
-    """A file at a message, as the host notes it there."""
 
     file_id: str
     name: str
@@ -5783,7 +5391,6 @@ class Attachment(NamedTuple):
 
 
 class StoredMessage(NamedTuple):
-    """A message of the user as the chat's row holds it."""
 
     row: JsonObject
     answer_id: str
@@ -5794,7 +5401,6 @@ class StoredMessage(NamedTuple):
 
 
 class UserMessage(NamedTuple):
-    """A message that no model wrote."""
 
     item: Item
     stored: StoredMessage | None = None
@@ -5809,13 +5415,13 @@ class UserMessage(NamedTuple):
 
 
 class AssistantText(NamedTuple):
-    """Text of an assistant's message, as the host gives it back."""
 
     text: str
+    ulids: Sequence[str] = ()
+    details: object = None
 
 
 class ToolCall(NamedTuple):
-    """A tool call of an assistant's message; the arguments of a custom one are a text."""
 
     call_id: str
     name: str
@@ -5824,13 +5430,15 @@ class ToolCall(NamedTuple):
 
 
 class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
 
 
 ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
+
+
+DETAILS_FIELD = "reasoning_details"
 
 
 def parse_messages(
@@ -5855,9 +5463,9 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
         case "system" | "developer":
             yield UserMessage(_input_message("developer", content, detail))
         case "assistant":
-            text = _plain_text(content)
-            if text.strip():
-                yield AssistantText(text)
+            text, details = _plain_text(content), message.get(DETAILS_FIELD)
+            if details or text.strip():
+                yield AssistantText(text, details=details)
             yield from _calls(message.get("tool_calls"))
         case "tool":
             yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
@@ -5928,6 +5536,348 @@ def _plain_text(content: object) -> str:
     if isinstance(content, str):
         return content
     return "".join(as_text(as_mapping(p).get("text")) for p in as_list(content))
+
+
+# ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
+
+UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
+
+
+class Record(NamedTuple):
+
+    ulid: str
+    model: str
+    created_at: int
+    payload: tuple[Item, ...]
+    message_id: str
+    origin: Origin
+    shown: str = ""
+
+    @property
+    def kind(self) -> str:
+        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
+
+
+def text_digest(text: str) -> str:
+    stripped = text.strip().encode("utf-8", "surrogatepass")
+    return hashlib.sha256(stripped).hexdigest()[:32]
+
+
+def harmless_items(items: Sequence[Item]) -> list[Item | None]:
+    found: list[Item | None] = []
+    stays = True
+    for item in reversed(items):
+        found.append(_stub(item) if stays or not is_reasoning(item) else None)
+        stays = found[-1] is not None
+    return found[::-1]
+
+
+def _stub(item: Item) -> Item | None:
+    if has_encrypted_reasoning(item):
+        sealed = str(item["encrypted_content"])
+        return {"type": "reasoning", "summary": [], "encrypted_content": sealed}
+    if is_call(item):
+        return {"type": item["type"], "call_id": str(item.get("call_id"))}
+    is_answer = item_type(item) == "message" and item.get("role") == "assistant"
+    if not is_answer or is_commentary(item):
+        return None
+    phase = {"phase": "final_answer"} if item.get("phase") == "final_answer" else {}
+    return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
+
+
+# ==== owui_chat.storage.details_carrier: Records carried by the `reasoning_details` of reasoning items.
+
+_FORMAT = "openai-responses-v1"
+_REASONING = "reasoning.encrypted"
+_ITEM = "openai_responses.item"
+_TURN = "openai_responses.turn"
+
+
+class _DetailItem(NamedTuple):
+
+    item: Item
+    shown: str | int = ""
+
+
+class DetailTurn(NamedTuple):
+
+    items: tuple[_DetailItem, ...]
+    origin: Origin
+    notes: Mapping[str, Any]
+
+
+def write_details(
+    name: str,
+    items: Iterable[tuple[Item, str]],
+    origin: Origin,
+    notes: Mapping[str, Any],
+    sign: Sign | None,
+) -> list[Item]:
+    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
+    named = {"format": _FORMAT, "turn": name}
+    entries = [
+        _entry(back, shown)
+        for item, shown in items
+        for back in replay_output([item], with_reasoning=True)
+        if not has_plain_reasoning(back)
+    ]
+    carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
+    return [sign_object({**head, **named}, sign, carried), *carried]
+
+
+def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
+    turns: dict[str, list[Item]] = {}
+    for entry in filter(_is_entry, as_list(details)):
+        turns.setdefault(entry["turn"], []).append(entry)
+    ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
+    return [_turn(turn, sign) for turn in ordered]
+
+
+def _entry(item: Item, shown: str) -> Item:
+    if is_reasoning(item):
+        rest = {k: v for k, v in item.items() if k != "encrypted_content"}
+        return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
+    typed = {"type": item_type(item), **item}
+    if not _says_just(item, shown):
+        return {"type": _ITEM, "item": typed, "shown": shown}
+    [part] = content_parts(item["content"])
+    rest = {k: v for k, v in part.items() if k != "text"}
+    return {"type": _ITEM, "item": {**typed, "content": [rest]}, "shown": len(shown)}
+
+
+def _says_just(item: Item, shown: str) -> bool:
+    parts = content_parts(item.get("content"))
+    whole = bool(shown) and shown == shown.strip()
+    return whole and [part.get("text") for part in parts] == [shown]
+
+
+def _is_entry(entry: object) -> bool:
+    if not isinstance(entry, dict) or entry.get("format") != _FORMAT:
+        return False
+    if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
+        return False
+    kind, item = entry.get("type"), entry.get("item")
+    if kind == _TURN or not isinstance(item, dict):
+        return kind == _TURN
+    needed = entry.get("data") if kind == _REASONING else "type" in item
+    return kind in (_REASONING, _ITEM) and bool(needed)
+
+
+def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
+    head = next((entry for entry in entries if entry["type"] == _TURN), {})
+    carried = [entry for entry in entries if entry["type"] != _TURN]
+    details = tuple(map(_detail_item, carried))
+    origin = read_origin(head.get("origin"), "")
+    if is_signed(head, sign, carried):
+        return DetailTurn(details, origin, as_mapping(head.get("notes")))
+    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
+    stubs = harmless_items([detail.item for detail in details])
+    items = (
+        detail if is_signed(entry, sign) else _stub_detail(detail, stub)
+        for entry, detail, stub in zip(carried, details, stubs, strict=True)
+    )
+    return DetailTurn(tuple(filter(None, items)), origin, notes)
+
+
+def _detail_item(entry: Item) -> _DetailItem:
+    if entry["type"] == _REASONING:
+        return _DetailItem({**entry["item"], "encrypted_content": entry["data"]})
+    shown = entry.get("shown")
+    return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
+
+
+def _stub_detail(detail: _DetailItem, stub: Item | None) -> _DetailItem | None:
+    shown = detail.shown
+    length = shown if isinstance(shown, int) else len(shown)
+    return None if stub is None else _DetailItem(stub, length)
+
+
+def restore_from_details(
+    parts: Iterable[ChatPart], sign: Sign | None
+) -> tuple[list[ChatPart], dict[str, Record]]:
+    records: dict[str, Record] = {}
+    found, textless = list[ChatPart](), list[AssistantText]()
+    for part in parts:
+        if isinstance(part, AssistantText) and part.details:
+            turns = read_details(part.details, sign)
+            for one in _name_records(part.text, turns, records):
+                (found if one.text else textless).append(one)
+            continue
+        if isinstance(part, UserMessage):
+            found += textless
+            textless = []
+        found.append(part)
+    return [*found, *textless], records
+
+
+def _name_records(
+    content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
+) -> Iterator[AssistantText]:
+    shown = [one.shown for turn in turns for one in turn.items if one.shown]
+    texts = deque(_split_text(content if content.strip() else "", shown))
+    for turn in turns:
+        begun: list[_DetailItem] = []
+        for detail in turn.items:
+            begun.append(detail)
+            if detail.shown or detail is turn.items[-1]:
+                has_text = detail.shown and texts
+                text = _own_text(detail, texts.popleft()) if has_text else ""
+                yield AssistantText(text, [_add_record(begun, turn.origin, records)])
+                begun = []
+    yield from map(AssistantText, texts)
+
+
+def _add_record(
+    items: Sequence[_DetailItem], origin: Origin, records: dict[str, Record]
+) -> str:
+    ulid, last = f"{len(records):026d}", items[-1]
+    payload = tuple([detail.item for detail in items])
+    shown = as_text(last.shown) and text_digest(message_text(last.item))
+    records[ulid] = Record(ulid, "", 0, payload, "", origin, shown)
+    return ulid
+
+
+def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
+    lengths = [one if isinstance(one, int) else len(one) for one in shown]
+    texts, start = list[str](), 0
+    for length in lengths[:-1]:
+        end = start + length
+        if length < 0 or content[end : end + 1] != "\n":
+            return [content] if content else []
+        texts.append(content[start:end])
+        start = end + 1
+    return [*texts, content[start:]] if content[start:] else texts
+
+
+def _own_text(detail: _DetailItem, text: str) -> str:
+    if isinstance(detail.shown, str) and detail.shown.strip() == text.strip():
+        return message_text(detail.item)
+    return text
+
+
+# ==== owui_chat.code: Code that the API ran, in the host's form.
+
+CODE_CARD = "open_webui:code_interpreter"
+
+
+def code_host_item(item: JsonObject) -> Item:
+    return {
+        "type": CODE_CARD,
+        "id": item.get("id"),
+        "status": item.get("status") or "completed",
+        "lang": "python",
+        "code": replay_code(item, code_output(item)),
+    }
+
+
+def replay_code(item: JsonObject, printed: str) -> str:
+    code = str(item.get("code") or "")
+    shown = printed.strip("\n").replace("```", "'''")
+    return f"{code}\n```\n```text\n{shown}" if shown else code
+
+
+def code_text(code: str) -> str:
+    return f"<code_interpreter>\n{code}\n</code_interpreter>"
+
+
+_MOST_DELETED = 20
+
+
+class CodeTexts:
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = list(texts)
+        self._cuts: dict[int, list[int]] = {}
+        self._place = self._start = self._deleted = 0
+
+    def take_out(self, item: JsonObject) -> bool:
+        code = code_host_item(item)["code"]
+        if not code or self._deleted >= _MOST_DELETED:
+            return not code
+        told = code_text(code)
+        start = self._start
+        for place in range(self._place, len(self._texts)):
+            at = self._texts[place].find(told, start)
+            if at >= 0:
+                self._place, self._start = place, at + len(told)
+                self._cuts.setdefault(place, []).extend([at, self._start])
+                return True
+            start = 0
+        self._deleted += 1
+        return False
+
+    def rest(self) -> Iterator[tuple[int, str]]:
+        for place, cuts in self._cuts.items():
+            text = self._texts[place]
+            ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
+            yield place, "".join(text[start:end] for start, end in ends).strip()
+
+
+# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
+
+# A query has a limit, so that a hostile text is read in linear time.
+_V2 = (
+    r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
+    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
+)
+_V1 = (
+    r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
+    r"(?:\?[^)\n]{0,500})?\)"
+)
+_ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
+_FOREIGN = (
+    r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
+    r"[^\S\n]*$)"
+)
+_MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
+# Without one a text has no marker, and a search for them is cheap.
+_SIGNS = ("openai_responses:v", "\u2060", "]: #")
+
+
+_MOST_PASSES = 5
+
+
+class MarkedText(NamedTuple):
+
+    ulid: str
+    text: str
+
+
+def _has_marker(text: str) -> bool:
+    return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
+
+
+def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
+    if not any(map(text.__contains__, _SIGNS)):
+        yield MarkedText(ulid, text.strip() if ulid else text)
+        return
+    start = 0
+    for match in _MARKER.finditer(text):
+        piece = text[start : match.start()].strip()
+        if ulid or piece:
+            yield MarkedText(ulid, piece)
+        ulid, start = _named(match), match.end()
+    piece = text[start:].strip()
+    if ulid or piece:
+        yield MarkedText(ulid, piece)
+
+
+def strip_markers(text: str) -> str:
+    for _ in range(_MOST_PASSES):
+        if not _has_marker(text):
+            break
+        pieces = (piece.text for piece in split_at_markers(text))
+        text = "\n\n".join(piece for piece in pieces if piece)
+    return text
+
+
+def _named(match: re.Match[str]) -> str:
+    bits = match["bits"]
+    if bits:
+        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
+        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
+        return "".join(map(chr, codes)).upper()
+    return (match["ulid"] or match["ulid1"] or "").upper()
 
 
 # ==== owui_chat.input.history: The input items of a chat's history.
@@ -6072,9 +6022,11 @@ def _call_item(call: ToolCall) -> Item:
 
 
 def _split(part: ChatPart) -> Iterable[MarkedText | ChatPart]:
-    if isinstance(part, AssistantText):
-        return split_at_markers(_strip_old_blocks(part.text))
-    return [part]
+    if not isinstance(part, AssistantText):
+        return (part,)
+    *others, last = part.ulids or ("",)
+    bare = (MarkedText(ulid, "") for ulid in others)
+    return (*bare, *split_at_markers(_strip_old_blocks(part.text), last))
 
 
 def _is_answer(item: Item) -> bool:
@@ -6098,19 +6050,16 @@ def _message_item(kept: Item | None, shown: str) -> Item:
 
 
 class SourceCited(NamedTuple):
-    """A source to list below the answer, in the host's form."""
 
     source: JsonObject
 
 
 class Marker(NamedTuple):
-    """Text that names a record; it belongs to the event that follows."""
 
     text: str
 
 
 class StoredRecord(NamedTuple):
-    """A value to store in the answer's own output."""
 
     ulid: str
     value: JsonObject
@@ -6118,7 +6067,6 @@ class StoredRecord(NamedTuple):
 
 
 class TurnDetails(NamedTuple):
-    """The entries of a response for the `reasoning_details` of its reasoning."""
 
     details: Sequence[Item]
 
@@ -6153,9 +6101,8 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
-_LINK = re.compile(
-    rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
-)
+_LINK = re.compile(rf"\[({_LABEL})\]\(({_URL})\)")
+_LONGEST_OPEN = 4000
 
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
@@ -6170,7 +6117,6 @@ OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
 
 
 class HoldbackBuffer:
-    """Holds back the end of a growing text while it may become something to replace."""
 
     def __init__(self, unfinished: re.Pattern[str]) -> None:
         self._unfinished = unfinished
@@ -6178,7 +6124,7 @@ class HoldbackBuffer:
 
     def feed(self, text: str) -> str:
         text = self._held + text
-        match = self._unfinished.search(text)
+        match = self._unfinished.search(text, max(0, len(text) - _LONGEST_OPEN))
         place = match.start() if match else len(text)
         self._held = text[place:]
         return text[:place]
@@ -6197,12 +6143,11 @@ def _kept_of_tracking(match: re.Match[str]) -> str:
 
 
 class Citations:
-    """Numbers the sources of one run; the same events give the same numbers."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
-        self._waiting = deque[str]()  # sources that the page does not know yet
+        self._waiting = deque[str]()
         self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
 
     @property
@@ -6210,7 +6155,7 @@ class Citations:
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
-        if not isinstance(event, TextDelta):  # a delta is common: it needs no generator
+        if not isinstance(event, TextDelta):
             return self._feed_other(event)
         if event.kind not in ("text", "refusal"):
             return (event,)
@@ -6229,7 +6174,7 @@ class Citations:
                 yield from self._sources(ended=True)
             case ToolOutput():
                 yield event
-                yield from self._sources(ended=True)  # before the numbers that follow
+                yield from self._sources(ended=True)
                 yield from self._host_sources(event.card.get("sources", ()))
             case RunDone():
                 for index in [*self._growing]:
@@ -6275,21 +6220,26 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        if "](" in text:
-            text = _LINK.sub(self._linked_number, text)
-        return strip_tracking(text)
+        edits = self._edit_links(text, set()) if _TRACKED in text else []
+        return strip_tracking(_apply_edits(text, edits))
 
-    def _linked_number(self, link: re.Match[str]) -> str:
-        is_found = _TRACKING.search(link["url"])
-        return self._number_of_link(link) if is_found else link[0]
-
-    def _number_of_link(self, link: re.Match[str]) -> str:
-        url, label = strip_tracking(link["url"]), link["label"].strip()
-        number = self._number(url)
-        names_site = "." in label and " " not in label
-        if link["open"] or names_site:
-            return f"[{number}]"
-        return f"[{label}]({url})[{number}]"
+    def _edit_links(
+        self, text: str, sources: Container[str]
+    ) -> list[tuple[int, int, str]]:
+        edits = list[tuple[int, int, str]]()
+        for link in _LINK.finditer(text):
+            (start, end), (label, address) = link.span(), link.groups()
+            if not (_TRACKING.search(address) or address in sources):
+                continue
+            url, label = strip_tracking(address), label.strip()
+            shown = f"[{self._number(url)}]"
+            names_site = "." in label and " " not in label
+            if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
+                start, end = start - 1, end + 1
+            elif not names_site:
+                shown = f"[{label}]({url}){shown}"
+            edits.append((start, end, shown))
+        return edits
 
     def _shown_part(self, part: Item) -> str:
         text, annotations = part_text(part), content_parts(part.get("annotations"))
@@ -6297,12 +6247,7 @@ class Citations:
             return self._linked(text)
         for annotation in annotations:
             self._name(annotation)
-        keys = set(map(_key, annotations))
-        edits = [
-            (link.start(), link.end(), self._number_of_link(link))
-            for link in _LINK.finditer(text)
-            if _TRACKING.search(link["url"]) or link["url"] in keys
-        ]
+        edits = self._edit_links(text, set(map(_key, annotations)))
         starts = [start for start, _, _ in edits]
         ends = [float("-inf"), *(end for _, end, _ in edits)]
         for annotation in annotations:
@@ -6476,7 +6421,6 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 
 
 class ChunkRenderer:
-    """Shows one run as growing text and reasoning, which includes commentary."""
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
         self.head = {
@@ -6487,7 +6431,7 @@ class ChunkRenderer:
         }
         self._open_calls: dict[str, Item] = {}
         self._held = HoldbackBuffer(OPEN_TRACKING)
-        self._length = 0  # of the text so far
+        self._length = 0
         self._places: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
 
@@ -6741,7 +6685,6 @@ _FEW_FILES = 32
 
 
 class OutputItems:
-    """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
@@ -6844,13 +6787,12 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
 
 
 class Commentary:
-    """Shows one message of commentary; `place` is that of its item."""
 
     def __init__(self, shown: OutputItems) -> None:
         self.place = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []
-        self._length = self._stored = 0  # of it, and how much the host has
+        self._length = self._stored = 0
         self._ended: ItemDone | None = None
         self._marker = (self.place, "")
 
@@ -6918,7 +6860,6 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
 
 
 class HostedItems:
-    """Shows the items of one run; a type without a card is not shown."""
 
     def __init__(self, shown: OutputItems) -> None:
         self._shown = shown
@@ -7137,7 +7078,6 @@ _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
 class NativeRenderer:
-    """Shows one run."""
 
     def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
         self._closes = closes
@@ -7375,7 +7315,6 @@ class RemoteTimeout(RemoteError):
 
 
 class RemoteToolSpec(NamedTuple):
-    """A server's description of a tool; `args` is the schema of its arguments."""
 
     own_name: str
     description: str
@@ -7384,7 +7323,6 @@ class RemoteToolSpec(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """A tool of a server, in the agent's form."""
 
     name: str
     description: str
@@ -7451,7 +7389,6 @@ _REMOTE_CONNECT_SECONDS = 10.0
 
 
 class RemoteConnection:
-    """The connections of one run to one server; `name` and `valve` are for error texts."""
 
     def __init__(self, name: str, valve: str) -> None:
         self._name = name
@@ -7538,7 +7475,6 @@ _ACTIVE_NAME = re.compile(r"\.\w*(htm|xht|svg|xml|xsl|rdf)\w*$", re.IGNORECASE)
 
 
 class HostFiles:
-    """The files of a user: those that are `attached` to a chat, by id, and new ones."""
 
     def __init__(
         self,
@@ -7627,7 +7563,6 @@ def _header_text(text: str) -> str:
 
 
 class ChildProcess:
-    """A process that leads a session and a group; each pipe that was asked for."""
 
     def __init__(self, command: Sequence[str], options: Mapping[str, Any]) -> None:
         self._process = Popen(command, start_new_session=True, bufsize=0, **options)
@@ -7707,7 +7642,6 @@ MEBIBYTE = 1024 * 1024
 
 
 class SandboxLimits(NamedTuple):
-    """The limits of one run; sizes are in bytes."""
 
     seconds: float = 30.0
     memory: int = 512 * MEBIBYTE
@@ -7723,7 +7657,6 @@ class SandboxLimits(NamedTuple):
 
 
 class ProcessHandle:
-    """Refers to one process that leads a group."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -7764,7 +7697,6 @@ def find_program(name: str) -> str:
 
 
 class SandboxProcess(Protocol):
-    """One sandbox with one program in it, which reads stdin and answers on stdout."""
 
     process: ChildProcess
 
@@ -7779,7 +7711,6 @@ class SandboxProcess(Protocol):
 
 
 class SandboxBackend(Protocol):
-    """A way to make sandboxes."""
 
     @property
     def name(self) -> str:
@@ -7869,7 +7800,6 @@ _READ_ONLY_PATHS = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zo
 
 
 class BubblewrapBackend:
-    """Makes sandboxes in which a given interpreter runs."""
 
     def __init__(self, python: Path, packages: str = "") -> None:
         self.name = f"bubblewrap with {python}"
@@ -8069,7 +7999,6 @@ class _ContainerProcess:
 
 
 class ContainerBackend:
-    """Makes sandboxes with `docker` or `podman`."""
 
     def __init__(self, client: str, image: str, packages: str = "") -> None:
         self.name = client
@@ -8581,7 +8510,6 @@ class SandboxReplyMissing(Exception):
 
 
 class FileSlice(NamedTuple):
-    """The place of a file that the code wrote, inside a reply."""
 
     name: str
     start: int
@@ -8589,7 +8517,6 @@ class FileSlice(NamedTuple):
 
 
 class SandboxReply(NamedTuple):
-    """A valid answer; `archive` is where the workspace begins, if it is there."""
 
     answer: Mapping[str, Any]
     archive: int | None
@@ -8634,14 +8561,12 @@ class RunStopped(Exception):
 
 
 class WorkspaceArchive(NamedTuple):
-    """A stored workspace: where it begins in which file."""
 
     path: Path
     start: int
 
 
 class Sandbox:
-    """Runs requests in the sandboxes of a backend."""
 
     def __init__(self, backend: SandboxBackend, limits: SandboxLimits) -> None:
         self._backend = backend
@@ -8844,7 +8769,6 @@ class SandboxClosed(Exception):
 
 
 class SandboxFile(NamedTuple):
-    """A file that a run wrote: `path` is where its bytes are."""
 
     name: str
     media_type: str
@@ -8852,7 +8776,6 @@ class SandboxFile(NamedTuple):
 
 
 class Workspace:
-    """What one chat keeps."""
 
     def __init__(self, folder: Path, limits: SandboxLimits) -> None:
         self.archive: WorkspaceArchive | None = None
@@ -8912,7 +8835,6 @@ class Workspace:
 
 
 class WorkspacePool:
-    """The workspaces of all chats, each lent to one run at a time."""
 
     def __init__(self, limits: SandboxLimits) -> None:
         self._limits = limits
@@ -9089,7 +9011,6 @@ _STOP_SENTENCES = {
 
 
 class SandboxResult(NamedTuple):
-    """The answer of a tool: a text for the model, files for the host to store."""
 
     text: str
     failed: bool = False
@@ -9177,7 +9098,6 @@ def list_backends(packages: str) -> Iterator[SandboxBackend]:
 
 
 class SandboxTools:
-    """The tools of one server; who knows a `chat_id` has access to its workspace."""
 
     def __init__(
         self,
@@ -9405,7 +9325,6 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ServerEntry:
-    """One server; `allowed` are patterns of its tools' own names, None allows all."""
 
     label: str
     url: str = ""
@@ -9419,7 +9338,6 @@ class ServerEntry:
 
 
 class ServerEntries(NamedTuple):
-    """The usable servers, and the problems of the others."""
 
     entries: tuple[ServerEntry, ...] = ()
     problems: tuple[str, ...] = ()
@@ -9429,7 +9347,6 @@ _RevealSecret = Callable[[str], str | None]
 
 
 class ToolServerSettings(NamedTuple):
-    """The servers in the valves; `allows_programs` is for MCP over stdio."""
 
     mcp: str = ""
     openapi: str = ""
@@ -9606,7 +9523,6 @@ class _McpTransport:
 
 
 class McpHttpTransport(_McpTransport):
-    """One session with a server, if the server has sessions."""
 
     def __init__(self, entry: ServerEntry) -> None:
         super().__init__(entry)
@@ -9761,7 +9677,6 @@ class _Program:
 
 
 class McpStdioTransport(_McpTransport):
-    """One program, which lives as long as the session."""
 
     def __init__(self, entry: ServerEntry) -> None:
         super().__init__(entry)
@@ -9853,7 +9768,6 @@ class _RpcError(Exception):
 
 
 class McpClient:
-    """One server, for one run, in one session; several calls can run at once."""
 
     def __init__(self, entry: ServerEntry) -> None:
         self._entry = entry
@@ -10060,7 +9974,6 @@ _EXPLODED_STYLES = ("form", "deepObject")
 
 
 class OpenApiParameter(NamedTuple):
-    """A parameter; `argument` is its name in the tool, `style` its serialization."""
 
     argument: str
     name: str
@@ -10200,7 +10113,6 @@ PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
 class OpenApiOperation(NamedTuple):
-    """A tool that is a request; `url` has its path parameters in braces."""
 
     spec: RemoteToolSpec
     method: str
@@ -10210,7 +10122,6 @@ class OpenApiOperation(NamedTuple):
 
 
 class OpenApiDocument(NamedTuple):
-    """A document loaded from `url`; its calls go to `base_url` if that is set."""
 
     content: Any
     url: str
@@ -10334,7 +10245,6 @@ class _OpenApiRequest(NamedTuple):
 
 
 class OpenApiClient:
-    """One server, for one run; everything is opened on first use."""
 
     def __init__(self, entry: ServerEntry) -> None:
         self._entry = entry
@@ -10526,7 +10436,6 @@ class _CachedTools(NamedTuple):
 
 
 class ToolServers:
-    """Lends tools; nothing is connected before they are listed."""
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
         self._now = now
@@ -10612,13 +10521,11 @@ StepKind = Literal["round", "model", "tool"]
 
 
 class StateChanged(NamedTuple):
-    """The agent is doing something else now."""
 
     state: AgentState
 
 
 class StepStarted(NamedTuple):
-    """A step of the log began; `parent` is the id of its outer step, or empty."""
 
     id: str
     parent: str
@@ -10629,7 +10536,6 @@ class StepStarted(NamedTuple):
 
 
 class StepEnded(NamedTuple):
-    """A step of the log ended; `usage` are the tokens that the model reported."""
 
     step: StepStarted
     seconds: float
@@ -10639,7 +10545,6 @@ class StepEnded(NamedTuple):
 
 
 class RoundEnded(NamedTuple):
-    """The model's answer in a round is complete."""
 
     name: str
     items: tuple[tuple[int, Item], ...]
@@ -10648,7 +10553,6 @@ class RoundEnded(NamedTuple):
 
 
 class ContextSource(NamedTuple):
-    """A text that was given to the model."""
 
     name: str
     text: str
@@ -10656,7 +10560,6 @@ class ContextSource(NamedTuple):
 
 
 class ToolCallRequested(NamedTuple):
-    """A call that waits for approval; `security_warning` is set if it can do harm."""
 
     tool_name: str
     args: Mapping[str, Any]
@@ -10665,14 +10568,12 @@ class ToolCallRequested(NamedTuple):
 
 
 class NewMessage(NamedTuple):
-    """The complete answer."""
 
     content: str
     format: Literal["markdown", "text"] = "markdown"
 
 
 class RunMetadata(NamedTuple):
-    """What an answer took, over all its rounds; `price` is 0 if unknown."""
 
     strategy: str
     model: str
@@ -10702,7 +10603,6 @@ class RunMetadata(NamedTuple):
 
 
 class ExecutionEnded(NamedTuple):
-    """The whole answer has ended."""
 
     metadata: RunMetadata
 
@@ -10730,7 +10630,6 @@ AgentEvent = RunEvent | AgentOnlyEvent
 
 
 class Tool(Protocol):
-    """Something that the model can call; `args` is the JSON Schema of its arguments."""
 
     @property
     def name(self) -> str:
@@ -10752,7 +10651,6 @@ StoreFile = Callable[[str, str, bytes], Awaitable[str]]
 
 
 class ModelAnswer(NamedTuple):
-    """One answer of a model; the last thing that a provider yields."""
 
     is_final: bool
     tool_calls: tuple[Item, ...]
@@ -10761,7 +10659,6 @@ class ModelAnswer(NamedTuple):
 
 
 class Provider(Protocol):
-    """A model that continues a history."""
 
     def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
@@ -10770,7 +10667,6 @@ class Provider(Protocol):
 
 
 class Guide(BaseModel):
-    """Who the agent is, and what it remembers before a chat begins."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel
@@ -10791,7 +10687,6 @@ ChosenStyle = Literal["full", "lean"]
 
 
 class Persona(NamedTuple):
-    """Who the agent is: its instruction, changes of the policies, a guide."""
 
     instruction: str = ""
     overrides: str = ""
@@ -10800,7 +10695,6 @@ class Persona(NamedTuple):
 
 
 class AgentLimits(NamedTuple):
-    """When the agent has to answer; 0 is no limit."""
 
     iterations: int = 6
     seconds: float = 0.0
@@ -10812,7 +10706,6 @@ class AgentLimits(NamedTuple):
 
 
 class OwnToolSettings(NamedTuple):
-    """The tools that run here."""
 
     tools: Sequence[Tool] = ()
     approver: Approver = Approver()
@@ -10822,7 +10715,6 @@ class OwnToolSettings(NamedTuple):
 
 
 class AgentRequest(NamedTuple):
-    """One question to the agent."""
 
     strategy: str
     model: str
@@ -10856,7 +10748,6 @@ _ITERATION_LIMIT_TEXT = (
 
 
 class RunTotals:
-    """The sums of a run; earlier rounds of the same answer are added."""
 
     def __init__(self, budget: AgentLimits) -> None:
         self.rounds = 0
@@ -10922,7 +10813,6 @@ class RunTotals:
 
 
 class StepLog:
-    """Makes the events of the step log; writes a line for each end."""
 
     def __init__(self, log: Callable[[str], object], *, debug: bool) -> None:
         self._log = log
@@ -11120,7 +11010,6 @@ _TOOL_REPEATED_TEXT = (
 
 
 class GuardedTools:
-    """Tools whose calls are checked; a failure has one fixed text, and is not repeated."""
 
     def __init__(
         self,
@@ -11377,7 +11266,6 @@ _REFUSAL_PREFIXES = (
 
 
 class EarlierRounds(NamedTuple):
-    """The rounds before this one."""
 
     rounds: int = 0
     calls: int = 0
@@ -11396,7 +11284,7 @@ class EarlierRounds(NamedTuple):
 def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRounds:
     starts = find_turn_starts(messages)
     run = messages[starts[-1] + 1 :] if starts else messages
-    turns = [turn for message in run for turn in read_details(message, sign)]
+    turns = [turn for one in run for turn in read_details(one.get(DETAILS_FIELD), sign)]
     answers = read_confirmations(run)
     left = drop_question_calls(run)
     outputs = _read_outputs(left)
@@ -11415,7 +11303,8 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
 
 
 def read_chat_style(messages: Sequence[Message], sign: Sign) -> ChosenStyle | None:
-    turns = (turn for message in messages for turn in read_details(message, sign))
+    rows = (message.get(DETAILS_FIELD) for message in messages)
+    turns = (turn for row in rows for turn in read_details(row, sign))
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
     noted = (turn.notes.get("style") for turn in turns)
     return next((style for note in noted for style in styles if style == note), None)
@@ -11758,7 +11647,6 @@ def _quote_text(content: bytes) -> str:
 
 
 class OwnTools:
-    """The agent's own tools; `schemas` holds the arguments of each by its name."""
 
     def __init__(
         self, tools: Sequence[Tool], store_file: StoreFile | None = None
@@ -11828,7 +11716,6 @@ def describe_tool(tool: Tool) -> Item:
 
 
 class PreparedRun(NamedTuple):
-    """What a run of the agent begins with."""
 
     model: ResolvedModel
     request: ResponsesRequest
@@ -11891,8 +11778,8 @@ def _build_history(
     messages: Sequence[Message], reader: Origin, earlier: EarlierRounds, sign: Sign
 ) -> tuple[str, list[Item]]:
     closed = _drop_last_turn_details(messages, sign) if earlier.open_turn else messages
-    marked, records = restore_from_details(drop_question_calls(closed), sign)
-    system_text, parts = parse_messages(marked)
+    system_text, parts = parse_messages(drop_question_calls(closed))
+    parts, records = restore_from_details(parts, sign)
     items = build_input(parts, records, reader)
     maker = earlier.open_origin
     readable = maker is not None and reader.can_decrypt(maker)
@@ -11901,8 +11788,9 @@ def _build_history(
 
 
 def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:
-    last = max(place for place, each in enumerate(messages) if read_details(each, sign))
-    bare = {k: v for k, v in messages[last].items() if k != "reasoning_details"}
+    rows = enumerate(each.get(DETAILS_FIELD) for each in messages)
+    last = max(place for place, details in rows if read_details(details, sign))
+    bare = {k: v for k, v in messages[last].items() if k != DETAILS_FIELD}
     return [*messages[:last], bare, *messages[last + 1 :]]
 
 
@@ -11960,7 +11848,6 @@ def _merge_body(
 
 
 class AnswerEvents:
-    """Checks and passes on the events of one answer; its indexes start at `first`."""
 
     def __init__(
         self, first: int, shown_name: Callable[[str], str], *, holds_calls: bool
@@ -12026,7 +11913,6 @@ class AnswerEvents:
 
 
 class Transcript:
-    """The history of a run: answers of the model and outputs of calls."""
 
     def __init__(self, history: Iterable[Item]) -> None:
         self.history = list(history)
@@ -12058,7 +11944,6 @@ _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 
 class CallDecisions(NamedTuple):
-    """What happens to the calls of a round; they have their tools' own names."""
 
     calls: tuple[Item, ...]
     refusals: Mapping[str, ToolResult]
@@ -12077,7 +11962,6 @@ class CallDecisions(NamedTuple):
 
 
 class RoundCalls:
-    """Decides about the calls of a run, runs those that are ours, and reports them."""
 
     def __init__(
         self,
@@ -12386,7 +12270,6 @@ class _MessageParts:
 
 
 class ThoughtFilter:
-    """Shows one run, over all its rounds, under its own indexes."""
 
     def __init__(self, *, emits: bool) -> None:
         self._shows_thoughts = emits
@@ -12491,7 +12374,6 @@ def _answer_text(message: Item) -> str:
 
 
 class ResponsesProvider:
-    """Continues a history, one answer of the model at a time."""
 
     def __init__(self, request: AgentRequest, prepared: PreparedRun) -> None:
         self._settings = request
@@ -12826,7 +12708,6 @@ class _AnswerReader:
 
 
 class AsyncBridge:
-    """The event loop of one pipeline, in a thread that the first work starts."""
 
     def __init__(
         self,
@@ -12905,7 +12786,6 @@ _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
 
 class AgentLog:
-    """The log of one answer, for any thread; `run_id` is in front of every line."""
 
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
@@ -13065,7 +12945,6 @@ _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
 
 
 class Valves(BaseModel):
-    """Settings of the administrator; the page shows them in this order."""
 
     # The key and the address
 
@@ -13371,7 +13250,6 @@ _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
 class PipelineCaller(NamedTuple):
-    """Which message of which chat is answered, or which task of the host."""
 
     model: str = ""
     chat_id: str = ""
@@ -13442,7 +13320,6 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
 
 
 class AgentInput(NamedTuple):
-    """One question: `can_ask` allows approvals in the chat, `tools` run here."""
 
     strategy: str
     messages: Sequence[Mapping[str, Any]]
@@ -13645,7 +13522,6 @@ def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> Ho
 
 
 class OwnToolPool:
-    """What all answers of a pipeline share; everything is opened on first use."""
 
     def __init__(self) -> None:
         self._servers = ToolServers()
@@ -13773,7 +13649,6 @@ def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
 
 
 class HostRenderer:
-    """Shows a run in Open WebUI."""
 
     def __init__(self, emits_thoughts: bool, origin: Origin, sign: Sign) -> None:
         self._native = NativeRenderer(monotonic_seconds, closes=False)
@@ -13853,7 +13728,6 @@ class HostRenderer:
 
 
 class ClientRenderer:
-    """Shows a run as chunks of a chat completion."""
 
     def __init__(
         self, emits_thoughts: bool, completion_id: str, created: int, model: str
@@ -13908,7 +13782,6 @@ _Renderer = HostRenderer | ClientRenderer
 
 
 class PipelineCall(NamedTuple):
-    """One call of the pipeline, with what is needed to answer it."""
 
     question: AgentInput
     caller: PipelineCaller
@@ -14099,7 +13972,6 @@ class _UnloggedAnswer(dict[str, Any]):
 
 
 class Pipeline:
-    """Two agents, which share one loop."""
 
     Valves = Valves
 
