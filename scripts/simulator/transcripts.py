@@ -100,6 +100,26 @@ def build_transcripts() -> Iterator[tuple[str, bytes]]:
             yield f"resumed/{name}.sse", rest
         for place, text in enumerate(texts, 1):
             yield f"{name}.{place}.sse" if len(texts) > 1 else f"{name}.sse", text
+    yield "cache-miss.sse", encode_answer(play_changed_effort())
+
+
+def play_changed_effort() -> PlannedAnswer:
+    """Answer a chat whose effort changed at request level, compared with the turn before.
+
+    The model drops the reasoning behind the change, and its cache missed.
+    """
+    responder = Responder(clock=lambda: NOON)
+    asker = RequestOrigin(ACCOUNTS[KEY], PROFILES["strictest"], "chat", "chat")
+    rules = {"role": "developer", "content": "A long rule. " * 600}
+    items: list[dict[str, Any]] = [rules, {"role": "user", "content": "Hello"}]
+    body = {**BODY, "model": "gpt-6.2-sol", "include": BODY["include"][:1]}
+    first = responder.answer({**body, "input": items}, asker).final or {}
+    items += [*map(strip_item, first["output"]), {"role": "user", "content": "And?"}]
+    changed = {
+        "reasoning": {"effort": "high", "summary": "auto"},
+        "prompt_cache_options": {"comparison_response_id": first["id"]},
+    }
+    return responder.answer({**body, **changed, "input": items}, asker)
 
 
 def play_scenario(spec: str, asked: dict[str, Any] = BODY) -> Iterator[PlannedAnswer]:

@@ -112,7 +112,7 @@ async def test_good_end_is_told_and_left_as_it_is(host: StandInHost) -> None:
     prepared = await job_of()
     ended = RunDone(COMPLETED, Usage(10, 5, 15), trace=Trace("req_1"))
 
-    assert report_end(prepared, ended) is ended
+    assert report_end(prepared, ended) == ended
     assert report_end(prepared, ended._replace(usage=None)).usage is None
 
     assert lines_of(prepared) == [

@@ -16,7 +16,7 @@ Json = dict[str, Any]
 MODEL = "f.gpt-6.1-sol"
 LONG = "A long rule. " * 600
 """A cache keeps nothing short."""
-ON = {"PROMPT_CACHE_DIAGNOSTICS": True, "COMPATIBILITY": "openai"}
+ON: Json = {"PROMPT_CACHE_DIAGNOSTICS": True, "COMPATIBILITY": "openai"}
 
 
 def ids(answer: str) -> Json:

@@ -220,3 +220,14 @@ def test_dress_of_a_stream(name: str) -> None:
     dressed = replay([(FOLDER / f"{name}.sse").read_bytes()])
     assert growth(dressed.events) == growth(plain.events)
     assert growth(plain.events)
+
+
+def test_what_the_api_took_out_and_what_its_cache_missed() -> None:
+    """gpt-6.2-sol, whose effort at request level changed in the middle of a chat."""
+    decoder, state = EventStreamDecoder(), ResponseState()
+    for event in decoder.feed((FOLDER / "cache-miss.sse").read_bytes()):
+        state.feed(parse_event(event))
+    assert state.trace.removed == {"prefix_mismatch": 1}
+    assert state.trace.cache["reason"] == "reasoning_effort_changed"
+    assert state.trace.cache["cache_missed_tokens"] > 1024
+    assert state.trace.response_id.startswith("resp_")

@@ -66,7 +66,7 @@ async def test_stream(connections: Connections) -> None:
     assert log_of(events) == HELLO_LOG
     usage = Usage(30, 12, 42, 20, 4, 5)
     output = tuple(wire.items_of(HELLO))
-    trace = Trace(model="gpt-5.6-sol", status=200)
+    trace = Trace(model="gpt-5.6-sol", status=200, response_id="resp_1")
     ended = RunDone(COMPLETED, usage, usage, output, trace, usages=(usage,))
     assert end_of(events) == ended
 
@@ -447,7 +447,7 @@ async def test_trace(connections: Connections) -> None:
     body = json.dumps(HELLO[-1]["response"])
     answer = replying(body, headers=named)
     trace = end_of(await report_of(connections, answer)).trace
-    assert trace == Trace("req_1", "gpt-5.6-sol", 200)
+    assert trace == Trace("req_1", "gpt-5.6-sol", 200, response_id="resp_1")
     answer = replying(error_body(code="odd"), 400, headers=named)
     trace = end_of(await report_of(connections, answer)).trace
     assert (trace.request_id, trace.status, trace.error.code) == ("req_1", 400, "odd")
