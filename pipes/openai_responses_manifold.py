@@ -34,6 +34,7 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Container,
     Coroutine,
     Iterable,
     Iterator,
@@ -779,6 +780,7 @@ CALL_OUTPUTS = {
     "custom_tool_call": "custom_tool_call_output",
 }
 _CALLS = tuple(CALL_OUTPUTS)
+_OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
@@ -799,7 +801,7 @@ def is_call(item: JsonObject) -> bool:
 
 
 def is_call_output(item: JsonObject) -> bool:
-    return item.get("type") in CALL_OUTPUTS.values()
+    return item.get("type") in _OUTPUTS
 
 
 def is_tool_search(item: JsonObject) -> bool:
@@ -860,16 +862,14 @@ def _paired_places(items: Sequence[JsonObject]) -> set[int]:
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
     for place, item in enumerate(items):
-        call_id = item.get("call_id")
+        kind, call_id = item.get("type"), item.get("call_id")
         if not isinstance(call_id, str):
             continue
-        if is_call(item):
+        if kind in _CALLS:
             if item.get("name"):
                 calls.setdefault(call_id, place)
-        elif call_id in calls and call_id not in outputs:
-            call = items[calls[call_id]]
-            if CALL_OUTPUTS[item_type(call)] == item_type(item):
-                outputs[call_id] = place
+        elif call_id in calls and kind == CALL_OUTPUTS[items[calls[call_id]]["type"]]:
+            outputs.setdefault(call_id, place)
     return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
@@ -883,7 +883,8 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     dangling: list[Item] = []
     lost_call = False
     for place, item in enumerate(rows):
-        calls, answers = is_call(item), is_call_output(item)
+        kind = item.get("type")
+        calls, answers = kind in _CALLS, kind in _OUTPUTS
         if (calls or answers) and place not in pairs:
             lost_call = lost_call or calls
             continue
@@ -892,7 +893,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             dangling = []
         lost_call = False
         dangling.append(item)
-        if not is_reasoning(item):
+        if kind != "reasoning":
             kept += dangling
             dangling = []
     return kept
@@ -1019,7 +1020,7 @@ def _texts(values: object) -> list[str]:
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
 chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5
-chatgpt-image-latest||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
+chatgpt-image-latest||||||2026-12-01|gpt-image-2.6-sunburst or -flare
 codex-mini-latest|||reasoning summary functions vision|||2026-02-12|gpt-5.4-mini
 gpt-3.5-turbo|||functions|4096||2026-10-23|gpt-5.6-terra
 gpt-3.5-turbo-0125|||functions|4096||2026-10-23|gpt-5.6-terra
@@ -1037,65 +1038,67 @@ gpt-4.1-nano|||functions vision|32768||2026-10-23|gpt-5.6-luna
 gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
 gpt-4o-2024-05-13|||functions hosted vision|4096||2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
+gpt-5|minimal some|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
 gpt-5-chat-latest|||vision|16384||2026-07-23|gpt-5.5
-gpt-5-codex|usual|medium|usual|+||2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal usual|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-codex|some|medium|usual|+||2026-07-23|gpt-5.4
+gpt-5-mini|minimal some|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal some|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
 gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
-gpt-5.1|none usual|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
+gpt-5.1|none some|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-07-23|gpt-5.5
-gpt-5.1-codex|usual|medium|usual|+||2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|usual xhigh|medium|usual|+||2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|usual|medium|usual|+||2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14 2||
+gpt-5.1-codex|some|medium|usual|+||2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|some xhigh|medium|usual|+||2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|some|medium|usual|+||2026-07-23|gpt-5.4-mini
+gpt-5.2|none some xhigh|none|full|+|1.75 0.175 - 14 2||
 gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
-gpt-5.2-codex|usual xhigh||usual|+||2026-07-23|gpt-5.4
+gpt-5.2-codex|some xhigh||usual|+||2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
-gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15 2||
-gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
-gpt-5.4-nano|none usual xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.3-codex|none some xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none some xhigh|none|5.4|+|2.5 0.25 - 15 2||
+gpt-5.4-mini|none some xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
+gpt-5.4-nano|none some xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
 gpt-5.4-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.5|none usual xhigh|medium|5.4|+|5 0.5 - 30 2.5||
+gpt-5.5|none some xhigh|medium|5.4|+|5 0.5 - 30 2.5||
 gpt-5.5-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2 2||
-gpt-5.6-sol|none usual xhigh max|medium|5.6 pro_mode|+|4 0.4 5 20 2||
-gpt-5.6-terra|none usual xhigh max|medium|5.6 pro_mode|+|2 0.2 2.5 12 2||
-gpt-6-astra|usual xhigh max|medium|6 pro_mode|+|10 1 12.5 50 2 6||
-gpt-6-astra-law|usual xhigh max||6 pro_mode|+|10 1 - 50||
+gpt-5.6-cyber|none more|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none more|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2 2||
+gpt-5.6-sol|none more|medium|5.6 pro_mode|+|4 0.4 5 20 2||
+gpt-5.6-terra|none more|medium|5.6 pro_mode|+|2 0.2 2.5 12 2||
+gpt-6-astra|more|medium|6 pro_mode|+|10 1 12.5 50 2 6||
+gpt-6-astra-law|more||6 pro_mode|+|10 1 - 50||
 gpt-6-cyber|||6||||
-gpt-6-luna|none usual xhigh max|medium|6 pro_mode|+|0.1 0.01 0.125 0.5 2||
+gpt-6-luna|none more|medium|6 pro_mode|+|0.1 0.01 0.125 0.5 2||
 gpt-6-rosalind|||6|+|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|6 pro_mode|+|2 0.2 2.5 10 2||
-gpt-6.1-sol|usual xhigh max|medium|6 pro_mode|+|2 0.1 2.5 10 2 6||
-gpt-6.1-terra|none usual xhigh max|medium|6 pro_mode|+|1 0.05 1.25 5 2||
-gpt-6.2-astra|usual xhigh max||6.2|+|8 0.4 10 40 2||
+gpt-6-sol|none more|medium|6 pro_mode|+|2 0.2 2.5 10 2||
+gpt-6.1-sol|more|medium|6 pro_mode|+|2 0.1 2.5 10 2 6||
+gpt-6.1-terra|none more|medium|6 pro_mode|+|1 0.05 1.25 5 2||
+gpt-6.2-astra|more||6.2|+|8 0.4 10 40 2||
 gpt-6.2-astra-law|||6.2||||
-gpt-6.2-sol|usual xhigh max||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
+gpt-6.2-sol|more||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
 gpt-daybreak-blue-latest|||usual long_prices|+|4 0.4 5 20||
 gpt-daybreak-red-latest|||usual long_prices|+|12.5 1.25 15.625 75||
-gpt-image-1-mini||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
-gpt-image-1.5||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
+gpt-image-1-mini||||||2026-12-01|gpt-image-2.6-sunburst or -flare
+gpt-image-1.5||||||2026-12-01|gpt-image-2.6-sunburst or -flare
 gpt-rosalind-research|||usual||5 0.5 - 25||
-o1|usual|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol-pro
-o3|usual|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
-o3-mini|usual|medium|reasoning summary functions|100000||2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
-o4-mini|usual|medium|usual -image_generation|100000||2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
+o1|some|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol
+o1-pro|some|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol-pro
+o3|some|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|some|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
+o3-mini|some|medium|reasoning summary functions|100000||2026-10-23|gpt-5.6-sol
+o3-pro|some|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
+o4-mini|some|medium|usual -image_generation|100000||2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|some|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
 """
 
-CATALOG_TRAITS: dict[str, str] = {
+CATALOG_WORDS: dict[str, str] = {
+    "some": "low medium high",
+    "more": "some xhigh max",
     "usual": "reasoning summary functions hosted vision",
     "full": "usual verbosity",
     "5.4": "full all_turns long_prices regional",
     "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration long_fast",
+    "6": "5.6 appends_configuration",
     "6.2": "6 prefix_bound",
 }
 
@@ -1154,7 +1157,6 @@ class ModelFacts(NamedTuple):
     all_turns: bool = False
     diagnostics: bool = False
     long_prices: bool = False
-    long_fast: bool = False
     regional: bool = False
     max_output_tokens: int | None = None
     shutdown: str | None = None
@@ -1247,7 +1249,7 @@ def _model_facts(model_id: str) -> ModelFacts:
     if match := _WRAPPED_ID.match(model_id):
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
-        efforts = tuple(_USUAL_EFFORTS.split())
+        efforts = tuple(_expand_words("some"))
         return _reasoning_facts("usual")._replace(efforts=efforts)
     match = _GPT_VERSION.match(model_id)
     if not match:
@@ -1255,21 +1257,21 @@ def _model_facts(model_id: str) -> ModelFacts:
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    known = [name for name in CATALOG_TRAITS if name[0].isdigit()]
+    known = [name for name in CATALOG_WORDS if name[0].isdigit()]
     newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
     return _reasoning_facts(newest[-1] if newest else "full")
 
 
 def _reasoning_facts(traits: str) -> ModelFacts:
-    return ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
+    return ModelFacts(sampling="never", **_read_traits(_expand_words(traits)))
 
 
-def _expand_traits(text: str) -> list[str]:
+def _expand_words(text: str) -> list[str]:
     return [
         one
         for word in text.split()
         for one in (
-            _expand_traits(CATALOG_TRAITS[word]) if word in CATALOG_TRAITS else [word]
+            _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
         )
     ]
 
@@ -1296,18 +1298,17 @@ def _shown_word(word: str) -> str:
 _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
-_USUAL_EFFORTS = "low medium high"
 
 
 def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
-    words = _expand_traits(traits)
+    words = _expand_words(traits)
     sampling = "never" if "reasoning" in words else "always"
     return name, ModelFacts(
         **_read_traits(words),
         lacks=tuple(word[1:] for word in words if word[0] == "-"),
-        efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
+        efforts=tuple(_expand_words(efforts)),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
         max_output_tokens=int(output.replace("+", "128000")) if output else None,
@@ -1430,11 +1431,11 @@ def cost_of_run(
     host: str = "",
 ) -> float | None:
     costs = [_cost_of_tokens(one, facts, today) for one in usages]
-    known = [cost for cost in costs if cost is not None]
-    if len(known) < len(costs):
+    if None in costs:
         return None
     is_regional = facts.regional and host.endswith(".api.openai.com")
-    return sum(known) * (1.1 if is_regional else 1) + _cost_of_tools(output)
+    tokens = sum(filter(None, costs)) * (1.1 if is_regional else 1)
+    return tokens + sum(kind_of(item).fee for item in output)
 
 
 def read_prices(text: str) -> dict[str, ModelPrices]:
@@ -1450,8 +1451,6 @@ _LONG_INPUT = 272_000
 def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
     prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
     factor = prices and _tier_factor(usage.tier, prices, today)
-    if is_long and usage.tier in _FAST and not facts.long_fast:
-        return None
     if not (prices and factor) or prices.input is None or prices.output is None:
         return None
     cached = prices.input if prices.cached is None else prices.cached
@@ -1462,20 +1461,13 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
     return factor * (2 * read + 1.5 * made if is_long else read + made) / _MILLION
 
 
-_FAST = ("fast", "priority")
-
-
 def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
-    if tier in _FAST:
+    if tier in ("fast", "priority"):
         return prices.fast
     if tier == "ultrafast":
         is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
         return prices.ultrafast_later if is_later else prices.ultrafast
     return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
-
-
-def _cost_of_tools(output: Iterable[Item]) -> float:
-    return sum(kind_of(item).fee for item in output)
 
 
 def _read_row(row: object) -> ModelPrices:
@@ -2057,6 +2049,8 @@ class Trace(NamedTuple):
     error: ApiError = ApiError()
     removed: Mapping[str, int] = MappingProxyType({})
     subject: str = ""
+    response_id: str = ""
+    cache: Mapping[str, Any] = MappingProxyType({})
 
 
 class RunDone(NamedTuple):
@@ -2181,6 +2175,7 @@ class Endpoint:
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
     strict: bool = False
+    is_alike: bool = False
 
     def url(self, path: str) -> str:
         base = _normalize_base_url(self.base_url)
@@ -2196,6 +2191,11 @@ class Endpoint:
         if "OpenAI" not in sentence or self.host.endswith(".openai.com"):
             return sentence
         return sentence.replace("OpenAI", self.host)
+
+    @property
+    def is_openai(self) -> bool:
+        is_own = f".{self.host}".endswith(".openai.com") and not self.strict
+        return is_own or (self.is_alike and not self.is_azure)
 
     @property
     def is_azure(self) -> bool:
@@ -3775,7 +3775,7 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     rows = list(items)
     outputs = {
         item["call_id"]: item
-        for item in rows
+        for item in filter(is_call_output, rows)
         if _is_remote(item, "function_call_output")
     }
     if not outputs:
@@ -3825,10 +3825,12 @@ _MADE_HERE = "replayed"
 
 def strip_for_replay(item: Item) -> Item:
     kept = _without(item, _NEVER_REPLAYED)
-    if item_type(item) == "message" and isinstance(kept.get("content"), list):
+    if kind_of(item).tool:
+        return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    if isinstance(kept.get("content"), list) and item_type(item) == "message":
         parts = content_parts(kept["content"])
         kept = {**kept, "content": [_without(one, ("logprobs",)) for one in parts]}
-    return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    return kept
 
 
 def _without(fields: Item, names: Sequence[str]) -> Item:
@@ -4369,15 +4371,17 @@ class ResponseState:
         self.ending = _ending_of(event.status, response)
         error = read_api_error(response.get("error"))
         self.refusal = error if event.status == "failed" else None
+        response_id = as_text(response.get("id"))
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
             error=error,
             removed=_removals(response.get("input_transformations")),
+            response_id=response_id,
+            cache=as_mapping(response.get("prompt_cache_diagnostics")),
         )
         events: list[RunEvent] = []
         for place, item in self._match(content_parts(response.get("output"))):
             events += self._end(place, _NOWHERE, item)
-        response_id = str(response.get("id") or "")
         return [*events, ResponseDone(response_id, event.status, self.usage)]
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
@@ -4418,16 +4422,12 @@ def _lacks_call_id(item: Item) -> bool:
     return is_call(item) and not as_text(item.get("call_id"))
 
 
-_MOST_REMOVALS = 9
-
-
 def _removals(transformations: object) -> Mapping[str, int]:
-    counts = Counter(
+    return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
         if row.get("action") == "removed"
     )
-    return dict(counts.most_common(_MOST_REMOVALS))
 
 
 def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
@@ -5520,13 +5520,10 @@ def retirement_notice(
 
 
 def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
-    ending, successor = _date(model.facts.shutdown), model.facts.successor
-    found = resolve_model(successor or "")
-    if not found.pro or ending is None or today < ending:
-        return None
-    effort = model.effort and f"{successor}-{model.effort}"
-    same = resolve_model(effort or "")
-    return same if same.pro else found
+    ending, found = _date(model.facts.shutdown), resolve_model(
+        model.facts.successor or ""
+    )
+    return found if found.pro and ending and ending <= today else None
 
 
 def _date(text: str | None) -> date | None:
@@ -5934,6 +5931,8 @@ class AssistantText(NamedTuple):
     """Text of an assistant's message, as the host gives it back."""
 
     text: str
+    ulids: Sequence[str] = ()
+    details: object = None
 
 
 class ToolCall(NamedTuple):
@@ -5953,6 +5952,9 @@ class ToolMessage(NamedTuple):
 
 
 ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
+
+
+DETAILS_FIELD = "reasoning_details"
 
 
 def parse_messages(
@@ -5977,9 +5979,9 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
         case "system" | "developer":
             yield UserMessage(_input_message("developer", content, detail))
         case "assistant":
-            text = _plain_text(content)
-            if text.strip():
-                yield AssistantText(text)
+            text, details = _plain_text(content), message.get(DETAILS_FIELD)
+            if details or text.strip():
+                yield AssistantText(text, details=details)
             yield from _calls(message.get("tool_calls"))
         case "tool":
             yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
@@ -6065,12 +6067,26 @@ def attach_stored_messages(
 ) -> list[ChatPart]:
     result, users = list(parts), user_messages(parts)
     if metadata.get("regeneration_message_id") and users:
-        users.popitem()  # how to answer again is in the request alone
+        users.popitem()
     asked, answer = map(metadata.get, ("user_message_id", "message_id"))
-    branch = list(_stored_branch(rows, str(asked or ""), str(answer or "")))
+    hidden = Counter[str]()
+    branch = list(_stored_branch(rows, str(asked or ""), str(answer or ""), hidden))
     for place, stored in zip(reversed(users), branch, strict=False):
         result[place] = users[place]._replace(stored=stored)
-    return result
+    if not hidden:
+        return result
+    kept = [part for part in result if not _take_hidden(part, hidden)]
+    if any(hidden.values()) or len(users) < len(branch):
+        raise InvalidRequest(_HIDDEN_MESSAGE)
+    return kept
+
+
+def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
+    if not isinstance(part, UserMessage) or part.item["role"] != "developer":
+        return False
+    words = message_text(part.item)
+    hidden[words] -= (is_hidden := hidden[words] > 0)
+    return is_hidden
 
 
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
@@ -6085,7 +6101,7 @@ _HIDDEN_MESSAGE = (
 
 
 def _stored_branch(
-    rows: JsonObject, message_id: str, answer_id: str
+    rows: JsonObject, message_id: str, answer_id: str, hidden: Counter[str]
 ) -> Iterator[StoredMessage]:
     seen = set[str]()
     while isinstance(row := rows.get(message_id), Mapping) and message_id not in seen:
@@ -6095,6 +6111,8 @@ def _stored_branch(
             answer_id = ""
         elif row.get("role") == "assistant":
             answer_id = message_id
+        elif row.get("role") == "developer":
+            hidden[_plain_text(row.get("content"))] += 1
         else:
             raise InvalidRequest(_HIDDEN_MESSAGE)
         message_id = str(row.get("parentId") or "")
@@ -6117,7 +6135,7 @@ _FOREIGN = (
     r"[^\S\n]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-# A text without any of these has no marker; searching for them is cheap.
+# Without one a text has no marker, and a search for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 
 
@@ -6139,11 +6157,11 @@ def _has_marker(text: str) -> bool:
     return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
 
 
-def split_at_markers(text: str) -> Iterator[MarkedText]:
+def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
     if not any(map(text.__contains__, _SIGNS)):
-        yield MarkedText("", text)  # its ends are the model's own
+        yield MarkedText(ulid, text.strip() if ulid else text)
         return
-    ulid, start = "", 0
+    start = 0
     for match in _MARKER.finditer(text):
         piece = text[start : match.start()].strip()
         if ulid or piece:
@@ -6155,7 +6173,6 @@ def split_at_markers(text: str) -> Iterator[MarkedText]:
 
 
 def strip_markers(text: str) -> str:
-    # Repeated, because a line of another pipe may become a line of its own only now.
     for _ in range(_MOST_PASSES):
         if not _has_marker(text):
             break
@@ -6205,7 +6222,7 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
         return False
     try:
         expected = sign([*scope, _without_signature(fields)])
-    except (RecursionError, TypeError, ValueError):  # nothing that this pipe wrote
+    except (RecursionError, TypeError, ValueError):
         return False
     return hmac.compare_digest(expected, signature)
 
@@ -6309,7 +6326,6 @@ def _records_in(value: object, sign: Sign | None) -> Iterator[Record]:
 
 
 def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
-    # The chat has the text of the last message only: it stands behind the marker.
     heads, last = payload[:-1], payload[-1:]
     items = [item for item in heads if item_type(item) != "message"]
     return tuple(filter(None, harmless_items([*items, *last])))
@@ -6317,7 +6333,7 @@ def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
 
 def harmless_items(items: Sequence[Item]) -> list[Item | None]:
     found: list[Item | None] = []
-    stays = True  # the text behind the marker
+    stays = True
     for item in reversed(items):
         found.append(_stub(item) if stays or not is_reasoning(item) else None)
         stays = found[-1] is not None
@@ -6368,9 +6384,9 @@ def _wire(record: Record) -> dict[str, Any]:
     }
 
 
-MAX_STORED_KB = 4096  # in one chat: the host reads and writes it at every answer
+MAX_STORED_KB = 4096  # in one chat, which the host reads at every answer
 
-_KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
+_KEPT_SHARE = 0.75  # so that few answers change the beginning of the next one
 _SHORT = 500
 _STAYS = ("__v", "dead", "repairs")
 
@@ -6615,9 +6631,11 @@ def _call_item(call: ToolCall) -> Item:
 
 
 def _split(part: ChatPart) -> Iterable[MarkedText | ChatPart]:
-    if isinstance(part, AssistantText):
-        return split_at_markers(_strip_old_blocks(part.text))
-    return [part]
+    if not isinstance(part, AssistantText):
+        return (part,)
+    *others, last = part.ulids or ("",)
+    bare = (MarkedText(ulid, "") for ulid in others)
+    return (*bare, *split_at_markers(_strip_old_blocks(part.text), last))
 
 
 def _is_answer(item: Item) -> bool:
@@ -6736,6 +6754,7 @@ def host_usage(ended: RunDone) -> Chunk:
         },
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         **({} if cost is None else {"cost": cost}),
+        **({"response_id": compared} if (compared := ended.trace.response_id) else {}),
     }
     return {"usage": counts}
 
@@ -6799,9 +6818,8 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
-_LINK = re.compile(
-    rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
-)
+_LINK = re.compile(rf"\[({_LABEL})\]\(({_URL})\)")
+_LONGEST_OPEN = 4000
 
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
@@ -6824,7 +6842,7 @@ class HoldbackBuffer:
 
     def feed(self, text: str) -> str:
         text = self._held + text
-        match = self._unfinished.search(text)
+        match = self._unfinished.search(text, max(0, len(text) - _LONGEST_OPEN))
         place = match.start() if match else len(text)
         self._held = text[place:]
         return text[:place]
@@ -6921,21 +6939,26 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        if "](" in text:
-            text = _LINK.sub(self._linked_number, text)
-        return strip_tracking(text)
+        edits = self._edit_links(text, set()) if _TRACKED in text else []
+        return strip_tracking(_apply_edits(text, edits))
 
-    def _linked_number(self, link: re.Match[str]) -> str:
-        is_found = _TRACKING.search(link["url"])
-        return self._number_of_link(link) if is_found else link[0]
-
-    def _number_of_link(self, link: re.Match[str]) -> str:
-        url, label = strip_tracking(link["url"]), link["label"].strip()
-        number = self._number(url)
-        names_site = "." in label and " " not in label
-        if link["open"] or names_site:
-            return f"[{number}]"
-        return f"[{label}]({url})[{number}]"
+    def _edit_links(
+        self, text: str, sources: Container[str]
+    ) -> list[tuple[int, int, str]]:
+        edits = list[tuple[int, int, str]]()
+        for link in _LINK.finditer(text):
+            (start, end), (label, address) = link.span(), link.groups()
+            if not (_TRACKING.search(address) or address in sources):
+                continue
+            url, label = strip_tracking(address), label.strip()
+            shown = f"[{self._number(url)}]"
+            names_site = "." in label and " " not in label
+            if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
+                start, end = start - 1, end + 1
+            elif not names_site:
+                shown = f"[{label}]({url}){shown}"
+            edits.append((start, end, shown))
+        return edits
 
     def _shown_part(self, part: Item) -> str:
         text, annotations = part_text(part), content_parts(part.get("annotations"))
@@ -6943,12 +6966,7 @@ class Citations:
             return self._linked(text)
         for annotation in annotations:
             self._name(annotation)
-        keys = set(map(_key, annotations))
-        edits = [
-            (link.start(), link.end(), self._number_of_link(link))
-            for link in _LINK.finditer(text)
-            if _TRACKING.search(link["url"]) or link["url"] in keys
-        ]
+        edits = self._edit_links(text, set(map(_key, annotations)))
         starts = [start for start, _, _ in edits]
         ends = [float("-inf"), *(end for _, end, _ in edits)]
         for annotation in annotations:
@@ -7120,7 +7138,7 @@ def _merge_output(
 ) -> Iterable[ChatPart]:
     records = list(filter(_is_record, run))
     places = _places(answer, run) if records else None
-    return answer if places is None else _with_markers(answer, records, places)
+    return answer if places is None else _with_records(answer, records, places)
 
 
 def _places(
@@ -7166,26 +7184,27 @@ def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
     return any(isinstance(p, ToolCall) and p.call_id in call_ids for p in answer)
 
 
-def _with_markers(
+def _with_records(
     answer: Sequence[ChatPart], kept: Sequence[Item], places: Mapping[str, _Place]
 ) -> Iterator[ChatPart]:
-    lines: list[dict[int, str]] = [{} for _ in range(len(answer) + 1)]
+    ulids: list[dict[int, list[str]]] = [{} for _ in range(len(answer) + 1)]
     for item in kept:
         place = places.get(item.get("before") or "")
         if place is None and item.get("before"):
-            continue  # its text is gone
+            continue
         number, at = place or (len(answer), 0)
-        line = format_marker("items", _item_id(item).removeprefix(_RECORD_ID))
-        lines[number][at] = lines[number].get(at, "") + line
-    for part, here in zip(answer, lines, strict=False):
-        if isinstance(part, AssistantText):
-            cuts = [*sorted({0, *here}), len(part.text)]
-            texts = (here.get(a, "") + part.text[a:b] for a, b in pairwise(cuts))
-            yield AssistantText("".join(texts))
-        else:
-            yield from map(AssistantText, here.values())
+        own = _item_id(item).removeprefix(_RECORD_ID).upper()
+        ulids[number].setdefault(at, []).append(own)
+    for part, here in zip(answer, ulids, strict=False):
+        text = part if isinstance(part, AssistantText) else AssistantText("")
+        if here:
+            here[0] = [*here.get(0, ()), *text.ulids]
+            for start, end in pairwise([*sorted(here), len(text.text)]):
+                yield AssistantText(text.text[start:end].strip(), here[start])
+        if not here or part is not text:
             yield part
-    yield from map(AssistantText, lines[-1].values())
+    for rows in ulids[-1].values():
+        yield AssistantText("", rows)
 
 
 def _output_of(message: object) -> list[Item]:
@@ -8055,15 +8074,15 @@ def write_details(
         _entry(back, shown)
         for item, shown in items
         for back in replay_output([item], with_reasoning=True)
-        if not has_plain_reasoning(back)  # it is not kept beyond its run
+        if not has_plain_reasoning(back)
     ]
     carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
     return [sign_object({**head, **named}, sign, carried), *carried]
 
 
-def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
+def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     turns: dict[str, list[Item]] = {}
-    for entry in filter(_is_entry, as_list(message.get("reasoning_details"))):
+    for entry in filter(_is_entry, as_list(details)):
         turns.setdefault(entry["turn"], []).append(entry)
     ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
     return [_turn(turn, sign) for turn in ordered]
@@ -8073,7 +8092,7 @@ def _entry(item: Item, shown: str) -> Item:
     if is_reasoning(item):
         rest = {k: v for k, v in item.items() if k != "encrypted_content"}
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
-    typed = {"type": item_type(item), **item}  # a message in its short form has none
+    typed = {"type": item_type(item), **item}
     if not _says_just(item, shown):
         return {"type": _ITEM, "item": typed, "shown": shown}
     [part] = content_parts(item["content"])
@@ -8093,10 +8112,10 @@ def _is_entry(entry: object) -> bool:
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
         return False
     kind, item = entry.get("type"), entry.get("item")
-    if kind == _TURN:
-        return True
-    needed = entry.get("data") if kind == _REASONING else "type" in as_mapping(item)
-    return kind in (_REASONING, _ITEM) and isinstance(item, dict) and bool(needed)
+    if kind == _TURN or not isinstance(item, dict):
+        return kind == _TURN
+    needed = entry.get("data") if kind == _REASONING else "type" in item
+    return kind in (_REASONING, _ITEM) and bool(needed)
 
 
 def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
@@ -8129,73 +8148,51 @@ def _stub_detail(detail: _DetailItem, stub: Item | None) -> _DetailItem | None:
 
 
 def restore_from_details(
-    messages: Sequence[Mapping[str, Any]], sign: Sign | None
-) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
+    parts: Iterable[ChatPart], sign: Sign | None
+) -> tuple[list[ChatPart], dict[str, Record]]:
     records: dict[str, Record] = {}
-    found, textless = list[Mapping[str, Any]](), ""
-    for message in messages:
-        known = as_mapping(message)  # the reader reports what is none
-        if known.get("role") == "user":
-            found += _marker_message(textless)
-            textless = ""
-        if turns := read_details(known, sign):
-            text, markers = _mark_text(as_text(known.get("content")), turns, records)
-            found.append({**known, "content": text})
-            textless += markers
-        else:
-            found.append(message)
-    return [*found, *_marker_message(textless)], records
+    found, textless = list[ChatPart](), list[AssistantText]()
+    for part in parts:
+        if isinstance(part, AssistantText) and part.details:
+            turns = read_details(part.details, sign)
+            for one in _name_records(part.text, turns, records):
+                (found if one.text else textless).append(one)
+            continue
+        if isinstance(part, UserMessage):
+            found += textless
+            textless = []
+        found.append(part)
+    return [*found, *textless], records
 
 
-def _marker_message(text: str) -> list[Item]:
-    return [{"role": "assistant", "content": text}] if text else []
-
-
-class _Span(NamedTuple):
-
-    items: tuple[_DetailItem, ...]
-    origin: Origin
-
-    @property
-    def last(self) -> _DetailItem:
-        return self.items[-1]
-
-
-def _mark_text(
+def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
-) -> tuple[str, str]:
-    spans = [one for turn in turns for one in _spans_of(turn)]
-    texts, marked, textless = deque(_split_text(content, spans)), "", ""
-    for span in spans:
-        marker = _add_record(span, records)
-        if span.last.shown and texts:
-            marked += marker + _own_text(span.last, texts.popleft())
-        else:
-            textless += marker
-    return "".join([marked, *texts]), textless
+) -> Iterator[AssistantText]:
+    shown = [one.shown for turn in turns for one in turn.items if one.shown]
+    texts = deque(_split_text(content if content.strip() else "", shown))
+    for turn in turns:
+        begun: list[_DetailItem] = []
+        for detail in turn.items:
+            begun.append(detail)
+            if detail.shown or detail is turn.items[-1]:
+                has_text = detail.shown and texts
+                text = _own_text(detail, texts.popleft()) if has_text else ""
+                yield AssistantText(text, [_add_record(begun, turn.origin, records)])
+                begun = []
+    yield from map(AssistantText, texts)
 
 
-def _add_record(span: _Span, records: dict[str, Record]) -> str:
-    ulid, last = f"{len(records):026d}", span.last
-    payload = tuple(detail.item for detail in span.items)
+def _add_record(
+    items: Sequence[_DetailItem], origin: Origin, records: dict[str, Record]
+) -> str:
+    ulid, last = f"{len(records):026d}", items[-1]
+    payload = tuple([detail.item for detail in items])
     shown = as_text(last.shown) and text_digest(message_text(last.item))
-    records[ulid] = record = Record(ulid, "", 0, payload, "", span.origin, shown)
-    return format_marker(record.kind, ulid)
+    records[ulid] = Record(ulid, "", 0, payload, "", origin, shown)
+    return ulid
 
 
-def _spans_of(turn: DetailTurn) -> list[_Span]:
-    found: list[_Span] = []
-    begun: list[_DetailItem] = []
-    for detail in turn.items:
-        begun.append(detail)
-        if detail.shown:
-            found.append(_Span(tuple(begun), turn.origin))
-            begun = []
-    return [*found, _Span(tuple(begun), turn.origin)] if begun else found
-
-
-def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
-    shown = (span.last.shown for span in spans if span.last.shown)
+def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
     lengths = [one if isinstance(one, int) else len(one) for one in shown]
     texts, start = list[str](), 0
     for length in lengths[:-1]:
@@ -8241,8 +8238,9 @@ def stored_image_ids(
     }
     if not any(drawn.values()):
         return []
-    texts = (p.text for p in parts if isinstance(p, AssistantText))
-    named = {piece.ulid for text in texts for piece in split_at_markers(text)}
+    texts = [p for p in parts if isinstance(p, AssistantText)]
+    named = {piece.ulid for p in texts for piece in split_at_markers(p.text)}
+    named = named.union(*(p.ulids for p in texts))
     return [file_id for ulid in named for file_id in drawn.get(ulid, ())]
 
 
@@ -8374,7 +8372,6 @@ class Recorder:
 
     def _wait(self, index: int, item: Item) -> None:
         if self._is_kept(item):
-            # The chat returns what a remote server said: its card has it.
             for one in replay_items(item):
                 if not is_call_output(one):
                     insort(self._pending, (index, one), key=itemgetter(0))
@@ -8390,7 +8387,6 @@ class Recorder:
         is_marked = self._scope.cites or item.get("phase") or self._after_message
         if not (self._pending or is_marked or kind == "refusal"):
             return
-        # Without a phase the text itself is all there is to know of the message.
         plain = self._pending and not item.get("phase")
         stub = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
         self._records[index] = self._record(() if plain else (stub,))
@@ -8400,7 +8396,6 @@ class Recorder:
         record = self._records.pop(ended.output_index, None)
         text = message_text(ended.item)
         if record is None:
-            # The host strips texts. A marker would have to stand in front of this one.
             is_cut = text != text.strip() and not self._pending
             if is_cut and self._scope.carrier == "output":
                 whole = self._record((_stored_message(ended.item),))
@@ -8455,7 +8450,7 @@ def _returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
 
 
 def _stored_message(item: Item) -> Item:
-    return {**strip_for_replay(item), "type": "message"}  # the short form has no type
+    return {**strip_for_replay(item), "type": "message"}
 
 
 def _without_shown_text(item: Item) -> Item:
@@ -9128,8 +9123,8 @@ class Valves(BaseModel):
     )
     FETCH_MODELS: bool = _valve(
         True,
-        "`auto` in MODEL_ID lists only what the server offers for this key, and notices "
-        "know the day on which it switches a model off.",
+        "`auto` in MODEL_ID lists only what the server offers for this key; its days of "
+        "shutdown are used in notices.",
     )
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
@@ -9245,6 +9240,11 @@ class Valves(BaseModel):
         "Which requests share OpenAI's prompt cache: those of a chat, those of a user, "
         "or as OpenAI decides. Only a hash is sent.",
     )
+    PROMPT_CACHE_DIAGNOSTICS: bool = _valve(
+        False,
+        "Log why OpenAI's prompt cache missed, compared with the answer before, from "
+        "gpt-5.6 on. The usage of answers then names their response.",
+    )
     TRUNCATION: Literal["disabled", "auto"] = _valve(
         "disabled",
         "`auto` drops the oldest messages of a chat that is too long, and with them "
@@ -9323,19 +9323,18 @@ class Valves(BaseModel):
     # Cost
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and its usage: tokens at "
-        "the tier that served it, and web searches; no pictures, containers or files.",
+        "Show the cost of an answer in its last status line and its usage: tokens and "
+        "web searches, no pictures, containers or file searches.",
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
         "US dollars per million tokens, instead of the prices of this pipe: "
-        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`; `fast: 2` doubles them '
-        "at that tier.",
+        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
     )
     SERVICE_TIER: _Tier = _valve(
         "auto",
-        "`flex` costs half and is slower, `fast` (also called `priority`) about twice, "
-        "`ultrafast` 3 to 6 times, if the model and the project have them.",
+        "`flex` is slower and costs half, `fast` (or `priority`) double, `ultrafast` 3 to "
+        "6 times, if the model and the project have them.",
     )
 
     # Network
@@ -9555,8 +9554,6 @@ def _is_on(own: str, default: bool) -> bool:
     return default if own == "inherit" else own == "on"
 
 
-# What users choose
-
 _FILTER_KEY = "openai_responses"
 _FILTER_VERSION = 1
 _SWITCHES = {"web_search": "WEB_SEARCH", "code_interpreter": "CODE_INTERPRETER"}
@@ -9626,9 +9623,6 @@ def comma_list(text: str) -> list[str]:
     return list(dict.fromkeys(word for word in words if word))
 
 
-# The endpoint
-
-
 def _for_own_key(valves: Valves) -> Valves:
     names = ["ORGANIZATION", "PROJECT"]
     if valves.USER_KEYS_GET != "all":
@@ -9672,6 +9666,7 @@ def build_endpoint(
         ca_bundle=valves.CA_BUNDLE.strip(),
         proxy=valves.PROXY.strip(),
         strict=valves.COMPATIBILITY == "strict",
+        is_alike=valves.COMPATIBILITY == "openai",
     )
 
 
@@ -9898,7 +9893,6 @@ async def read_chat(chat_id: str, user_id: str) -> JsonObject | None:
 
 async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
     chats = _host_name("models.chats", "Chats")
-    # Not touched: storing items must not move the chat in the list.
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
     return row is not None
 
@@ -9906,7 +9900,7 @@ async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
 def server_secret() -> str:
     try:
         return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
-    except InvalidRequest:  # a chat goes on without what needs a secret
+    except InvalidRequest:
         return ""
 
 
@@ -9959,7 +9953,6 @@ async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject
 
 
 async def make_native(row: Any) -> bool:
-    # Nothing else of its row changes: without grants the host keeps the existing ones.
     kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
     native = {**row.params.model_dump(), "function_calling": "native"}
     form = _host_name("models.models", "ModelForm")(**kept, params=native)
@@ -10089,7 +10082,7 @@ _Made = TypeVar("_Made")
 async def _read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
     try:
         return await asyncio.to_thread(lambda: make(stored_bytes(row.path)))
-    except (OSError, RuntimeError):  # raised by the host's storages
+    except (OSError, RuntimeError):
         return None
 
 
@@ -10204,7 +10197,7 @@ def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approv
     host, rules = call.host, call.config.approval_rules
     params = as_mapping(host.metadata.get("params"))
     if host.tools.get("ask_user", {}).get("type") == "builtin":
-        rules = [*rules, ("ask_user", "auto")]  # it only asks a question
+        rules = [*rules, ("ask_user", "auto")]
     return Approver(
         rules=rules,
         default_rule="ask" if params.get("tool_approval_mode") == "ask" else "auto",
@@ -10332,7 +10325,7 @@ class HostTools:
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         own = self._own_name(name)
         tool, params = self._host.tools[own], arguments
-        if tool.get("type") != "mcp":  # MCP servers check their own arguments
+        if tool.get("type") != "mcp":
             known = (self.parameters(own) or {}).get("properties") or {}
             params = {key: params[key] for key in params if key in known}
         result = await self._result(own, tool, params)
@@ -10348,9 +10341,6 @@ class HostTools:
         bare = getattr(function, "__function__", None)
         if bare is None or inspect.iscoroutinefunction(bare):
             return await function(**params)
-        # The host wraps sync tools in coroutine functions that never wait; on the event
-        # loop they would block every chat. A thread that exceeds its limit cannot be
-        # stopped; it keeps its place until it ends.
         work = partial(copy_context().run, _run_at_once, function, params)
         user_id, threads = self._call.caller.user_id, self._call.threads
         return await threads.setdefault(user_id, UserThreads()).run(work)
@@ -10633,7 +10623,7 @@ class ChatKeys:
             return json.loads(
                 self._cipher.decrypt(nonce, rest, self._scope(message_id))
             )
-        except Exception:  # not ours, or changed: the package has its own exceptions
+        except Exception:
             return None
 
     def _scope(self, message_id: str) -> bytes:
@@ -10660,7 +10650,7 @@ class ChatStore:
 
     def __init__(self, caller: Caller, chat: JsonObject, keys: ChatKeys) -> None:
         self.messages = _messages_of(chat)
-        in_answers = output_values(self.messages)  # the host takes those along
+        in_answers = output_values(self.messages)
         rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
         chat = {**chat, **in_answers}
         self.records = read_records(chat, keys.sign)
@@ -10681,7 +10671,7 @@ class ChatStore:
         }
 
     async def write(self, record: Record, output_index: int | None = None) -> None:
-        del output_index  # the marker tells the place
+        del output_index
         self._own[record.ulid] = record
         self._is_behind = True
         if len(self._own) >= self._due:
@@ -10861,8 +10851,8 @@ def _read_messages(
     store: ChatStore | None,
     before: DelegatedRound | None,
 ) -> tuple[_Chat, str]:
-    messages, records = restore_from_details(call.messages, sign)
-    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
+    instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
+    parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, store)
     chat = _Chat(call, model, store, before, instructions, parts, records)
     for change in _PASSES:
@@ -10886,11 +10876,17 @@ def _choose_model(
     return model, f"{model.name} answers: {choice.why}."
 
 
+_LEFT_OUT = "a developer's message in its row was left out"
+
+
 def _attach_stored(chat: _Chat) -> _Chat:
     rows = chat.store.messages if chat.store else {}
-    parts = add_tool_images(chat.parts, rows)
-    metadata = chat.call.host.metadata
-    parts = attach_stored_messages(parts, rows, metadata)
+    call, metadata = chat.call, chat.call.host.metadata
+    given = add_tool_images(chat.parts, rows)
+    parts = attach_stored_messages(given, rows, metadata)
+    told = f"chat {call.caller.chat_id}: {_LEFT_OUT}"
+    if len(parts) < len(given) and call.capabilities.first_time(told):
+        call.log.line("WARNING", told)
     return chat._replace(parts=attach_files(parts, rows, metadata))
 
 
@@ -11164,7 +11160,6 @@ class ArtifactStore:
         files: list[Item] = []
         notes: list[str] = []
         links: dict[str, str] = {}
-        # Nobody reads the answer's own stream meanwhile.
         patience = Timeouts(first_event=self._prepared.limits.timeouts.idle / 2)
         deadlines = Deadlines(patience)
         shown = {file["id"] for file in self._stored.values() if file}
@@ -11230,7 +11225,7 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
         return kind, b""
     try:
         return kind, base64.b64decode(encoded)
-    except ValueError:  # no base64, or not even ASCII
+    except ValueError:
         return kind, b""
 
 
@@ -11320,7 +11315,6 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
     closed = [
         f"{kind}.{name}"
         for name in _CLOSED_FIELDS
-        # A new container, `{"type": "auto"}`, is nobody's.
         if (value := fields.get(name)) and as_mapping(value).keys() != {"type"}
     ]
     return all(word in opened for word in closed or [kind])
@@ -11346,6 +11340,29 @@ _INTERNAL_ERROR = (
     "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
     "the error id."
 )
+
+
+_DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
+_LONGEST_ID = 200
+
+
+def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
+    call, request, store = prepared.call, prepared.request, prepared.store
+    asks = call.valves.PROMPT_CACHE_DIAGNOSTICS and prepared.endpoint.is_openai
+    if not (asks and store and call.resolve(request.model).facts.diagnostics):
+        return prepared
+    row = as_mapping(store.messages.get(call.caller.message_id))
+    for _ in range(2):
+        row = as_mapping(store.messages.get(as_text(row.get("parentId"))))
+    earlier = as_text(as_mapping(row.get("usage")).get("response_id"))
+    if not earlier.startswith("resp") or len(earlier) > _LONGEST_ID:
+        return prepared
+    options = {
+        **(request.prompt_cache_options or {}),
+        "comparison_response_id": earlier,
+    }
+    changed = request.model_copy(update={"prompt_cache_options": options})
+    return prepared._replace(request=changed)
 
 
 def report_request(prepared: PreparedRequest) -> None:
@@ -11376,6 +11393,11 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
     _report_removals(call, trace.removed)
+    if not call.valves.PROMPT_CACHE_DIAGNOSTICS:
+        ended = ended._replace(trace=trace._replace(response_id=""))
+    elif trace.cache:
+        told = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
+        call.log.line("INFO", f"prompt cache: {', '.join(told)}")
     if not ended.ending.is_failure:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
@@ -11497,16 +11519,13 @@ def _valve_notices(call: PipeCall) -> list[str]:
     complaints = (*servers.complaints, *call.config.problems)
     for complaint in complaints:
         call.log.line("WARNING", complaint)
-    every_note = (*servers.notes, opening_error(call.valves), _image_notice(call))
+    options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
+    drawing = resolve_model(as_text(options.get("model")))
+    end = retirement_notice(drawing, utc_today())
+    image = end and f"IMAGE_GENERATION_OPTIONS: {end}"
+    every_note = (*servers.notes, opening_error(call.valves), image)
     notes = [note for note in every_note if note and _tell_once(call, note)]
     return [*(complaints if call.caller.is_admin else ()), *notes]
-
-
-def _image_notice(call: PipeCall) -> str:
-    options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
-    model = resolve_model(as_text(options.get("model")))
-    notice = retirement_notice(model, utc_today())
-    return notice and f"IMAGE_GENERATION_OPTIONS: {notice}"
 
 
 def _tell_once(call: PipeCall, notice: str) -> bool:
@@ -11552,6 +11571,7 @@ _NOT_WRITTEN = (
 async def answer_events(
     prepared: PreparedRequest, connections: Connections
 ) -> AsyncGenerator[AnswerEvent, None]:
+    prepared = compare_cache(prepared)
     call, recorder = prepared.call, _recorder(prepared)
     citations = Citations(_known_sources(prepared))
     report_request(prepared)
@@ -11887,7 +11907,6 @@ class Pipe:
         __event_call__: Any = None,
         __event_emitter__: Any = None,
     ) -> AsyncGenerator[Chunk, None] | Chunk:
-        # The host replaces `self.valves` at every call.
         valves = self.valves
         host = await allowed_features(__metadata__ or {}, __user__ or {})
         config = read_config(valves, __user__, host)
@@ -11926,7 +11945,7 @@ class Pipe:
                         yield chunk
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
-        except Exception as error:  # raised, it would remove the text that was shown
+        except Exception as error:
             yield error_chunk(report_exception(call, error))
         if failed and call.config.shows_log and call.caller.host_reads:
             yield source_chunk("Log of this answer", call.log.text())
@@ -11935,12 +11954,11 @@ class Pipe:
         view = NativeRenderer(monotonic_seconds)
         try:
             ended = await self._watch(call, await self._answer(call), view)
-        except Exception as error:  # raised, the host would show its text
+        except Exception as error:
             return error_chunk(report_exception(call, error))
         result = completion(ended, *_response_head(call))
         if not call.caller.host_reads:
             return result
-        # The page shows no finish_reason: an answer that ended early gets a sentence.
         failure = ended.ending.is_failure
         told = error_chunk(ended.ending.sentence) if failure else {}
         return result | told | ({"output": view.items} if view.items else {})
@@ -11948,12 +11966,11 @@ class Pipe:
     async def _do_task(self, call: PipeCall) -> Chunk:
         text = ""
         if call.caller.task == "function_calling" and call.config.approval_rules:
-            # The host would run the tools of its older mode without the rules.
             call.log.line("WARNING", _NO_LEGACY_TOOLS)
             return task_result(text, call.caller.host_model)
         try:
             text = await self._task_text(await permitted_call(call))
-        except Exception as error:  # a failed title must not make the chat fail
+        except Exception as error:
             report_exception(call, error)
         return task_result(text, call.caller.host_model)
 
