@@ -117,7 +117,6 @@ _MOST_TEXTS = 5000
 
 
 class RecentTexts:
-    """The texts of the last day, five thousand at most."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         self._now = now
@@ -239,7 +238,6 @@ class JsonTooLarge(ValueError):
 
 
 class JsonBudget:
-    """The work that may still be done on what others sent."""
 
     def __init__(self, left: int) -> None:
         self.left = left
@@ -308,7 +306,6 @@ PIPE_VALVES = "the valves of this pipe"
 
 
 class ConnectionFailed(ResponsesError):
-    """The server could not be reached, or went away before it answered."""
 
     def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
         super().__init__(sentence)
@@ -319,7 +316,6 @@ TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
 
 
 class TimedOut(ResponsesError):
-    """A time limit of the run was exceeded."""
 
     def __init__(self, kind: TimeoutKind) -> None:
         super().__init__("The model's server did not answer in time. Try again.")
@@ -335,7 +331,6 @@ class UnreadableAnswer(ResponsesError):
 
 
 class AnswerTooLarge(ResponsesError):
-    """The answer is larger than what is accepted."""
 
     def __init__(self) -> None:
         super().__init__("The model's server sent more than is accepted.")
@@ -346,7 +341,6 @@ class MalformedEvent(ResponsesError):
 
 
 class ApiError(NamedTuple):
-    """The error that the API reports (docs/reference/responses-api.md, "Errors")."""
 
     code: str | None = None
     type: str | None = None
@@ -360,7 +354,6 @@ class ApiError(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure before the first event."""
 
     status: int | None = None
     error: ApiError = ApiError()
@@ -369,7 +362,6 @@ class Failure(NamedTuple):
 
 
 class ApiRefused(ResponsesError):
-    """The API answered with an HTTP status of 400 or more, or with an error."""
 
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         super().__init__(sentence)
@@ -561,7 +553,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 
 
 class Ending(NamedTuple):
-    """How a run ended; `code` is the API's word for the cause."""
 
     kind: str
     code: str | None = None
@@ -1125,7 +1116,6 @@ _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
-    """US dollars for a million tokens, and how often they are paid at other tiers."""
 
     input: float | None
     cached: float | None
@@ -1138,7 +1128,6 @@ class ModelPrices(NamedTuple):
 
 
 class ModelFacts(NamedTuple):
-    """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
@@ -1169,7 +1158,6 @@ _PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
-    """What a name stands for."""
 
     id: str
     family: str
@@ -1378,7 +1366,6 @@ def _entry_error(model: str, what: str) -> InvalidRequest:
 
 
 class Usage(NamedTuple):
-    """Counts of one response, or of several added together."""
 
     input: int = 0
     output: int = 0
@@ -1487,7 +1474,6 @@ def _read_row(row: object) -> ModelPrices:
 
 
 class Repair(NamedTuple):
-    """One change."""
 
     action: str
     target: str
@@ -1731,7 +1717,6 @@ def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
 
 
 class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline."""
 
     event: str
     data: str
@@ -1741,7 +1726,6 @@ _LINE_BYTES = 64
 
 
 class EventStreamDecoder:
-    """Turns chunks of any size into events."""
 
     def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
         self._most_bytes = most_bytes
@@ -1795,7 +1779,6 @@ NO_CARD: JsonObject = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
-    """An addition to a text that grows."""
 
     output_index: int
     kind: str
@@ -1805,7 +1788,6 @@ class TextDelta(NamedTuple):
 
 
 class TextDone(NamedTuple):
-    """A text that has ended: it replaces the deltas of the same kind and place."""
 
     output_index: int
     kind: str
@@ -1815,7 +1797,6 @@ class TextDone(NamedTuple):
 
 
 class AnnotationAdded(NamedTuple):
-    """What a place in a text refers to."""
 
     output_index: int
     part: int
@@ -1824,7 +1805,6 @@ class AnnotationAdded(NamedTuple):
 
 
 class PartialImage(NamedTuple):
-    """An image as far as it is drawn."""
 
     output_index: int
     number: int
@@ -1834,14 +1814,12 @@ class PartialImage(NamedTuple):
 
 
 class ItemAdded(NamedTuple):
-    """An item began; its content is still missing."""
 
     output_index: int
     item: Item
 
 
 class ItemDone(NamedTuple):
-    """The item as it counts, byte for byte."""
 
     output_index: int
     item: Item
@@ -1850,14 +1828,12 @@ class ItemDone(NamedTuple):
 
 
 class FinalResponse(NamedTuple):
-    """The end of a response, with its final snapshot."""
 
     status: str
     response: JsonObject
 
 
 class StreamError(NamedTuple):
-    """The request failed; no response object comes with it."""
 
     error: ApiError
 
@@ -2014,7 +1990,6 @@ NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
 
 
 class ToolOutput(NamedTuple):
-    """A call got its output; `item` is the input item that gives it to the model."""
 
     output_index: int
     item: Item
@@ -2023,7 +1998,6 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
-    """One response ended; `usage` is None if the server did not tell it."""
 
     response_id: str
     status: str
@@ -2031,7 +2005,6 @@ class ResponseDone(NamedTuple):
 
 
 class Status(NamedTuple):
-    """A status line for the person who waits."""
 
     sentence: str
     repair: Repair | None = None
@@ -2041,7 +2014,6 @@ class Status(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What the log needs to know about the last response."""
 
     request_id: str = ""
     model: str = ""
@@ -2054,7 +2026,6 @@ class Trace(NamedTuple):
 
 
 class RunDone(NamedTuple):
-    """The last event of every run, however it ended."""
 
     ending: Ending
     usage: Usage | None = None
@@ -2164,7 +2135,6 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address and the key of a server; an address can contain a password."""
 
     base_url: str = field(repr=False)
     api_key: str = field(repr=False)
@@ -2346,7 +2316,6 @@ def _new_session() -> aiohttp.ClientSession:
 
 
 class Timeouts(NamedTuple):
-    """Limits in seconds; a `total` of 0 means no limit."""
 
     connect: float = 30.0
     first_event: float = 300.0
@@ -2359,7 +2328,6 @@ def _now() -> float:
 
 
 class Deadlines:
-    """The limit that is active now, over all attempts of one run."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
@@ -2509,7 +2477,6 @@ _NEVER_CONNECTED = (
 
 
 class Connections:
-    """Sends requests; has one session for each event loop."""
 
     def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         self._idle_seconds = idle_seconds
@@ -2833,7 +2800,6 @@ _FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
 
 
 class SchemaReferences:
-    """What the references of a schema name, as pointers; `#` is the schema itself."""
 
     def __init__(self, root: JsonObject) -> None:
         self.root = root
@@ -3196,7 +3162,6 @@ _DIGEST = 12
 
 @dataclass(frozen=True)
 class ToolNames:
-    """Translates the names of tools for the API and back; `known` are their own names."""
 
     known: tuple[str, ...] = ()
 
@@ -3470,7 +3435,6 @@ _ServiceTier = Literal[
 
 
 class ResponsesRequest(BaseModel):
-    """The body of `POST /responses`, with the API's field names and values."""
 
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -3518,7 +3482,6 @@ _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
 
 
 class Settings(NamedTuple):
-    """What the administrator and the user chose; the caller's keys have priority."""
 
     effort: str | None = None
     summary: str | None = None
@@ -3682,7 +3645,6 @@ def _strict_item(item: Item) -> Item:
 
 
 class Origin(NamedTuple):
-    """The model family, the server, and the account that produced an item."""
 
     family: str
     endpoint: str = ""
@@ -3910,7 +3872,6 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 
 class RetryPolicy(NamedTuple):
-    """How often to retry, and the longest wait in seconds."""
 
     max_retries: int = 2
     max_wait: float = 60.0
@@ -4233,7 +4194,6 @@ _FINDERS = (
 
 
 class ResponseState:
-    """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
         self.ending: Ending | None = None
@@ -4447,7 +4407,6 @@ _THOUGHT_SHARE = 0.1
 
 
 class Limits(NamedTuple):
-    """How a run behaves towards viewers and towards the server."""
 
     join_seconds: float = 0.05
     timeouts: Timeouts = Timeouts()
@@ -4458,7 +4417,6 @@ class Limits(NamedTuple):
 
 
 class Attempts:
-    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
 
     def __init__(
         self, endpoint: Endpoint, connections: Connections, limits: Limits
@@ -5007,7 +4965,6 @@ Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide."""
 
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
@@ -5079,7 +5036,6 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
 
 
 class ToolResult(NamedTuple):
-    """The result of a tool: an `output` for the model, and a `card`."""
 
     output: str | list[Item]
     failed: bool = False
@@ -5087,7 +5043,6 @@ class ToolResult(NamedTuple):
 
 
 class CallableTools(Protocol):
-    """The tools of a request, by their own names or by those that the API was given."""
 
     def parameters(self, name: str) -> JsonObject | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
@@ -5095,7 +5050,11 @@ class CallableTools(Protocol):
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call will run, and its arguments."""
+        """Return the own name of the tool that a call will run, and its arguments.
+
+        A tool that passes calls on names another one, with other arguments. None: there
+        is no such tool.
+        """
 
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool waits for a person; no limit counts that time."""
@@ -5105,7 +5064,6 @@ class CallableTools(Protocol):
 
 
 class CallLimits(NamedTuple):
-    """Limits of calls: how many at once, how many seconds, how much output."""
 
     at_once: int = 8
     seconds: float = 120.0
@@ -5114,7 +5072,6 @@ class CallLimits(NamedTuple):
 
 
 class Toolset(NamedTuple):
-    """What a run needs to answer calls and approval requests itself."""
 
     tools: CallableTools
     approver: Approver = Approver()
@@ -5641,7 +5598,6 @@ _NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "heade
 
 
 class RemoteServers(NamedTuple):
-    """The servers that can be offered, and messages for an administrator."""
 
     tools: tuple[Item, ...] = ()
     complaints: tuple[str, ...] = ()
@@ -5737,7 +5693,6 @@ _FORMATS = frozenset({"text", "json_object", "json_schema"})
 
 
 class AuditedRequest(NamedTuple):
-    """A request to `host`, and the lines about it."""
 
     payload: JsonObject
     host: str
@@ -5801,19 +5756,16 @@ def _message_count(items: object) -> int:
 
 
 class SourceCited(NamedTuple):
-    """A source to list below the answer, in the host's form."""
 
     source: JsonObject
 
 
 class Marker(NamedTuple):
-    """Text that names a record; it belongs to the event that follows."""
 
     text: str
 
 
 class StoredRecord(NamedTuple):
-    """A value to store in the answer's own output."""
 
     ulid: str
     value: JsonObject
@@ -5821,7 +5773,6 @@ class StoredRecord(NamedTuple):
 
 
 class TurnDetails(NamedTuple):
-    """The entries of a response for the `reasoning_details` of its reasoning."""
 
     details: Sequence[Item]
 
@@ -5859,7 +5810,6 @@ _MOST_DELETED = 20
 
 
 class CodeTexts:
-    """The texts of a run, out of which the host's texts for stored code are taken."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = list(texts)
@@ -5893,7 +5843,6 @@ class CodeTexts:
 
 
 class Attachment(NamedTuple):
-    """A file at a message, as the host notes it there."""
 
     file_id: str
     name: str
@@ -5902,7 +5851,6 @@ class Attachment(NamedTuple):
 
 
 class StoredMessage(NamedTuple):
-    """A message of the user as the chat's row holds it."""
 
     row: JsonObject
     answer_id: str
@@ -5913,7 +5861,6 @@ class StoredMessage(NamedTuple):
 
 
 class UserMessage(NamedTuple):
-    """A message that no model wrote."""
 
     item: Item
     stored: StoredMessage | None = None
@@ -5928,7 +5875,6 @@ class UserMessage(NamedTuple):
 
 
 class AssistantText(NamedTuple):
-    """Text of an assistant's message, as the host gives it back."""
 
     text: str
     ulids: Sequence[str] = ()
@@ -5936,7 +5882,6 @@ class AssistantText(NamedTuple):
 
 
 class ToolCall(NamedTuple):
-    """A tool call of an assistant's message; the arguments of a custom one are a text."""
 
     call_id: str
     name: str
@@ -5945,7 +5890,6 @@ class ToolCall(NamedTuple):
 
 
 class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
@@ -6143,7 +6087,6 @@ _MOST_PASSES = 5
 
 
 class MarkedText(NamedTuple):
-    """A piece of text, and the id in the marker before it; empty without a marker."""
 
     ulid: str
     text: str
@@ -6244,7 +6187,6 @@ UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 
 
 class Record(NamedTuple):
-    """The items that one marker names, in the order of the wire."""
 
     ulid: str
     model: str
@@ -6834,7 +6776,6 @@ OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
 
 
 class HoldbackBuffer:
-    """Holds back the end of a growing text while it may become something to replace."""
 
     def __init__(self, unfinished: re.Pattern[str]) -> None:
         self._unfinished = unfinished
@@ -6861,7 +6802,6 @@ def _kept_of_tracking(match: re.Match[str]) -> str:
 
 
 class Citations:
-    """Numbers the sources of one run; the same events give the same numbers."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
@@ -7241,7 +7181,6 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 
 
 class ChunkRenderer:
-    """Shows one run as growing text and reasoning, which includes commentary."""
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
         self.head = {
@@ -7506,7 +7445,6 @@ _FEW_FILES = 32
 
 
 class OutputItems:
-    """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
@@ -7609,7 +7547,6 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
 
 
 class Commentary:
-    """Shows one message of commentary; `place` is that of its item."""
 
     def __init__(self, shown: OutputItems) -> None:
         self.place = len(shown.items)
@@ -7683,7 +7620,6 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
 
 
 class HostedItems:
-    """Shows the items of one run; a type without a card is not shown."""
 
     def __init__(self, shown: OutputItems) -> None:
         self._shown = shown
@@ -7902,7 +7838,6 @@ _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
 class NativeRenderer:
-    """Shows one run."""
 
     def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
         self._closes = closes
@@ -8054,7 +7989,6 @@ class _DetailItem(NamedTuple):
 
 
 class DetailTurn(NamedTuple):
-    """A response as it came back, with its notes."""
 
     items: tuple[_DetailItem, ...]
     origin: Origin
@@ -8272,7 +8206,6 @@ Carrier = Literal["markers", "output", "details"]
 
 
 class RecordScope(NamedTuple):
-    """The common fields of all records of one message, and where they are stored."""
 
     model: str
     message_id: str
@@ -8285,7 +8218,6 @@ class RecordScope(NamedTuple):
 
 
 class NewRecord(NamedTuple):
-    """A record to write before the next events; it may replace one with the same id."""
 
     record: Record
     output_index: int | None
@@ -8295,7 +8227,6 @@ _RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
 
 
 class Recorder:
-    """Collects what is recorded of one message during its run."""
 
     def __init__(
         self,
@@ -8905,7 +8836,6 @@ _Unseal = Callable[[str, str], object]
 
 
 class SentContext(NamedTuple):
-    """What one run sent beside the chat."""
 
     injected: _InjectedContext | None = None
     instructions: str | None = None
@@ -9030,7 +8960,6 @@ _LONGEST_LINE = 4000
 
 
 class RunLog:
-    """The log of one run; can be used from other threads."""
 
     def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
         self.run_id = run_id
@@ -9089,7 +9018,6 @@ def _default_sentence(default: object) -> str:
 
 
 class Valves(BaseModel):
-    """Settings of the administrator, in the order of the page."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
@@ -9420,7 +9348,6 @@ class Valves(BaseModel):
 
 
 class UserValves(BaseModel):
-    """Settings of a user; `inherit` leaves the choice to the administrator or model."""
 
     REASONING_EFFORT: Literal[
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
@@ -9464,7 +9391,6 @@ class UserValves(BaseModel):
 
 
 class Config(NamedTuple):
-    """What holds for one call; a user's choice replaces the administrator's."""
 
     valves: Valves
     secrets: tuple[str, ...]
@@ -9674,7 +9600,6 @@ _MOST_ACCOUNTS = 1000
 
 
 class AccountCapabilities(RecentTexts):
-    """What refusals of the last day showed of each key and model, and what was told."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         super().__init__(now)
@@ -9725,7 +9650,6 @@ _USED_UP = (
 
 
 class UserThreads(ThreadPoolExecutor):
-    """The threads of one user; nobody waits any more for `abandoned` calls."""
 
     def __init__(self) -> None:
         super().__init__(_SHARE, "sync-tool")
@@ -9755,7 +9679,6 @@ EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 class HostContext(NamedTuple):
-    """What the host passes beside the chat."""
 
     tools: Mapping[str, JsonObject]
     request: Any
@@ -9768,7 +9691,6 @@ _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 
 
 class Caller(NamedTuple):
-    """Who asks, and for which chat and message."""
 
     host_model: str
     user_id: str = ""
@@ -9814,7 +9736,6 @@ def read_caller(
 
 
 class PipeCall(NamedTuple):
-    """One call of the pipe, and what it shares with others."""
 
     body: JsonObject
     caller: Caller
@@ -9867,7 +9788,6 @@ _FLOOR = (0, 11, 4)
 
 
 class NewFile(NamedTuple):
-    """A file to store; `kind` is its MIME type."""
 
     name: str
     kind: str
@@ -10285,7 +10205,6 @@ _DISPATCHERS = (CALL_TOOL, "search_tools")
 
 
 class HostTools:
-    """The tools of one request, by the names that the model was given."""
 
     def __init__(self, call: PipeCall, names: ToolNames) -> None:
         self._call = call
@@ -10469,7 +10388,6 @@ def _location(valves: Valves) -> Mapping[str, str]:
 
 
 class OfferedTools(NamedTuple):
-    """Tools in the API's form, with the functions' own names and `tool_choice`."""
 
     items: Sequence[Item] = ()
     names: ToolNames = ToolNames()
@@ -10558,7 +10476,6 @@ _ATTRIBUTE = "openai_responses_rounds"
 
 
 class DelegatedRound(NamedTuple):
-    """The end of a round whose calls the host is to run."""
 
     sent: tuple[Item, ...]
     received: tuple[Item, ...]
@@ -10598,7 +10515,6 @@ _NONCE_BYTES = 12
 
 
 class ChatKeys:
-    """Signs and encrypts what is stored in the chats of one user."""
 
     def __init__(self, secret: str, user_id: str) -> None:
         self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
@@ -10643,7 +10559,6 @@ _LAST_TRIES = 3
 
 
 class ChatStore:
-    """The records of one chat; writes go to the key of one message."""
 
     carrier: Carrier = "markers"
     size = 0
@@ -10775,7 +10690,6 @@ _BATCH_SHARE = 5
 
 
 class PreparedRequest(NamedTuple):
-    """One request, and where its answer is stored."""
 
     call: PipeCall
     request: ResponsesRequest
@@ -11116,7 +11030,6 @@ _NOT_FETCHED = "{} could not be fetched from where the code ran."
 
 
 class ArtifactStore:
-    """Stores the pictures and files of one run, each content once."""
 
     def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
         self._prepared = prepared
@@ -11720,7 +11633,6 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str
 
 
 class Listing:
-    """What each key may use, as far as it is known."""
 
     def __init__(self) -> None:
         self.shutdown_dates: dict[str, str] = {}
@@ -11879,7 +11791,6 @@ _NO_LEGACY_TOOLS = "Function Calling is Legacy, so TOOL_APPROVAL lets no tool ru
 
 
 class Pipe:
-    """OpenAI's models in Open WebUI, one for each entry of MODEL_ID."""
 
     Valves = Valves
     UserValves = UserValves
