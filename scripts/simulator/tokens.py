@@ -88,7 +88,10 @@ MIN_COMPACT_THRESHOLD = 1000
 
 
 def check_compaction(body: Mapping[str, Any]) -> None:
-    """Raise the refusal for a way to manage the context that there is not."""
+    """Raise the refusal for a way to manage the context that there is not.
+
+    Source: types of openai 3.54.0; the words and the least threshold are assumed.
+    """
     for index, way in enumerate(body.get("context_management") or []):
         path = f"context_management[{index}]"
         if "type" not in way:

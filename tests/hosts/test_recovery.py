@@ -41,9 +41,14 @@ SAID = "The server said: "
 async def recovering_pipe(
     admin: User, pipe_source: str, pipe_valves: Json
 ) -> AsyncIterator[None]:
-    """A copy of the pipe: what it learns of refusals is not for other tests."""
+    """A copy of the pipe: what it learns of refusals is not for other tests.
+
+    Nor is its patience: half a minute is the least that the valve takes.
+    """
     models = {"MODEL_ID": "gpt-6.2-sol, gpt-5.2"}
-    await install_pipe(admin, PIPE, pipe_source, pipe_valves | models)
+    source = pipe_source.replace("(value, 30, 900, 300)", "(value, 1, 900, 300)")
+    assert source != pipe_source
+    await install_pipe(admin, PIPE, source, pipe_valves | models)
     yield
     await admin.delete_function(PIPE)
 
@@ -237,6 +242,13 @@ async def test_attempts_that_fail_before_anything_is_shown(
         assert stored["usage"]["total_tokens"] == total
         assert sum(map(bool, counts)) == 2 + fault.usage
 
+    simulator.faults.append(FailedStart("stall", text="Silence"))
+    async with valves_changed(admin, PIPE, IDLE_TIMEOUT_SECONDS=1):
+        silent = await tab.send(MODEL, "sim:short Silence")
+    assert silent.error is None
+    [line] = told(silent)
+    assert line.startswith("The model's server did not answer. Trying again")
+
     simulator.faults.append(FailedStart("cut", text="Nothing"))
     async with valves_changed(admin, PIPE, MAX_RETRIES=0):
         nothing = await tab.send(MODEL, "sim:short Nothing")
@@ -263,6 +275,31 @@ async def test_rounds_that_the_host_runs_pay_once(
         turn = await tab.send(MODEL, "sim:tool Again?", body=CALLED, temporary=[])
         assert turn.error is None
         assert asked(simulator, since) == [400, 200, 200]
+
+
+async def test_refused_item_of_a_temporary_chat(tab: Tab, simulator: Simulator) -> None:
+    """No row says what was refused: it is remembered for the account and the user."""
+    said: list[Json] = []
+    paid = []
+    for number in range(4):
+        since, text = len(answered(simulator)), f"sim:short Number {number}"
+        asking: Json = {"text": text, "body": USED}
+        if number == 0:
+            asking = {"text": "sim:tool The weather?", "body": CALLED}
+        turn = await tab.send(MODEL, **asking, temporary=said)
+        assert turn.error is None
+        assert turn.text.strip()
+        paid.append(asked(simulator, since))
+        data = [event.get("data") or {} for event in turn.events]
+        shown = [one["output"] for one in data if "output" in one][-1]
+        answer = {"role": "assistant", "content": turn.text, "output": shown}
+        said += [{"role": "user", "content": asking["text"]}, answer]
+        if number == 0:
+            refused = refuse_item("function_call_output", text="Sunny")
+            simulator.faults.append(refused)
+        last = kinds(chat_bodies(simulator)[-1]["input"])
+        assert ("function_call_output" in last) == (number == 0)
+    assert paid == [[200, 200], [400, 200], [200], [200]]
 
 
 async def test_clients_and_titles(tab: Tab, member: User, simulator: Simulator) -> None:

@@ -2,6 +2,9 @@
 
 The rules are numbered as in docs/reference/responses-api.md, "Refusals of input
 items".
+
+Source: reports, listed with their numbers in docs/reference/responses-api.md, "Refusals
+of input items".
 """
 
 import contextlib

@@ -21,7 +21,10 @@ JSON_WORD = re.compile("json", re.IGNORECASE)
 
 
 def check_limits(body: Body, model: ModelFacts) -> None:
-    """Raise the refusal for the first value beyond a limit."""
+    """Raise the refusal for the first value beyond a limit.
+
+    Source: types of openai 3.54.0; guide "Background mode".
+    """
     for name, limit in MAX_LENGTHS.items():
         length = len(body.get(name) or "")
         if length > limit:
@@ -50,7 +53,11 @@ def _integer_ranges(model: ModelFacts) -> Ranges:
 
 
 def _check_ranges(body: Body, kind: str, ranges: Ranges) -> None:
-    """Refuse the first number outside its range; None is no upper end."""
+    """Refuse the first number outside its range; None is no upper end.
+
+    Source: reports of OpenAI's users; the ends of `max_output_tokens`, `max_tool_calls`
+    and `top_logprobs` are assumed.
+    """
     for name, (low, high) in ranges.items():
         value = body.get(name)
         if value is None:
@@ -62,6 +69,7 @@ def _check_ranges(body: Body, kind: str, ranges: Ranges) -> None:
 
 
 def _check_metadata(metadata: Mapping[str, str]) -> None:
+    """Source: types of openai 3.54.0; the words are assumed."""
     if len(metadata) > 16:
         raise Refusal(
             "Invalid 'metadata': too many properties. Expected an object with at most "
@@ -88,6 +96,7 @@ def _check_texts(body: Body) -> None:
 
 
 def _check_text(path: str, value: Any) -> None:
+    """Source: bluebox 31."""
     if isinstance(value, str) and len(value) > MAX_TEXT_CHARACTERS:
         raise refuse_length(path, MAX_TEXT_CHARACTERS, len(value))
 
@@ -111,7 +120,10 @@ def _list_format_holders(body: Body) -> Iterator[tuple[str, Body]]:
 
 
 def _check_json_word(body: Body) -> None:
-    """Refuse `json_object` without the word."""
+    """Refuse `json_object` without the word.
+
+    Source: reports of OpenAI's users.
+    """
     given = body.get("input")
     messages = (
         [one for one in given if "role" in one] if isinstance(given, list) else given

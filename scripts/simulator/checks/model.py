@@ -29,7 +29,10 @@ REFUSED_AT_MINIMAL = ("web_search", "file_search", "image_generation")
 
 
 def find_model(id: str) -> ModelFacts:
-    """Return the facts of a living model or raise the refusal."""
+    """Return the facts of a living model or raise the refusal.
+
+    Source: reports of OpenAI's users.
+    """
     if id in MODELS:
         return MODELS[id]
     raise refuse_retired_model(id) if is_retired(id) else refuse_unknown_model(id)
@@ -38,7 +41,10 @@ def find_model(id: str) -> ModelFacts:
 def check_model(
     body: Body, model: ModelFacts, profile: Profile, held: Configuration
 ) -> None:
-    """Raise the refusal for the first parameter this model rejects."""
+    """Raise the refusal for the first parameter this model rejects.
+
+    Source: reports of OpenAI's users.
+    """
     _check_reasoning(body, model)
     if held.effort not in (None, "none"):
         _refuse_sampling(body, model)
@@ -55,6 +61,7 @@ def check_model(
 
 
 def _check_reasoning(body: Body, model: ModelFacts) -> None:
+    """Source: inspect_ai 5254; of summaries and contexts assumed."""
     asked = body.get("reasoning") or {}
     if not model.reasons:
         _refuse_reasoning(body, asked)
@@ -85,6 +92,7 @@ def _check_mode(mode: str, model: ModelFacts) -> None:
 
 
 def _refuse_reasoning(body: Body, asked: Body) -> None:
+    """Source: reports of OpenAI's users."""
     for name, value in asked.items():
         if value is not None:
             raise refuse_unsupported_parameter(f"reasoning.{name}")
@@ -95,7 +103,10 @@ def _refuse_reasoning(body: Body, asked: Body) -> None:
 
 
 def _refuse_sampling(body: Body, model: ModelFacts) -> None:
-    """Refuse sampling; the 6.2 models take the default of 1 (a probe of 2026-11-19)."""
+    """Refuse sampling; the 6.2 models take the default of 1 (a probe of 2026-11-19).
+
+    Source: guide "Deployment checklist".
+    """
     for name in SAMPLING_PARAMETERS:
         value = body.get(name)
         is_default = value == 1 and name != "top_logprobs" and model.series >= (6, 2)
@@ -106,6 +117,7 @@ def _refuse_sampling(body: Body, model: ModelFacts) -> None:
 
 
 def _check_text(body: Body, model: ModelFacts) -> None:
+    """Source: types of openai 3.54.0; the words are assumed."""
     verbosity = (body.get("text") or {}).get("verbosity")
     if verbosity is not None and verbosity not in model.verbosities:
         raise refuse_unsupported_value(
@@ -114,6 +126,9 @@ def _check_text(body: Body, model: ModelFacts) -> None:
 
 
 def _check_tools(held: Configuration, model: ModelFacts) -> None:
+    """Source: QuantumNous/new-api 1586, jrkropp/open-webui-developer-toolkit 716;
+    guide "Tool search" for `tool_search`, whose words are assumed.
+    """
     kinds = [tool["type"] for tool in held.tools]
     for kind in kinds:
         if kind in HOSTED_TOOLS_LACKING.get(model.id, ()):
@@ -135,7 +150,10 @@ def _check_tools(held: Configuration, model: ModelFacts) -> None:
 
 
 def _refuse_lookaround(tools: Sequence[Tool], model: ModelFacts) -> None:
-    """Refuse patterns that look around; gpt-5.4 fails on them: `is_broken_by`."""
+    """Refuse patterns that look around; gpt-5.4 fails on them: `is_broken_by`.
+
+    Source: opencode 32073, vercel/ai 16021 and 20021; that GPT-6 takes them is assumed.
+    """
     if model.series < (5, 5) or model.series >= (6, 0):
         return
     place = find_lookaround(tools)
@@ -152,6 +170,7 @@ def is_broken_by(tools: Sequence[Tool], model: ModelFacts) -> bool:
 
 
 def _check_caching(body: Body, model: ModelFacts) -> None:
+    """Source: guide "Prompt caching"; the words are assumed."""
     options = set(body.get("prompt_cache_options") or {}) - {"comparison_response_id"}
     if options and not model.writes_cache_explicitly:
         raise refuse_unsupported_parameter("prompt_cache_options")
@@ -163,6 +182,7 @@ def _check_caching(body: Body, model: ModelFacts) -> None:
 
 
 def _check_organisation(body: Body, profile: Profile) -> None:
+    """Source: reports of OpenAI's users."""
     summary = (body.get("reasoning") or {}).get("summary")
     if summary and not profile.verified_for_summaries:
         raise refuse_unverified("generate reasoning summaries", "reasoning.summary")

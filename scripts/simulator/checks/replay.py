@@ -4,6 +4,8 @@ Refused outright: content that is not ours, or not this organisation's. Dropped 
 reported, on models that bind reasoning to its prefix: content whose history changed
 (docs/reference/responses-api.md, "Changed beginnings", and "Refusals of input items",
 4, 9 and 10).
+
+Source: reports, listed there.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,8 @@
-"""Checks a request body against the types of the openai package, field by field."""
+"""Checks a request body against the types of the openai package, field by field.
+
+Source: types of openai 3.54.0; the words are those of reports (jcode 1028, litellm
+13420, new-api 1305, ai-dial-adapter-openai 511), for other values assumed.
+"""
 
 import types
 import typing

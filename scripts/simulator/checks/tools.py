@@ -39,6 +39,7 @@ def check_hosted(tools: Sequence[Tool], path: str) -> None:
 
 
 def _check_image(tool: Tool, path: str) -> None:
+    """Source: types of openai 3.54.0; the words are assumed."""
     for name, (low, high) in HOSTED_TOOL_RANGES.items():
         value = tool.get(name)
         if value is not None and value < low:
@@ -62,6 +63,7 @@ def _check_image(tool: Tool, path: str) -> None:
 
 
 def _check_container(container: str | Tool, path: str) -> None:
+    """Source: litellm 30936; the words are assumed."""
     if isinstance(container, str) and container != CONTAINER:
         raise Refusal(
             f"Container with id '{container}' not found.",
@@ -71,6 +73,7 @@ def _check_container(container: str | Tool, path: str) -> None:
 
 
 def _check_stores(stores: list[str], path: str) -> None:
+    """Source: openai/openai-support-agent-demo 1; of an empty list assumed."""
     if not stores:
         raise refuse_empty_array(path)
     for index, store in enumerate(stores):
@@ -135,6 +138,7 @@ def list_tools(body: Tool) -> list[tuple[str, Sequence[Tool]]]:
 
 
 def _check_names(tools: Sequence[Tool], path: str, seen: set[str]) -> None:
+    """Assumed."""
     for index, tool in enumerate(tools):
         name = tool.get("name")
         if name is None:
@@ -152,6 +156,7 @@ def _check_names(tools: Sequence[Tool], path: str, seen: set[str]) -> None:
 
 
 def _check_hosted_twice(kind: str, seen: set[str]) -> None:
+    """Assumed."""
     if kind == "mcp":
         return  # its label counts
     if f" {kind}" in seen:
@@ -160,7 +165,10 @@ def _check_hosted_twice(kind: str, seen: set[str]) -> None:
 
 
 def check_name(name: str, path: str) -> None:
-    """Raise the refusal for a name that is empty, too long or of other characters."""
+    """Raise the refusal for a name that is empty, too long or of other characters.
+
+    Source: openai/codex 1289; of an empty name assumed.
+    """
     if not name:
         raise refuse_empty(path)
     if len(name) > MAX_NAME_CHARACTERS:
@@ -172,8 +180,8 @@ def check_name(name: str, path: str) -> None:
 def check_choice(body: Tool, model: ModelFacts) -> None:
     """Raise the refusal for a choice that names no tool of the request.
 
-    A tool that only an item declares can be named from gpt-5.6 on (vendors:
-    pydantic-ai 2.68.0).
+    Source: OpenAI's agents SDK; pydantic-ai 2.68.0, also that a tool which only an item
+    declares can be named from gpt-5.6 on.
     """
     choice = body.get("tool_choice")
     lists = list_tools(body)[: None if model.series >= (5, 6) else 1]
