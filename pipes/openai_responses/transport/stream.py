@@ -105,7 +105,6 @@ class EventStreamDecoder:
                     data = value.decode("utf-8", "replace")
                     events.append(tuple.__new__(ServerSentEvent, (name, data)))
                 self._event, self._lines, self._size = b"", [], 0
-            # id, retry, comments and unknown fields are not used
         return events
 
 
