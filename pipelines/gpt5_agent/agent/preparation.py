@@ -80,7 +80,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         _merge_body(request, tools, names),
         request.settings._replace(tools=tools),
     )
-    own = OwnTools(request.own_tools.tools, request.own_tools.files_root)
+    own = OwnTools(request.own_tools.tools, request.own_tools.store_file)
     named = ((names.own_name(str(tool["name"])), tool) for tool in tools)
     host_schemas = {
         name: tool.get("parameters") or {}
