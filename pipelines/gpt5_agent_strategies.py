@@ -3530,6 +3530,7 @@ class ResponseState:
         self._latest: dict[int, int] = {}
         self._early: dict[str | int, list[TextDelta | TextDone]] = {}
         self._open: dict[int, dict[TextPlace, list[str]]] = {}
+        self._growing = _NO_TEXT
         self._ended: dict[int, Item] = {}
 
     @property
@@ -3584,11 +3585,11 @@ class ResponseState:
         place = self._find(index, _ids(item), fits)
         if place not in self._ended or index == _NOWHERE:
             return place
-        # Two calls of one `call_id` stay two; the snapshot only repeats what came.
         return place if item.get("id") in (None, self._ended[place].get("id")) else None
 
     def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
         place = len(self._items)
+        self._growing = _NO_TEXT
         self._items.append(item)
         self._open[place] = {}
         self._ids.update(dict.fromkeys(ids, place))
@@ -3602,19 +3603,21 @@ class ResponseState:
         return events
 
     def _grow(self, event: TextDelta | TextDone) -> list[RunEvent]:
-        kind, ids = event.kind, [event.item_id]
-        place = self._find(event.output_index, ids, lambda item: _can_grow(item, kind))
+        index, kind, item_id = event.output_index, event.kind, event.item_id
+        text, place = self._growing
         events: list[RunEvent] = []
+        if text != (index, kind, item_id):
+            place = self._find(index, [item_id], lambda item: _can_grow(item, kind))
         if place is None:
             if kind not in _OPENED_BY:
-                name = event.item_id or event.output_index
-                self._early.setdefault(name, []).append(event)
+                self._early.setdefault(item_id or index, []).append(event)
                 return []
             place = len(self._items)
-            item = {**_OPENED_BY[kind], "id": event.item_id or f"item_{place}"}
-            events = self._start(event.output_index, item, ids)
+            item = {**_OPENED_BY[kind], "id": item_id or f"item_{place}"}
+            events = self._start(index, item, [item_id])
         if place not in self._open:
             return events
+        self._growing = (index, kind, item_id), place
         text_place = kind, event.part
         if isinstance(event, TextDone):
             return events + self._show_rest(place, text_place, event.text)
@@ -3634,6 +3637,7 @@ class ResponseState:
         for text_place, text in item_texts(item):
             events += self._show_rest(place, text_place, text)
         del self._open[place]
+        self._growing = _NO_TEXT
         self._ended[place] = item
         return [*events, ItemDone(self._first + place, item)]
 
@@ -3678,6 +3682,7 @@ class ResponseState:
             yield others.pop() if found is None and others else found, item
 
 
+_NO_TEXT: tuple[object, int | None] = (None, None)
 _NOWHERE = -2
 
 _EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
@@ -3716,7 +3721,7 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
     if status == "incomplete":
         details = as_mapping(response.get("incomplete_details"))
         return ending_of_incomplete(as_text(details.get("reason")) or None)
-    if status == "cancelled":  # by another client: after our own we read no answer
+    if status == "cancelled":
         return ending_of_incomplete(status)
     if status == "failed":
         return ending_of_failure("failed", read_api_error(response.get("error")))

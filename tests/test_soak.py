@@ -5,6 +5,7 @@ import random
 import socket
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -70,6 +71,15 @@ def test_what_grows_before_is_the_warm_up() -> None:
     steep = [one.slope for one in growths(filled[:5], 0) if one.figure.key == "tasks"]
     assert steep == [1]
     assert [one.slope for one in growths(filled, 4)] == [0] * len(FIGURES)
+
+
+def test_answer_that_the_host_did_not_store_is_told_apart() -> None:
+    """It was shown whole: another process held SQLite's lock when it was to be stored."""
+    whole = Seen(ended=True, streamed=WHOLE[1].words, stored=False)
+
+    assert explain(WHOLE[1], whole).verdict == "not stored by the host"
+    for other in (replace(whole, stored=True), replace(whole, streamed="That")):
+        assert explain(WHOLE[1], other).verdict == "UNEXPLAINED"
 
 
 def test_few_samples_make_no_verdict() -> None:

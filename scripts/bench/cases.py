@@ -5,7 +5,13 @@ from typing import Any, Literal
 
 from openai_responses.endings import SENTENCES
 
-Verdict = Literal["finished", "stopped by the user", "injected fault", "UNEXPLAINED"]
+Verdict = Literal[
+    "finished",
+    "stopped by the user",
+    "injected fault",
+    "not stored by the host",
+    "UNEXPLAINED",
+]
 Json = dict[str, Any]
 LAST_WORDS = "That is all for now."
 """Of the simulator's usual answer."""
@@ -47,6 +53,11 @@ class Seen:
     text: str = ""
     sentence: str = ""
     stop_pressed: bool = False
+    streamed: str = ""
+    """The text that the page showed while it was written."""
+    stored: bool = True
+    """Whether Open WebUI wrote the end of the answer: it waits five seconds for SQLite,
+    and gives up without a line in its log (docs/reference/open-webui.md)."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +78,8 @@ def explain(case: Case, seen: Seen) -> Explained:
         return Explained("stopped by the user")
     if case.sentence:
         return Explained("UNEXPLAINED", "no sentence tells of the fault")
+    if not seen.stored and case.words in seen.streamed:
+        return Explained("not stored by the host", "all of it, until a reload")
     if case.words not in seen.text:
         return Explained("UNEXPLAINED", f"not whole: ...{seen.text[-80:]!r}")
     return Explained("finished")
@@ -79,8 +92,11 @@ def _explain_sentence(case: Case, sentence: str) -> Explained:
 
 
 def _sentence(kind: str, code: str = "", **facts: str) -> str:
-    """Return what the pipe says of an ending, or its beginning where a fact is open."""
-    text = SENTENCES[kind][code]
+    """Return what the pipe says of an ending, or its beginning where a fact is open.
+
+    It names the server that it asked.
+    """
+    text = SENTENCES[kind][code].replace("OpenAI", "127.0.0.1")
     for name, fact in facts.items():
         text = text.replace(f"{{{name}}}", fact)
     return text.partition("{")[0]

@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bench.cases import Case, Explained, Json, Seen, explain
 from hosts.tabs import Tab, Turn
@@ -81,7 +81,8 @@ class Person:
         ended &= await _happens(self.tab.settle(turn, PATIENCE))
         self.tab.turns.clear()  # nobody looks at the events again
         self.tab.stray.clear()
-        return _seen(await self.tab.message(turn), ended, pressed)
+        seen = _seen(await self.tab.message(turn), ended, pressed)
+        return replace(seen, streamed=turn.text)
 
     async def _begin(self, case: Case) -> Turn:
         async with self.doors:
@@ -148,4 +149,5 @@ def _seen(message: Json, ended: bool, pressed: bool) -> Seen:
         text=str(message.get("content") or ""),
         sentence=str(sentence or ""),
         stop_pressed=pressed,
+        stored=message.get("done") is not False,
     )
