@@ -196,7 +196,6 @@ class JsonTooLarge(ValueError):
 
 
 class JsonBudget:
-    """The work that may still be done on what others sent."""
 
     def __init__(self, left: int) -> None:
         self.left = left
@@ -587,7 +586,6 @@ PIPE_VALVES = "the valves of this pipe"
 
 
 class ConnectionFailed(ResponsesError):
-    """The server could not be reached, or went away before it answered."""
 
     def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
         super().__init__(sentence)
@@ -598,7 +596,6 @@ TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
 
 
 class TimedOut(ResponsesError):
-    """A time limit of the run was exceeded."""
 
     def __init__(self, kind: TimeoutKind) -> None:
         super().__init__("The model's server did not answer in time. Try again.")
@@ -614,7 +611,6 @@ class UnreadableAnswer(ResponsesError):
 
 
 class AnswerTooLarge(ResponsesError):
-    """The answer is larger than what is accepted."""
 
     def __init__(self) -> None:
         super().__init__("The model's server sent more than is accepted.")
@@ -625,7 +621,6 @@ class MalformedEvent(ResponsesError):
 
 
 class ApiError(NamedTuple):
-    """The error that the API reports (docs/reference/responses-api.md, "Errors")."""
 
     code: str | None = None
     type: str | None = None
@@ -639,7 +634,6 @@ class ApiError(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure before the first event."""
 
     status: int | None = None
     error: ApiError = ApiError()
@@ -648,7 +642,6 @@ class Failure(NamedTuple):
 
 
 class ApiRefused(ResponsesError):
-    """The API answered with an HTTP status of 400 or more, or with an error."""
 
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         super().__init__(sentence)
@@ -840,7 +833,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 
 
 class Ending(NamedTuple):
-    """How a run ended; `code` is the API's word for the cause."""
 
     kind: str
     code: str | None = None
@@ -977,7 +969,7 @@ def api_word(word: str | None) -> str | None:
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
 chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5
-chatgpt-image-latest||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
+chatgpt-image-latest||||||2026-12-01|gpt-image-2.6-sunburst or -flare
 codex-mini-latest|||reasoning summary functions vision|||2026-02-12|gpt-5.4-mini
 gpt-3.5-turbo|||functions|4096||2026-10-23|gpt-5.6-terra
 gpt-3.5-turbo-0125|||functions|4096||2026-10-23|gpt-5.6-terra
@@ -995,65 +987,67 @@ gpt-4.1-nano|||functions vision|32768||2026-10-23|gpt-5.6-luna
 gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
 gpt-4o-2024-05-13|||functions hosted vision|4096||2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
+gpt-5|minimal some|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
 gpt-5-chat-latest|||vision|16384||2026-07-23|gpt-5.5
-gpt-5-codex|usual|medium|usual|+||2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal usual|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-codex|some|medium|usual|+||2026-07-23|gpt-5.4
+gpt-5-mini|minimal some|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal some|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
 gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
-gpt-5.1|none usual|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
+gpt-5.1|none some|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-07-23|gpt-5.5
-gpt-5.1-codex|usual|medium|usual|+||2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|usual xhigh|medium|usual|+||2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|usual|medium|usual|+||2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14 2||
+gpt-5.1-codex|some|medium|usual|+||2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|some xhigh|medium|usual|+||2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|some|medium|usual|+||2026-07-23|gpt-5.4-mini
+gpt-5.2|none some xhigh|none|full|+|1.75 0.175 - 14 2||
 gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
-gpt-5.2-codex|usual xhigh||usual|+||2026-07-23|gpt-5.4
+gpt-5.2-codex|some xhigh||usual|+||2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
-gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15 2||
-gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
-gpt-5.4-nano|none usual xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.3-codex|none some xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none some xhigh|none|5.4|+|2.5 0.25 - 15 2||
+gpt-5.4-mini|none some xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
+gpt-5.4-nano|none some xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
 gpt-5.4-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.5|none usual xhigh|medium|5.4|+|5 0.5 - 30 2.5||
+gpt-5.5|none some xhigh|medium|5.4|+|5 0.5 - 30 2.5||
 gpt-5.5-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2 2||
-gpt-5.6-sol|none usual xhigh max|medium|5.6 pro_mode|+|4 0.4 5 20 2||
-gpt-5.6-terra|none usual xhigh max|medium|5.6 pro_mode|+|2 0.2 2.5 12 2||
-gpt-6-astra|usual xhigh max|medium|6 pro_mode|+|10 1 12.5 50 2 6||
-gpt-6-astra-law|usual xhigh max||6 pro_mode|+|10 1 - 50||
+gpt-5.6-cyber|none more|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none more|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2 2||
+gpt-5.6-sol|none more|medium|5.6 pro_mode|+|4 0.4 5 20 2||
+gpt-5.6-terra|none more|medium|5.6 pro_mode|+|2 0.2 2.5 12 2||
+gpt-6-astra|more|medium|6 pro_mode|+|10 1 12.5 50 2 6||
+gpt-6-astra-law|more||6 pro_mode|+|10 1 - 50||
 gpt-6-cyber|||6||||
-gpt-6-luna|none usual xhigh max|medium|6 pro_mode|+|0.1 0.01 0.125 0.5 2||
+gpt-6-luna|none more|medium|6 pro_mode|+|0.1 0.01 0.125 0.5 2||
 gpt-6-rosalind|||6|+|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|6 pro_mode|+|2 0.2 2.5 10 2||
-gpt-6.1-sol|usual xhigh max|medium|6 pro_mode|+|2 0.1 2.5 10 2 6||
-gpt-6.1-terra|none usual xhigh max|medium|6 pro_mode|+|1 0.05 1.25 5 2||
-gpt-6.2-astra|usual xhigh max||6.2|+|8 0.4 10 40 2||
+gpt-6-sol|none more|medium|6 pro_mode|+|2 0.2 2.5 10 2||
+gpt-6.1-sol|more|medium|6 pro_mode|+|2 0.1 2.5 10 2 6||
+gpt-6.1-terra|none more|medium|6 pro_mode|+|1 0.05 1.25 5 2||
+gpt-6.2-astra|more||6.2|+|8 0.4 10 40 2||
 gpt-6.2-astra-law|||6.2||||
-gpt-6.2-sol|usual xhigh max||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
+gpt-6.2-sol|more||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
 gpt-daybreak-blue-latest|||usual long_prices|+|4 0.4 5 20||
 gpt-daybreak-red-latest|||usual long_prices|+|12.5 1.25 15.625 75||
-gpt-image-1-mini||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
-gpt-image-1.5||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
+gpt-image-1-mini||||||2026-12-01|gpt-image-2.6-sunburst or -flare
+gpt-image-1.5||||||2026-12-01|gpt-image-2.6-sunburst or -flare
 gpt-rosalind-research|||usual||5 0.5 - 25||
-o1|usual|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol-pro
-o3|usual|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
-o3-mini|usual|medium|reasoning summary functions|100000||2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
-o4-mini|usual|medium|usual -image_generation|100000||2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
+o1|some|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol
+o1-pro|some|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol-pro
+o3|some|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|some|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
+o3-mini|some|medium|reasoning summary functions|100000||2026-10-23|gpt-5.6-sol
+o3-pro|some|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
+o4-mini|some|medium|usual -image_generation|100000||2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|some|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
 """
 
-CATALOG_TRAITS: dict[str, str] = {
+CATALOG_WORDS: dict[str, str] = {
+    "some": "low medium high",
+    "more": "some xhigh max",
     "usual": "reasoning summary functions hosted vision",
     "full": "usual verbosity",
     "5.4": "full all_turns long_prices regional",
     "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration long_fast",
+    "6": "5.6 appends_configuration",
     "6.2": "6 prefix_bound",
 }
 
@@ -1080,7 +1074,6 @@ _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
-    """US dollars for a million tokens, and how often they are paid at other tiers."""
 
     input: float | None
     cached: float | None
@@ -1093,7 +1086,6 @@ class ModelPrices(NamedTuple):
 
 
 class ModelFacts(NamedTuple):
-    """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
@@ -1112,7 +1104,6 @@ class ModelFacts(NamedTuple):
     all_turns: bool = False
     diagnostics: bool = False
     long_prices: bool = False
-    long_fast: bool = False
     regional: bool = False
     max_output_tokens: int | None = None
     shutdown: str | None = None
@@ -1125,7 +1116,6 @@ _PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
-    """What a name stands for."""
 
     id: str
     family: str
@@ -1205,7 +1195,7 @@ def _model_facts(model_id: str) -> ModelFacts:
     if match := _WRAPPED_ID.match(model_id):
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
-        efforts = tuple(_USUAL_EFFORTS.split())
+        efforts = tuple(_expand_words("some"))
         return _reasoning_facts("usual")._replace(efforts=efforts)
     match = _GPT_VERSION.match(model_id)
     if not match:
@@ -1213,21 +1203,21 @@ def _model_facts(model_id: str) -> ModelFacts:
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    known = [name for name in CATALOG_TRAITS if name[0].isdigit()]
+    known = [name for name in CATALOG_WORDS if name[0].isdigit()]
     newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
     return _reasoning_facts(newest[-1] if newest else "full")
 
 
 def _reasoning_facts(traits: str) -> ModelFacts:
-    return ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
+    return ModelFacts(sampling="never", **_read_traits(_expand_words(traits)))
 
 
-def _expand_traits(text: str) -> list[str]:
+def _expand_words(text: str) -> list[str]:
     return [
         one
         for word in text.split()
         for one in (
-            _expand_traits(CATALOG_TRAITS[word]) if word in CATALOG_TRAITS else [word]
+            _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
         )
     ]
 
@@ -1254,18 +1244,17 @@ def _shown_word(word: str) -> str:
 _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
-_USUAL_EFFORTS = "low medium high"
 
 
 def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
-    words = _expand_traits(traits)
+    words = _expand_words(traits)
     sampling = "never" if "reasoning" in words else "always"
     return name, ModelFacts(
         **_read_traits(words),
         lacks=tuple(word[1:] for word in words if word[0] == "-"),
-        efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
+        efforts=tuple(_expand_words(efforts)),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
         max_output_tokens=int(output.replace("+", "128000")) if output else None,
@@ -1286,7 +1275,6 @@ CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 
 
 class Usage(NamedTuple):
-    """Counts of one response, or of several added together."""
 
     input: int = 0
     output: int = 0
@@ -1335,11 +1323,11 @@ def cost_of_run(
     host: str = "",
 ) -> float | None:
     costs = [_cost_of_tokens(one, facts, today) for one in usages]
-    known = [cost for cost in costs if cost is not None]
-    if len(known) < len(costs):
+    if None in costs:
         return None
     is_regional = facts.regional and host.endswith(".api.openai.com")
-    return sum(known) * (1.1 if is_regional else 1) + _cost_of_tools(output)
+    tokens = sum(filter(None, costs)) * (1.1 if is_regional else 1)
+    return tokens + sum(kind_of(item).fee for item in output)
 
 
 _LONG_INPUT = 272_000
@@ -1348,8 +1336,6 @@ _LONG_INPUT = 272_000
 def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
     prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
     factor = prices and _tier_factor(usage.tier, prices, today)
-    if is_long and usage.tier in _FAST and not facts.long_fast:
-        return None
     if not (prices and factor) or prices.input is None or prices.output is None:
         return None
     cached = prices.input if prices.cached is None else prices.cached
@@ -1360,20 +1346,13 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
     return factor * (2 * read + 1.5 * made if is_long else read + made) / _MILLION
 
 
-_FAST = ("fast", "priority")
-
-
 def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
-    if tier in _FAST:
+    if tier in ("fast", "priority"):
         return prices.fast
     if tier == "ultrafast":
         is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
         return prices.ultrafast_later if is_later else prices.ultrafast
     return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
-
-
-def _cost_of_tools(output: Iterable[Item]) -> float:
-    return sum(kind_of(item).fee for item in output)
 
 
 # ==== openai_responses.clock: Time, random numbers, ids of both, digests, recent texts; threads for long work.
@@ -1404,7 +1383,6 @@ _MOST_TEXTS = 5000
 
 
 class RecentTexts:
-    """The texts of the last day, five thousand at most."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         self._now = now
@@ -1453,7 +1431,6 @@ def new_ulid() -> str:
 
 
 class Repair(NamedTuple):
-    """One change."""
 
     action: str
     target: str
@@ -1697,7 +1674,6 @@ def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
 
 
 class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline."""
 
     event: str
     data: str
@@ -1707,7 +1683,6 @@ _LINE_BYTES = 64
 
 
 class EventStreamDecoder:
-    """Turns chunks of any size into events."""
 
     def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
         self._most_bytes = most_bytes
@@ -1761,7 +1736,6 @@ NO_CARD: JsonObject = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
-    """An addition to a text that grows."""
 
     output_index: int
     kind: str
@@ -1771,7 +1745,6 @@ class TextDelta(NamedTuple):
 
 
 class TextDone(NamedTuple):
-    """A text that has ended: it replaces the deltas of the same kind and place."""
 
     output_index: int
     kind: str
@@ -1781,7 +1754,6 @@ class TextDone(NamedTuple):
 
 
 class AnnotationAdded(NamedTuple):
-    """What a place in a text refers to."""
 
     output_index: int
     part: int
@@ -1790,7 +1762,6 @@ class AnnotationAdded(NamedTuple):
 
 
 class PartialImage(NamedTuple):
-    """An image as far as it is drawn."""
 
     output_index: int
     number: int
@@ -1800,14 +1771,12 @@ class PartialImage(NamedTuple):
 
 
 class ItemAdded(NamedTuple):
-    """An item began; its content is still missing."""
 
     output_index: int
     item: Item
 
 
 class ItemDone(NamedTuple):
-    """The item as it counts, byte for byte."""
 
     output_index: int
     item: Item
@@ -1816,14 +1785,12 @@ class ItemDone(NamedTuple):
 
 
 class FinalResponse(NamedTuple):
-    """The end of a response, with its final snapshot."""
 
     status: str
     response: JsonObject
 
 
 class StreamError(NamedTuple):
-    """The request failed; no response object comes with it."""
 
     error: ApiError
 
@@ -1980,7 +1947,6 @@ NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
 
 
 class ToolOutput(NamedTuple):
-    """A call got its output; `item` is the input item that gives it to the model."""
 
     output_index: int
     item: Item
@@ -1989,7 +1955,6 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
-    """One response ended; `usage` is None if the server did not tell it."""
 
     response_id: str
     status: str
@@ -1997,7 +1962,6 @@ class ResponseDone(NamedTuple):
 
 
 class Status(NamedTuple):
-    """A status line for the person who waits."""
 
     sentence: str
     repair: Repair | None = None
@@ -2007,7 +1971,6 @@ class Status(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What the log needs to know about the last response."""
 
     request_id: str = ""
     model: str = ""
@@ -2015,10 +1978,11 @@ class Trace(NamedTuple):
     error: ApiError = ApiError()
     removed: Mapping[str, int] = MappingProxyType({})
     subject: str = ""
+    response_id: str = ""
+    cache: Mapping[str, Any] = MappingProxyType({})
 
 
 class RunDone(NamedTuple):
-    """The last event of every run, however it ended."""
 
     ending: Ending
     usage: Usage | None = None
@@ -2128,7 +2092,6 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address and the key of a server; an address can contain a password."""
 
     base_url: str = field(repr=False)
     api_key: str = field(repr=False)
@@ -2139,6 +2102,7 @@ class Endpoint:
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
     strict: bool = False
+    is_alike: bool = False
 
     def url(self, path: str) -> str:
         base = _normalize_base_url(self.base_url)
@@ -2154,6 +2118,11 @@ class Endpoint:
         if "OpenAI" not in sentence or self.host.endswith(".openai.com"):
             return sentence
         return sentence.replace("OpenAI", self.host)
+
+    @property
+    def is_openai(self) -> bool:
+        is_own = f".{self.host}".endswith(".openai.com") and not self.strict
+        return is_own or (self.is_alike and not self.is_azure)
 
     @property
     def is_azure(self) -> bool:
@@ -2404,7 +2373,6 @@ _FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
 
 
 class SchemaReferences:
-    """What the references of a schema name, as pointers; `#` is the schema itself."""
 
     def __init__(self, root: JsonObject) -> None:
         self.root = root
@@ -2767,7 +2735,6 @@ _DIGEST = 12
 
 @dataclass(frozen=True)
 class ToolNames:
-    """Translates the names of tools for the API and back; `known` are their own names."""
 
     known: tuple[str, ...] = ()
 
@@ -3041,7 +3008,6 @@ _ServiceTier = Literal[
 
 
 class ResponsesRequest(BaseModel):
-    """The body of `POST /responses`, with the API's field names and values."""
 
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -3089,7 +3055,6 @@ _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
 
 
 class Settings(NamedTuple):
-    """What the administrator and the user chose; the caller's keys have priority."""
 
     effort: str | None = None
     summary: str | None = None
@@ -3229,7 +3194,6 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 
 class RetryPolicy(NamedTuple):
-    """How often to retry, and the longest wait in seconds."""
 
     max_retries: int = 2
     max_wait: float = 60.0
@@ -3552,7 +3516,6 @@ _FINDERS = (
 
 
 class ResponseState:
-    """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
         self.ending: Ending | None = None
@@ -3690,15 +3653,17 @@ class ResponseState:
         self.ending = _ending_of(event.status, response)
         error = read_api_error(response.get("error"))
         self.refusal = error if event.status == "failed" else None
+        response_id = as_text(response.get("id"))
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
             error=error,
             removed=_removals(response.get("input_transformations")),
+            response_id=response_id,
+            cache=as_mapping(response.get("prompt_cache_diagnostics")),
         )
         events: list[RunEvent] = []
         for place, item in self._match(content_parts(response.get("output"))):
             events += self._end(place, _NOWHERE, item)
-        response_id = str(response.get("id") or "")
         return [*events, ResponseDone(response_id, event.status, self.usage)]
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
@@ -3739,16 +3704,12 @@ def _lacks_call_id(item: Item) -> bool:
     return is_call(item) and not as_text(item.get("call_id"))
 
 
-_MOST_REMOVALS = 9
-
-
 def _removals(transformations: object) -> Mapping[str, int]:
-    counts = Counter(
+    return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
         if row.get("action") == "removed"
     )
-    return dict(counts.most_common(_MOST_REMOVALS))
 
 
 def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
@@ -3828,7 +3789,6 @@ def _new_session() -> aiohttp.ClientSession:
 
 
 class Timeouts(NamedTuple):
-    """Limits in seconds; a `total` of 0 means no limit."""
 
     connect: float = 30.0
     first_event: float = 300.0
@@ -3841,7 +3801,6 @@ def _now() -> float:
 
 
 class Deadlines:
-    """The limit that is active now, over all attempts of one run."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
@@ -3991,7 +3950,6 @@ _NEVER_CONNECTED = (
 
 
 class Connections:
-    """Sends requests; has one session for each event loop."""
 
     def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         self._idle_seconds = idle_seconds
@@ -4142,7 +4100,6 @@ _THOUGHT_SHARE = 0.1
 
 
 class Limits(NamedTuple):
-    """How a run behaves towards viewers and towards the server."""
 
     join_seconds: float = 0.05
     timeouts: Timeouts = Timeouts()
@@ -4153,7 +4110,6 @@ class Limits(NamedTuple):
 
 
 class Attempts:
-    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
 
     def __init__(
         self, endpoint: Endpoint, connections: Connections, limits: Limits
@@ -4702,7 +4658,6 @@ Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide."""
 
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
@@ -4774,7 +4729,6 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
 
 
 class ToolResult(NamedTuple):
-    """The result of a tool: an `output` for the model, and a `card`."""
 
     output: str | list[Item]
     failed: bool = False
@@ -4782,7 +4736,6 @@ class ToolResult(NamedTuple):
 
 
 class CallableTools(Protocol):
-    """The tools of a request, by their own names or by those that the API was given."""
 
     def parameters(self, name: str) -> JsonObject | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
@@ -4790,7 +4743,11 @@ class CallableTools(Protocol):
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call will run, and its arguments."""
+        """Return the own name of the tool that a call will run, and its arguments.
+
+        A tool that passes calls on names another one, with other arguments. None: there
+        is no such tool.
+        """
 
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool waits for a person; no limit counts that time."""
@@ -4800,7 +4757,6 @@ class CallableTools(Protocol):
 
 
 class CallLimits(NamedTuple):
-    """Limits of calls: how many at once, how many seconds, how much output."""
 
     at_once: int = 8
     seconds: float = 120.0
@@ -4809,7 +4765,6 @@ class CallLimits(NamedTuple):
 
 
 class Toolset(NamedTuple):
-    """What a run needs to answer calls and approval requests itself."""
 
     tools: CallableTools
     approver: Approver = Approver()
@@ -4998,7 +4953,6 @@ def _name(call: Item) -> str:
 
 
 class Origin(NamedTuple):
-    """The model family, the server, and the account that produced an item."""
 
     family: str
     endpoint: str = ""
@@ -5429,7 +5383,6 @@ def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
 
 
 class Attachment(NamedTuple):
-    """A file at a message, as the host notes it there."""
 
     file_id: str
     name: str
@@ -5438,7 +5391,6 @@ class Attachment(NamedTuple):
 
 
 class StoredMessage(NamedTuple):
-    """A message of the user as the chat's row holds it."""
 
     row: JsonObject
     answer_id: str
@@ -5449,7 +5401,6 @@ class StoredMessage(NamedTuple):
 
 
 class UserMessage(NamedTuple):
-    """A message that no model wrote."""
 
     item: Item
     stored: StoredMessage | None = None
@@ -5464,7 +5415,6 @@ class UserMessage(NamedTuple):
 
 
 class AssistantText(NamedTuple):
-    """Text of an assistant's message, as the host gives it back."""
 
     text: str
     ulids: Sequence[str] = ()
@@ -5472,7 +5422,6 @@ class AssistantText(NamedTuple):
 
 
 class ToolCall(NamedTuple):
-    """A tool call of an assistant's message; the arguments of a custom one are a text."""
 
     call_id: str
     name: str
@@ -5481,7 +5430,6 @@ class ToolCall(NamedTuple):
 
 
 class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
@@ -5596,7 +5544,6 @@ UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 
 
 class Record(NamedTuple):
-    """The items that one marker names, in the order of the wire."""
 
     ulid: str
     model: str
@@ -5653,7 +5600,6 @@ class _DetailItem(NamedTuple):
 
 
 class DetailTurn(NamedTuple):
-    """A response as it came back, with its notes."""
 
     items: tuple[_DetailItem, ...]
     origin: Origin
@@ -5838,7 +5784,6 @@ _MOST_DELETED = 20
 
 
 class CodeTexts:
-    """The texts of a run, out of which the host's texts for stored code are taken."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = list(texts)
@@ -5893,7 +5838,6 @@ _MOST_PASSES = 5
 
 
 class MarkedText(NamedTuple):
-    """A piece of text, and the id in the marker before it; empty without a marker."""
 
     ulid: str
     text: str
@@ -6106,19 +6050,16 @@ def _message_item(kept: Item | None, shown: str) -> Item:
 
 
 class SourceCited(NamedTuple):
-    """A source to list below the answer, in the host's form."""
 
     source: JsonObject
 
 
 class Marker(NamedTuple):
-    """Text that names a record; it belongs to the event that follows."""
 
     text: str
 
 
 class StoredRecord(NamedTuple):
-    """A value to store in the answer's own output."""
 
     ulid: str
     value: JsonObject
@@ -6126,7 +6067,6 @@ class StoredRecord(NamedTuple):
 
 
 class TurnDetails(NamedTuple):
-    """The entries of a response for the `reasoning_details` of its reasoning."""
 
     details: Sequence[Item]
 
@@ -6177,7 +6117,6 @@ OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
 
 
 class HoldbackBuffer:
-    """Holds back the end of a growing text while it may become something to replace."""
 
     def __init__(self, unfinished: re.Pattern[str]) -> None:
         self._unfinished = unfinished
@@ -6204,7 +6143,6 @@ def _kept_of_tracking(match: re.Match[str]) -> str:
 
 
 class Citations:
-    """Numbers the sources of one run; the same events give the same numbers."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
@@ -6427,6 +6365,7 @@ def host_usage(ended: RunDone) -> Chunk:
         },
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         **({} if cost is None else {"cost": cost}),
+        **({"response_id": compared} if (compared := ended.trace.response_id) else {}),
     }
     return {"usage": counts}
 
@@ -6482,7 +6421,6 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 
 
 class ChunkRenderer:
-    """Shows one run as growing text and reasoning, which includes commentary."""
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
         self.head = {
@@ -6747,7 +6685,6 @@ _FEW_FILES = 32
 
 
 class OutputItems:
-    """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
@@ -6850,7 +6787,6 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
 
 
 class Commentary:
-    """Shows one message of commentary; `place` is that of its item."""
 
     def __init__(self, shown: OutputItems) -> None:
         self.place = len(shown.items)
@@ -6924,7 +6860,6 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
 
 
 class HostedItems:
-    """Shows the items of one run; a type without a card is not shown."""
 
     def __init__(self, shown: OutputItems) -> None:
         self._shown = shown
@@ -7143,7 +7078,6 @@ _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
 class NativeRenderer:
-    """Shows one run."""
 
     def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
         self._closes = closes
@@ -7381,7 +7315,6 @@ class RemoteTimeout(RemoteError):
 
 
 class RemoteToolSpec(NamedTuple):
-    """A server's description of a tool; `args` is the schema of its arguments."""
 
     own_name: str
     description: str
@@ -7390,7 +7323,6 @@ class RemoteToolSpec(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """A tool of a server, in the agent's form."""
 
     name: str
     description: str
@@ -7457,7 +7389,6 @@ _REMOTE_CONNECT_SECONDS = 10.0
 
 
 class RemoteConnection:
-    """The connections of one run to one server; `name` and `valve` are for error texts."""
 
     def __init__(self, name: str, valve: str) -> None:
         self._name = name
@@ -7544,7 +7475,6 @@ _ACTIVE_NAME = re.compile(r"\.\w*(htm|xht|svg|xml|xsl|rdf)\w*$", re.IGNORECASE)
 
 
 class HostFiles:
-    """The files of a user: those that are `attached` to a chat, by id, and new ones."""
 
     def __init__(
         self,
@@ -7633,7 +7563,6 @@ def _header_text(text: str) -> str:
 
 
 class ChildProcess:
-    """A process that leads a session and a group; each pipe that was asked for."""
 
     def __init__(self, command: Sequence[str], options: Mapping[str, Any]) -> None:
         self._process = Popen(command, start_new_session=True, bufsize=0, **options)
@@ -7713,7 +7642,6 @@ MEBIBYTE = 1024 * 1024
 
 
 class SandboxLimits(NamedTuple):
-    """The limits of one run; sizes are in bytes."""
 
     seconds: float = 30.0
     memory: int = 512 * MEBIBYTE
@@ -7729,7 +7657,6 @@ class SandboxLimits(NamedTuple):
 
 
 class ProcessHandle:
-    """Refers to one process that leads a group."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -7770,7 +7697,6 @@ def find_program(name: str) -> str:
 
 
 class SandboxProcess(Protocol):
-    """One sandbox with one program in it, which reads stdin and answers on stdout."""
 
     process: ChildProcess
 
@@ -7785,7 +7711,6 @@ class SandboxProcess(Protocol):
 
 
 class SandboxBackend(Protocol):
-    """A way to make sandboxes."""
 
     @property
     def name(self) -> str:
@@ -7875,7 +7800,6 @@ _READ_ONLY_PATHS = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zo
 
 
 class BubblewrapBackend:
-    """Makes sandboxes in which a given interpreter runs."""
 
     def __init__(self, python: Path, packages: str = "") -> None:
         self.name = f"bubblewrap with {python}"
@@ -8075,7 +7999,6 @@ class _ContainerProcess:
 
 
 class ContainerBackend:
-    """Makes sandboxes with `docker` or `podman`."""
 
     def __init__(self, client: str, image: str, packages: str = "") -> None:
         self.name = client
@@ -8587,7 +8510,6 @@ class SandboxReplyMissing(Exception):
 
 
 class FileSlice(NamedTuple):
-    """The place of a file that the code wrote, inside a reply."""
 
     name: str
     start: int
@@ -8595,7 +8517,6 @@ class FileSlice(NamedTuple):
 
 
 class SandboxReply(NamedTuple):
-    """A valid answer; `archive` is where the workspace begins, if it is there."""
 
     answer: Mapping[str, Any]
     archive: int | None
@@ -8640,14 +8561,12 @@ class RunStopped(Exception):
 
 
 class WorkspaceArchive(NamedTuple):
-    """A stored workspace: where it begins in which file."""
 
     path: Path
     start: int
 
 
 class Sandbox:
-    """Runs requests in the sandboxes of a backend."""
 
     def __init__(self, backend: SandboxBackend, limits: SandboxLimits) -> None:
         self._backend = backend
@@ -8850,7 +8769,6 @@ class SandboxClosed(Exception):
 
 
 class SandboxFile(NamedTuple):
-    """A file that a run wrote: `path` is where its bytes are."""
 
     name: str
     media_type: str
@@ -8858,7 +8776,6 @@ class SandboxFile(NamedTuple):
 
 
 class Workspace:
-    """What one chat keeps."""
 
     def __init__(self, folder: Path, limits: SandboxLimits) -> None:
         self.archive: WorkspaceArchive | None = None
@@ -8918,7 +8835,6 @@ class Workspace:
 
 
 class WorkspacePool:
-    """The workspaces of all chats, each lent to one run at a time."""
 
     def __init__(self, limits: SandboxLimits) -> None:
         self._limits = limits
@@ -9095,7 +9011,6 @@ _STOP_SENTENCES = {
 
 
 class SandboxResult(NamedTuple):
-    """The answer of a tool: a text for the model, files for the host to store."""
 
     text: str
     failed: bool = False
@@ -9183,7 +9098,6 @@ def list_backends(packages: str) -> Iterator[SandboxBackend]:
 
 
 class SandboxTools:
-    """The tools of one server; who knows a `chat_id` has access to its workspace."""
 
     def __init__(
         self,
@@ -9411,7 +9325,6 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ServerEntry:
-    """One server; `allowed` are patterns of its tools' own names, None allows all."""
 
     label: str
     url: str = ""
@@ -9425,7 +9338,6 @@ class ServerEntry:
 
 
 class ServerEntries(NamedTuple):
-    """The usable servers, and the problems of the others."""
 
     entries: tuple[ServerEntry, ...] = ()
     problems: tuple[str, ...] = ()
@@ -9435,7 +9347,6 @@ _RevealSecret = Callable[[str], str | None]
 
 
 class ToolServerSettings(NamedTuple):
-    """The servers in the valves; `allows_programs` is for MCP over stdio."""
 
     mcp: str = ""
     openapi: str = ""
@@ -9612,7 +9523,6 @@ class _McpTransport:
 
 
 class McpHttpTransport(_McpTransport):
-    """One session with a server, if the server has sessions."""
 
     def __init__(self, entry: ServerEntry) -> None:
         super().__init__(entry)
@@ -9767,7 +9677,6 @@ class _Program:
 
 
 class McpStdioTransport(_McpTransport):
-    """One program, which lives as long as the session."""
 
     def __init__(self, entry: ServerEntry) -> None:
         super().__init__(entry)
@@ -9859,7 +9768,6 @@ class _RpcError(Exception):
 
 
 class McpClient:
-    """One server, for one run, in one session; several calls can run at once."""
 
     def __init__(self, entry: ServerEntry) -> None:
         self._entry = entry
@@ -10066,7 +9974,6 @@ _EXPLODED_STYLES = ("form", "deepObject")
 
 
 class OpenApiParameter(NamedTuple):
-    """A parameter; `argument` is its name in the tool, `style` its serialization."""
 
     argument: str
     name: str
@@ -10206,7 +10113,6 @@ PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
 class OpenApiOperation(NamedTuple):
-    """A tool that is a request; `url` has its path parameters in braces."""
 
     spec: RemoteToolSpec
     method: str
@@ -10216,7 +10122,6 @@ class OpenApiOperation(NamedTuple):
 
 
 class OpenApiDocument(NamedTuple):
-    """A document loaded from `url`; its calls go to `base_url` if that is set."""
 
     content: Any
     url: str
@@ -10340,7 +10245,6 @@ class _OpenApiRequest(NamedTuple):
 
 
 class OpenApiClient:
-    """One server, for one run; everything is opened on first use."""
 
     def __init__(self, entry: ServerEntry) -> None:
         self._entry = entry
@@ -10532,7 +10436,6 @@ class _CachedTools(NamedTuple):
 
 
 class ToolServers:
-    """Lends tools; nothing is connected before they are listed."""
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
         self._now = now
@@ -10618,13 +10521,11 @@ StepKind = Literal["round", "model", "tool"]
 
 
 class StateChanged(NamedTuple):
-    """The agent is doing something else now."""
 
     state: AgentState
 
 
 class StepStarted(NamedTuple):
-    """A step of the log began; `parent` is the id of its outer step, or empty."""
 
     id: str
     parent: str
@@ -10635,7 +10536,6 @@ class StepStarted(NamedTuple):
 
 
 class StepEnded(NamedTuple):
-    """A step of the log ended; `usage` are the tokens that the model reported."""
 
     step: StepStarted
     seconds: float
@@ -10645,7 +10545,6 @@ class StepEnded(NamedTuple):
 
 
 class RoundEnded(NamedTuple):
-    """The model's answer in a round is complete."""
 
     name: str
     items: tuple[tuple[int, Item], ...]
@@ -10654,7 +10553,6 @@ class RoundEnded(NamedTuple):
 
 
 class ContextSource(NamedTuple):
-    """A text that was given to the model."""
 
     name: str
     text: str
@@ -10662,7 +10560,6 @@ class ContextSource(NamedTuple):
 
 
 class ToolCallRequested(NamedTuple):
-    """A call that waits for approval; `security_warning` is set if it can do harm."""
 
     tool_name: str
     args: Mapping[str, Any]
@@ -10671,14 +10568,12 @@ class ToolCallRequested(NamedTuple):
 
 
 class NewMessage(NamedTuple):
-    """The complete answer."""
 
     content: str
     format: Literal["markdown", "text"] = "markdown"
 
 
 class RunMetadata(NamedTuple):
-    """What an answer took, over all its rounds; `price` is 0 if unknown."""
 
     strategy: str
     model: str
@@ -10708,7 +10603,6 @@ class RunMetadata(NamedTuple):
 
 
 class ExecutionEnded(NamedTuple):
-    """The whole answer has ended."""
 
     metadata: RunMetadata
 
@@ -10736,7 +10630,6 @@ AgentEvent = RunEvent | AgentOnlyEvent
 
 
 class Tool(Protocol):
-    """Something that the model can call; `args` is the JSON Schema of its arguments."""
 
     @property
     def name(self) -> str:
@@ -10758,7 +10651,6 @@ StoreFile = Callable[[str, str, bytes], Awaitable[str]]
 
 
 class ModelAnswer(NamedTuple):
-    """One answer of a model; the last thing that a provider yields."""
 
     is_final: bool
     tool_calls: tuple[Item, ...]
@@ -10767,7 +10659,6 @@ class ModelAnswer(NamedTuple):
 
 
 class Provider(Protocol):
-    """A model that continues a history."""
 
     def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
@@ -10776,7 +10667,6 @@ class Provider(Protocol):
 
 
 class Guide(BaseModel):
-    """Who the agent is, and what it remembers before a chat begins."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel
@@ -10797,7 +10687,6 @@ ChosenStyle = Literal["full", "lean"]
 
 
 class Persona(NamedTuple):
-    """Who the agent is: its instruction, changes of the policies, a guide."""
 
     instruction: str = ""
     overrides: str = ""
@@ -10806,7 +10695,6 @@ class Persona(NamedTuple):
 
 
 class AgentLimits(NamedTuple):
-    """When the agent has to answer; 0 is no limit."""
 
     iterations: int = 6
     seconds: float = 0.0
@@ -10818,7 +10706,6 @@ class AgentLimits(NamedTuple):
 
 
 class OwnToolSettings(NamedTuple):
-    """The tools that run here."""
 
     tools: Sequence[Tool] = ()
     approver: Approver = Approver()
@@ -10828,7 +10715,6 @@ class OwnToolSettings(NamedTuple):
 
 
 class AgentRequest(NamedTuple):
-    """One question to the agent."""
 
     strategy: str
     model: str
@@ -10862,7 +10748,6 @@ _ITERATION_LIMIT_TEXT = (
 
 
 class RunTotals:
-    """The sums of a run; earlier rounds of the same answer are added."""
 
     def __init__(self, budget: AgentLimits) -> None:
         self.rounds = 0
@@ -10928,7 +10813,6 @@ class RunTotals:
 
 
 class StepLog:
-    """Makes the events of the step log; writes a line for each end."""
 
     def __init__(self, log: Callable[[str], object], *, debug: bool) -> None:
         self._log = log
@@ -11126,7 +11010,6 @@ _TOOL_REPEATED_TEXT = (
 
 
 class GuardedTools:
-    """Tools whose calls are checked; a failure has one fixed text, and is not repeated."""
 
     def __init__(
         self,
@@ -11383,7 +11266,6 @@ _REFUSAL_PREFIXES = (
 
 
 class EarlierRounds(NamedTuple):
-    """The rounds before this one."""
 
     rounds: int = 0
     calls: int = 0
@@ -11765,7 +11647,6 @@ def _quote_text(content: bytes) -> str:
 
 
 class OwnTools:
-    """The agent's own tools; `schemas` holds the arguments of each by its name."""
 
     def __init__(
         self, tools: Sequence[Tool], store_file: StoreFile | None = None
@@ -11835,7 +11716,6 @@ def describe_tool(tool: Tool) -> Item:
 
 
 class PreparedRun(NamedTuple):
-    """What a run of the agent begins with."""
 
     model: ResolvedModel
     request: ResponsesRequest
@@ -11968,7 +11848,6 @@ def _merge_body(
 
 
 class AnswerEvents:
-    """Checks and passes on the events of one answer; its indexes start at `first`."""
 
     def __init__(
         self, first: int, shown_name: Callable[[str], str], *, holds_calls: bool
@@ -12034,7 +11913,6 @@ class AnswerEvents:
 
 
 class Transcript:
-    """The history of a run: answers of the model and outputs of calls."""
 
     def __init__(self, history: Iterable[Item]) -> None:
         self.history = list(history)
@@ -12066,7 +11944,6 @@ _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 
 class CallDecisions(NamedTuple):
-    """What happens to the calls of a round; they have their tools' own names."""
 
     calls: tuple[Item, ...]
     refusals: Mapping[str, ToolResult]
@@ -12085,7 +11962,6 @@ class CallDecisions(NamedTuple):
 
 
 class RoundCalls:
-    """Decides about the calls of a run, runs those that are ours, and reports them."""
 
     def __init__(
         self,
@@ -12394,7 +12270,6 @@ class _MessageParts:
 
 
 class ThoughtFilter:
-    """Shows one run, over all its rounds, under its own indexes."""
 
     def __init__(self, *, emits: bool) -> None:
         self._shows_thoughts = emits
@@ -12499,7 +12374,6 @@ def _answer_text(message: Item) -> str:
 
 
 class ResponsesProvider:
-    """Continues a history, one answer of the model at a time."""
 
     def __init__(self, request: AgentRequest, prepared: PreparedRun) -> None:
         self._settings = request
@@ -12834,7 +12708,6 @@ class _AnswerReader:
 
 
 class AsyncBridge:
-    """The event loop of one pipeline, in a thread that the first work starts."""
 
     def __init__(
         self,
@@ -12913,7 +12786,6 @@ _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
 
 class AgentLog:
-    """The log of one answer, for any thread; `run_id` is in front of every line."""
 
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
@@ -13073,7 +12945,6 @@ _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
 
 
 class Valves(BaseModel):
-    """Settings of the administrator; the page shows them in this order."""
 
     # The key and the address
 
@@ -13379,7 +13250,6 @@ _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
 class PipelineCaller(NamedTuple):
-    """Which message of which chat is answered, or which task of the host."""
 
     model: str = ""
     chat_id: str = ""
@@ -13450,7 +13320,6 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
 
 
 class AgentInput(NamedTuple):
-    """One question: `can_ask` allows approvals in the chat, `tools` run here."""
 
     strategy: str
     messages: Sequence[Mapping[str, Any]]
@@ -13653,7 +13522,6 @@ def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> Ho
 
 
 class OwnToolPool:
-    """What all answers of a pipeline share; everything is opened on first use."""
 
     def __init__(self) -> None:
         self._servers = ToolServers()
@@ -13781,7 +13649,6 @@ def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
 
 
 class HostRenderer:
-    """Shows a run in Open WebUI."""
 
     def __init__(self, emits_thoughts: bool, origin: Origin, sign: Sign) -> None:
         self._native = NativeRenderer(monotonic_seconds, closes=False)
@@ -13861,7 +13728,6 @@ class HostRenderer:
 
 
 class ClientRenderer:
-    """Shows a run as chunks of a chat completion."""
 
     def __init__(
         self, emits_thoughts: bool, completion_id: str, created: int, model: str
@@ -13916,7 +13782,6 @@ _Renderer = HostRenderer | ClientRenderer
 
 
 class PipelineCall(NamedTuple):
-    """One call of the pipeline, with what is needed to answer it."""
 
     question: AgentInput
     caller: PipelineCaller
@@ -14107,7 +13972,6 @@ class _UnloggedAnswer(dict[str, Any]):
 
 
 class Pipeline:
-    """Two agents, which share one loop."""
 
     Valves = Valves
 

@@ -117,7 +117,6 @@ _MOST_TEXTS = 5000
 
 
 class RecentTexts:
-    """The texts of the last day, five thousand at most."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         self._now = now
@@ -239,7 +238,6 @@ class JsonTooLarge(ValueError):
 
 
 class JsonBudget:
-    """The work that may still be done on what others sent."""
 
     def __init__(self, left: int) -> None:
         self.left = left
@@ -308,7 +306,6 @@ PIPE_VALVES = "the valves of this pipe"
 
 
 class ConnectionFailed(ResponsesError):
-    """The server could not be reached, or went away before it answered."""
 
     def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
         super().__init__(sentence)
@@ -319,7 +316,6 @@ TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
 
 
 class TimedOut(ResponsesError):
-    """A time limit of the run was exceeded."""
 
     def __init__(self, kind: TimeoutKind) -> None:
         super().__init__("The model's server did not answer in time. Try again.")
@@ -335,7 +331,6 @@ class UnreadableAnswer(ResponsesError):
 
 
 class AnswerTooLarge(ResponsesError):
-    """The answer is larger than what is accepted."""
 
     def __init__(self) -> None:
         super().__init__("The model's server sent more than is accepted.")
@@ -346,7 +341,6 @@ class MalformedEvent(ResponsesError):
 
 
 class ApiError(NamedTuple):
-    """The error that the API reports (docs/reference/responses-api.md, "Errors")."""
 
     code: str | None = None
     type: str | None = None
@@ -360,7 +354,6 @@ class ApiError(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure before the first event."""
 
     status: int | None = None
     error: ApiError = ApiError()
@@ -369,7 +362,6 @@ class Failure(NamedTuple):
 
 
 class ApiRefused(ResponsesError):
-    """The API answered with an HTTP status of 400 or more, or with an error."""
 
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         super().__init__(sentence)
@@ -561,7 +553,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 
 
 class Ending(NamedTuple):
-    """How a run ended; `code` is the API's word for the cause."""
 
     kind: str
     code: str | None = None
@@ -1020,7 +1011,7 @@ def _texts(values: object) -> list[str]:
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
 chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5
-chatgpt-image-latest||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
+chatgpt-image-latest||||||2026-12-01|gpt-image-2.6-sunburst or -flare
 codex-mini-latest|||reasoning summary functions vision|||2026-02-12|gpt-5.4-mini
 gpt-3.5-turbo|||functions|4096||2026-10-23|gpt-5.6-terra
 gpt-3.5-turbo-0125|||functions|4096||2026-10-23|gpt-5.6-terra
@@ -1038,65 +1029,67 @@ gpt-4.1-nano|||functions vision|32768||2026-10-23|gpt-5.6-luna
 gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
 gpt-4o-2024-05-13|||functions hosted vision|4096||2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
+gpt-5|minimal some|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
 gpt-5-chat-latest|||vision|16384||2026-07-23|gpt-5.5
-gpt-5-codex|usual|medium|usual|+||2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal usual|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-codex|some|medium|usual|+||2026-07-23|gpt-5.4
+gpt-5-mini|minimal some|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal some|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
 gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
-gpt-5.1|none usual|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
+gpt-5.1|none some|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-07-23|gpt-5.5
-gpt-5.1-codex|usual|medium|usual|+||2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|usual xhigh|medium|usual|+||2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|usual|medium|usual|+||2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14 2||
+gpt-5.1-codex|some|medium|usual|+||2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|some xhigh|medium|usual|+||2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|some|medium|usual|+||2026-07-23|gpt-5.4-mini
+gpt-5.2|none some xhigh|none|full|+|1.75 0.175 - 14 2||
 gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
-gpt-5.2-codex|usual xhigh||usual|+||2026-07-23|gpt-5.4
+gpt-5.2-codex|some xhigh||usual|+||2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
-gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15 2||
-gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
-gpt-5.4-nano|none usual xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.3-codex|none some xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none some xhigh|none|5.4|+|2.5 0.25 - 15 2||
+gpt-5.4-mini|none some xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
+gpt-5.4-nano|none some xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
 gpt-5.4-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.5|none usual xhigh|medium|5.4|+|5 0.5 - 30 2.5||
+gpt-5.5|none some xhigh|medium|5.4|+|5 0.5 - 30 2.5||
 gpt-5.5-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2 2||
-gpt-5.6-sol|none usual xhigh max|medium|5.6 pro_mode|+|4 0.4 5 20 2||
-gpt-5.6-terra|none usual xhigh max|medium|5.6 pro_mode|+|2 0.2 2.5 12 2||
-gpt-6-astra|usual xhigh max|medium|6 pro_mode|+|10 1 12.5 50 2 6||
-gpt-6-astra-law|usual xhigh max||6 pro_mode|+|10 1 - 50||
+gpt-5.6-cyber|none more|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none more|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2 2||
+gpt-5.6-sol|none more|medium|5.6 pro_mode|+|4 0.4 5 20 2||
+gpt-5.6-terra|none more|medium|5.6 pro_mode|+|2 0.2 2.5 12 2||
+gpt-6-astra|more|medium|6 pro_mode|+|10 1 12.5 50 2 6||
+gpt-6-astra-law|more||6 pro_mode|+|10 1 - 50||
 gpt-6-cyber|||6||||
-gpt-6-luna|none usual xhigh max|medium|6 pro_mode|+|0.1 0.01 0.125 0.5 2||
+gpt-6-luna|none more|medium|6 pro_mode|+|0.1 0.01 0.125 0.5 2||
 gpt-6-rosalind|||6|+|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|6 pro_mode|+|2 0.2 2.5 10 2||
-gpt-6.1-sol|usual xhigh max|medium|6 pro_mode|+|2 0.1 2.5 10 2 6||
-gpt-6.1-terra|none usual xhigh max|medium|6 pro_mode|+|1 0.05 1.25 5 2||
-gpt-6.2-astra|usual xhigh max||6.2|+|8 0.4 10 40 2||
+gpt-6-sol|none more|medium|6 pro_mode|+|2 0.2 2.5 10 2||
+gpt-6.1-sol|more|medium|6 pro_mode|+|2 0.1 2.5 10 2 6||
+gpt-6.1-terra|none more|medium|6 pro_mode|+|1 0.05 1.25 5 2||
+gpt-6.2-astra|more||6.2|+|8 0.4 10 40 2||
 gpt-6.2-astra-law|||6.2||||
-gpt-6.2-sol|usual xhigh max||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
+gpt-6.2-sol|more||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
 gpt-daybreak-blue-latest|||usual long_prices|+|4 0.4 5 20||
 gpt-daybreak-red-latest|||usual long_prices|+|12.5 1.25 15.625 75||
-gpt-image-1-mini||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
-gpt-image-1.5||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
+gpt-image-1-mini||||||2026-12-01|gpt-image-2.6-sunburst or -flare
+gpt-image-1.5||||||2026-12-01|gpt-image-2.6-sunburst or -flare
 gpt-rosalind-research|||usual||5 0.5 - 25||
-o1|usual|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol-pro
-o3|usual|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
-o3-mini|usual|medium|reasoning summary functions|100000||2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
-o4-mini|usual|medium|usual -image_generation|100000||2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
+o1|some|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol
+o1-pro|some|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol-pro
+o3|some|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|some|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
+o3-mini|some|medium|reasoning summary functions|100000||2026-10-23|gpt-5.6-sol
+o3-pro|some|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
+o4-mini|some|medium|usual -image_generation|100000||2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|some|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
 """
 
-CATALOG_TRAITS: dict[str, str] = {
+CATALOG_WORDS: dict[str, str] = {
+    "some": "low medium high",
+    "more": "some xhigh max",
     "usual": "reasoning summary functions hosted vision",
     "full": "usual verbosity",
     "5.4": "full all_turns long_prices regional",
     "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration long_fast",
+    "6": "5.6 appends_configuration",
     "6.2": "6 prefix_bound",
 }
 
@@ -1123,7 +1116,6 @@ _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
-    """US dollars for a million tokens, and how often they are paid at other tiers."""
 
     input: float | None
     cached: float | None
@@ -1136,7 +1128,6 @@ class ModelPrices(NamedTuple):
 
 
 class ModelFacts(NamedTuple):
-    """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
@@ -1155,7 +1146,6 @@ class ModelFacts(NamedTuple):
     all_turns: bool = False
     diagnostics: bool = False
     long_prices: bool = False
-    long_fast: bool = False
     regional: bool = False
     max_output_tokens: int | None = None
     shutdown: str | None = None
@@ -1168,7 +1158,6 @@ _PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
-    """What a name stands for."""
 
     id: str
     family: str
@@ -1248,7 +1237,7 @@ def _model_facts(model_id: str) -> ModelFacts:
     if match := _WRAPPED_ID.match(model_id):
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
-        efforts = tuple(_USUAL_EFFORTS.split())
+        efforts = tuple(_expand_words("some"))
         return _reasoning_facts("usual")._replace(efforts=efforts)
     match = _GPT_VERSION.match(model_id)
     if not match:
@@ -1256,21 +1245,21 @@ def _model_facts(model_id: str) -> ModelFacts:
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    known = [name for name in CATALOG_TRAITS if name[0].isdigit()]
+    known = [name for name in CATALOG_WORDS if name[0].isdigit()]
     newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
     return _reasoning_facts(newest[-1] if newest else "full")
 
 
 def _reasoning_facts(traits: str) -> ModelFacts:
-    return ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
+    return ModelFacts(sampling="never", **_read_traits(_expand_words(traits)))
 
 
-def _expand_traits(text: str) -> list[str]:
+def _expand_words(text: str) -> list[str]:
     return [
         one
         for word in text.split()
         for one in (
-            _expand_traits(CATALOG_TRAITS[word]) if word in CATALOG_TRAITS else [word]
+            _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
         )
     ]
 
@@ -1297,18 +1286,17 @@ def _shown_word(word: str) -> str:
 _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
-_USUAL_EFFORTS = "low medium high"
 
 
 def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
-    words = _expand_traits(traits)
+    words = _expand_words(traits)
     sampling = "never" if "reasoning" in words else "always"
     return name, ModelFacts(
         **_read_traits(words),
         lacks=tuple(word[1:] for word in words if word[0] == "-"),
-        efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
+        efforts=tuple(_expand_words(efforts)),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
         max_output_tokens=int(output.replace("+", "128000")) if output else None,
@@ -1378,7 +1366,6 @@ def _entry_error(model: str, what: str) -> InvalidRequest:
 
 
 class Usage(NamedTuple):
-    """Counts of one response, or of several added together."""
 
     input: int = 0
     output: int = 0
@@ -1431,11 +1418,11 @@ def cost_of_run(
     host: str = "",
 ) -> float | None:
     costs = [_cost_of_tokens(one, facts, today) for one in usages]
-    known = [cost for cost in costs if cost is not None]
-    if len(known) < len(costs):
+    if None in costs:
         return None
     is_regional = facts.regional and host.endswith(".api.openai.com")
-    return sum(known) * (1.1 if is_regional else 1) + _cost_of_tools(output)
+    tokens = sum(filter(None, costs)) * (1.1 if is_regional else 1)
+    return tokens + sum(kind_of(item).fee for item in output)
 
 
 def read_prices(text: str) -> dict[str, ModelPrices]:
@@ -1451,8 +1438,6 @@ _LONG_INPUT = 272_000
 def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
     prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
     factor = prices and _tier_factor(usage.tier, prices, today)
-    if is_long and usage.tier in _FAST and not facts.long_fast:
-        return None
     if not (prices and factor) or prices.input is None or prices.output is None:
         return None
     cached = prices.input if prices.cached is None else prices.cached
@@ -1463,20 +1448,13 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
     return factor * (2 * read + 1.5 * made if is_long else read + made) / _MILLION
 
 
-_FAST = ("fast", "priority")
-
-
 def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
-    if tier in _FAST:
+    if tier in ("fast", "priority"):
         return prices.fast
     if tier == "ultrafast":
         is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
         return prices.ultrafast_later if is_later else prices.ultrafast
     return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
-
-
-def _cost_of_tools(output: Iterable[Item]) -> float:
-    return sum(kind_of(item).fee for item in output)
 
 
 def _read_row(row: object) -> ModelPrices:
@@ -1496,7 +1474,6 @@ def _read_row(row: object) -> ModelPrices:
 
 
 class Repair(NamedTuple):
-    """One change."""
 
     action: str
     target: str
@@ -1740,7 +1717,6 @@ def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
 
 
 class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline."""
 
     event: str
     data: str
@@ -1750,7 +1726,6 @@ _LINE_BYTES = 64
 
 
 class EventStreamDecoder:
-    """Turns chunks of any size into events."""
 
     def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
         self._most_bytes = most_bytes
@@ -1804,7 +1779,6 @@ NO_CARD: JsonObject = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
-    """An addition to a text that grows."""
 
     output_index: int
     kind: str
@@ -1814,7 +1788,6 @@ class TextDelta(NamedTuple):
 
 
 class TextDone(NamedTuple):
-    """A text that has ended: it replaces the deltas of the same kind and place."""
 
     output_index: int
     kind: str
@@ -1824,7 +1797,6 @@ class TextDone(NamedTuple):
 
 
 class AnnotationAdded(NamedTuple):
-    """What a place in a text refers to."""
 
     output_index: int
     part: int
@@ -1833,7 +1805,6 @@ class AnnotationAdded(NamedTuple):
 
 
 class PartialImage(NamedTuple):
-    """An image as far as it is drawn."""
 
     output_index: int
     number: int
@@ -1843,14 +1814,12 @@ class PartialImage(NamedTuple):
 
 
 class ItemAdded(NamedTuple):
-    """An item began; its content is still missing."""
 
     output_index: int
     item: Item
 
 
 class ItemDone(NamedTuple):
-    """The item as it counts, byte for byte."""
 
     output_index: int
     item: Item
@@ -1859,14 +1828,12 @@ class ItemDone(NamedTuple):
 
 
 class FinalResponse(NamedTuple):
-    """The end of a response, with its final snapshot."""
 
     status: str
     response: JsonObject
 
 
 class StreamError(NamedTuple):
-    """The request failed; no response object comes with it."""
 
     error: ApiError
 
@@ -2023,7 +1990,6 @@ NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
 
 
 class ToolOutput(NamedTuple):
-    """A call got its output; `item` is the input item that gives it to the model."""
 
     output_index: int
     item: Item
@@ -2032,7 +1998,6 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
-    """One response ended; `usage` is None if the server did not tell it."""
 
     response_id: str
     status: str
@@ -2040,7 +2005,6 @@ class ResponseDone(NamedTuple):
 
 
 class Status(NamedTuple):
-    """A status line for the person who waits."""
 
     sentence: str
     repair: Repair | None = None
@@ -2050,7 +2014,6 @@ class Status(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What the log needs to know about the last response."""
 
     request_id: str = ""
     model: str = ""
@@ -2058,10 +2021,11 @@ class Trace(NamedTuple):
     error: ApiError = ApiError()
     removed: Mapping[str, int] = MappingProxyType({})
     subject: str = ""
+    response_id: str = ""
+    cache: Mapping[str, Any] = MappingProxyType({})
 
 
 class RunDone(NamedTuple):
-    """The last event of every run, however it ended."""
 
     ending: Ending
     usage: Usage | None = None
@@ -2171,7 +2135,6 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address and the key of a server; an address can contain a password."""
 
     base_url: str = field(repr=False)
     api_key: str = field(repr=False)
@@ -2182,6 +2145,7 @@ class Endpoint:
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
     strict: bool = False
+    is_alike: bool = False
 
     def url(self, path: str) -> str:
         base = _normalize_base_url(self.base_url)
@@ -2197,6 +2161,11 @@ class Endpoint:
         if "OpenAI" not in sentence or self.host.endswith(".openai.com"):
             return sentence
         return sentence.replace("OpenAI", self.host)
+
+    @property
+    def is_openai(self) -> bool:
+        is_own = f".{self.host}".endswith(".openai.com") and not self.strict
+        return is_own or (self.is_alike and not self.is_azure)
 
     @property
     def is_azure(self) -> bool:
@@ -2347,7 +2316,6 @@ def _new_session() -> aiohttp.ClientSession:
 
 
 class Timeouts(NamedTuple):
-    """Limits in seconds; a `total` of 0 means no limit."""
 
     connect: float = 30.0
     first_event: float = 300.0
@@ -2360,7 +2328,6 @@ def _now() -> float:
 
 
 class Deadlines:
-    """The limit that is active now, over all attempts of one run."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
@@ -2510,7 +2477,6 @@ _NEVER_CONNECTED = (
 
 
 class Connections:
-    """Sends requests; has one session for each event loop."""
 
     def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         self._idle_seconds = idle_seconds
@@ -2834,7 +2800,6 @@ _FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
 
 
 class SchemaReferences:
-    """What the references of a schema name, as pointers; `#` is the schema itself."""
 
     def __init__(self, root: JsonObject) -> None:
         self.root = root
@@ -3197,7 +3162,6 @@ _DIGEST = 12
 
 @dataclass(frozen=True)
 class ToolNames:
-    """Translates the names of tools for the API and back; `known` are their own names."""
 
     known: tuple[str, ...] = ()
 
@@ -3471,7 +3435,6 @@ _ServiceTier = Literal[
 
 
 class ResponsesRequest(BaseModel):
-    """The body of `POST /responses`, with the API's field names and values."""
 
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -3519,7 +3482,6 @@ _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
 
 
 class Settings(NamedTuple):
-    """What the administrator and the user chose; the caller's keys have priority."""
 
     effort: str | None = None
     summary: str | None = None
@@ -3683,7 +3645,6 @@ def _strict_item(item: Item) -> Item:
 
 
 class Origin(NamedTuple):
-    """The model family, the server, and the account that produced an item."""
 
     family: str
     endpoint: str = ""
@@ -3911,7 +3872,6 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 
 class RetryPolicy(NamedTuple):
-    """How often to retry, and the longest wait in seconds."""
 
     max_retries: int = 2
     max_wait: float = 60.0
@@ -4234,7 +4194,6 @@ _FINDERS = (
 
 
 class ResponseState:
-    """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
         self.ending: Ending | None = None
@@ -4372,15 +4331,17 @@ class ResponseState:
         self.ending = _ending_of(event.status, response)
         error = read_api_error(response.get("error"))
         self.refusal = error if event.status == "failed" else None
+        response_id = as_text(response.get("id"))
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
             error=error,
             removed=_removals(response.get("input_transformations")),
+            response_id=response_id,
+            cache=as_mapping(response.get("prompt_cache_diagnostics")),
         )
         events: list[RunEvent] = []
         for place, item in self._match(content_parts(response.get("output"))):
             events += self._end(place, _NOWHERE, item)
-        response_id = str(response.get("id") or "")
         return [*events, ResponseDone(response_id, event.status, self.usage)]
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
@@ -4421,16 +4382,12 @@ def _lacks_call_id(item: Item) -> bool:
     return is_call(item) and not as_text(item.get("call_id"))
 
 
-_MOST_REMOVALS = 9
-
-
 def _removals(transformations: object) -> Mapping[str, int]:
-    counts = Counter(
+    return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
         if row.get("action") == "removed"
     )
-    return dict(counts.most_common(_MOST_REMOVALS))
 
 
 def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
@@ -4450,7 +4407,6 @@ _THOUGHT_SHARE = 0.1
 
 
 class Limits(NamedTuple):
-    """How a run behaves towards viewers and towards the server."""
 
     join_seconds: float = 0.05
     timeouts: Timeouts = Timeouts()
@@ -4461,7 +4417,6 @@ class Limits(NamedTuple):
 
 
 class Attempts:
-    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
 
     def __init__(
         self, endpoint: Endpoint, connections: Connections, limits: Limits
@@ -5010,7 +4965,6 @@ Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide."""
 
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
@@ -5082,7 +5036,6 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
 
 
 class ToolResult(NamedTuple):
-    """The result of a tool: an `output` for the model, and a `card`."""
 
     output: str | list[Item]
     failed: bool = False
@@ -5090,7 +5043,6 @@ class ToolResult(NamedTuple):
 
 
 class CallableTools(Protocol):
-    """The tools of a request, by their own names or by those that the API was given."""
 
     def parameters(self, name: str) -> JsonObject | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
@@ -5098,7 +5050,11 @@ class CallableTools(Protocol):
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call will run, and its arguments."""
+        """Return the own name of the tool that a call will run, and its arguments.
+
+        A tool that passes calls on names another one, with other arguments. None: there
+        is no such tool.
+        """
 
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool waits for a person; no limit counts that time."""
@@ -5108,7 +5064,6 @@ class CallableTools(Protocol):
 
 
 class CallLimits(NamedTuple):
-    """Limits of calls: how many at once, how many seconds, how much output."""
 
     at_once: int = 8
     seconds: float = 120.0
@@ -5117,7 +5072,6 @@ class CallLimits(NamedTuple):
 
 
 class Toolset(NamedTuple):
-    """What a run needs to answer calls and approval requests itself."""
 
     tools: CallableTools
     approver: Approver = Approver()
@@ -5523,13 +5477,10 @@ def retirement_notice(
 
 
 def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
-    ending, successor = _date(model.facts.shutdown), model.facts.successor
-    found = resolve_model(successor or "")
-    if not found.pro or ending is None or today < ending:
-        return None
-    effort = model.effort and f"{successor}-{model.effort}"
-    same = resolve_model(effort or "")
-    return same if same.pro else found
+    ending, found = _date(model.facts.shutdown), resolve_model(
+        model.facts.successor or ""
+    )
+    return found if found.pro and ending and ending <= today else None
 
 
 def _date(text: str | None) -> date | None:
@@ -5647,7 +5598,6 @@ _NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "heade
 
 
 class RemoteServers(NamedTuple):
-    """The servers that can be offered, and messages for an administrator."""
 
     tools: tuple[Item, ...] = ()
     complaints: tuple[str, ...] = ()
@@ -5743,7 +5693,6 @@ _FORMATS = frozenset({"text", "json_object", "json_schema"})
 
 
 class AuditedRequest(NamedTuple):
-    """A request to `host`, and the lines about it."""
 
     payload: JsonObject
     host: str
@@ -5807,19 +5756,16 @@ def _message_count(items: object) -> int:
 
 
 class SourceCited(NamedTuple):
-    """A source to list below the answer, in the host's form."""
 
     source: JsonObject
 
 
 class Marker(NamedTuple):
-    """Text that names a record; it belongs to the event that follows."""
 
     text: str
 
 
 class StoredRecord(NamedTuple):
-    """A value to store in the answer's own output."""
 
     ulid: str
     value: JsonObject
@@ -5827,7 +5773,6 @@ class StoredRecord(NamedTuple):
 
 
 class TurnDetails(NamedTuple):
-    """The entries of a response for the `reasoning_details` of its reasoning."""
 
     details: Sequence[Item]
 
@@ -5865,7 +5810,6 @@ _MOST_DELETED = 20
 
 
 class CodeTexts:
-    """The texts of a run, out of which the host's texts for stored code are taken."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = list(texts)
@@ -5899,7 +5843,6 @@ class CodeTexts:
 
 
 class Attachment(NamedTuple):
-    """A file at a message, as the host notes it there."""
 
     file_id: str
     name: str
@@ -5908,7 +5851,6 @@ class Attachment(NamedTuple):
 
 
 class StoredMessage(NamedTuple):
-    """A message of the user as the chat's row holds it."""
 
     row: JsonObject
     answer_id: str
@@ -5919,7 +5861,6 @@ class StoredMessage(NamedTuple):
 
 
 class UserMessage(NamedTuple):
-    """A message that no model wrote."""
 
     item: Item
     stored: StoredMessage | None = None
@@ -5934,7 +5875,6 @@ class UserMessage(NamedTuple):
 
 
 class AssistantText(NamedTuple):
-    """Text of an assistant's message, as the host gives it back."""
 
     text: str
     ulids: Sequence[str] = ()
@@ -5942,7 +5882,6 @@ class AssistantText(NamedTuple):
 
 
 class ToolCall(NamedTuple):
-    """A tool call of an assistant's message; the arguments of a custom one are a text."""
 
     call_id: str
     name: str
@@ -5951,7 +5890,6 @@ class ToolCall(NamedTuple):
 
 
 class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
@@ -6149,7 +6087,6 @@ _MOST_PASSES = 5
 
 
 class MarkedText(NamedTuple):
-    """A piece of text, and the id in the marker before it; empty without a marker."""
 
     ulid: str
     text: str
@@ -6250,7 +6187,6 @@ UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 
 
 class Record(NamedTuple):
-    """The items that one marker names, in the order of the wire."""
 
     ulid: str
     model: str
@@ -6760,6 +6696,7 @@ def host_usage(ended: RunDone) -> Chunk:
         },
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         **({} if cost is None else {"cost": cost}),
+        **({"response_id": compared} if (compared := ended.trace.response_id) else {}),
     }
     return {"usage": counts}
 
@@ -6839,7 +6776,6 @@ OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
 
 
 class HoldbackBuffer:
-    """Holds back the end of a growing text while it may become something to replace."""
 
     def __init__(self, unfinished: re.Pattern[str]) -> None:
         self._unfinished = unfinished
@@ -6866,7 +6802,6 @@ def _kept_of_tracking(match: re.Match[str]) -> str:
 
 
 class Citations:
-    """Numbers the sources of one run; the same events give the same numbers."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
@@ -7246,7 +7181,6 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 
 
 class ChunkRenderer:
-    """Shows one run as growing text and reasoning, which includes commentary."""
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
         self.head = {
@@ -7511,7 +7445,6 @@ _FEW_FILES = 32
 
 
 class OutputItems:
-    """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
@@ -7614,7 +7547,6 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
 
 
 class Commentary:
-    """Shows one message of commentary; `place` is that of its item."""
 
     def __init__(self, shown: OutputItems) -> None:
         self.place = len(shown.items)
@@ -7688,7 +7620,6 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
 
 
 class HostedItems:
-    """Shows the items of one run; a type without a card is not shown."""
 
     def __init__(self, shown: OutputItems) -> None:
         self._shown = shown
@@ -7907,7 +7838,6 @@ _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
 class NativeRenderer:
-    """Shows one run."""
 
     def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
         self._closes = closes
@@ -8059,7 +7989,6 @@ class _DetailItem(NamedTuple):
 
 
 class DetailTurn(NamedTuple):
-    """A response as it came back, with its notes."""
 
     items: tuple[_DetailItem, ...]
     origin: Origin
@@ -8277,7 +8206,6 @@ Carrier = Literal["markers", "output", "details"]
 
 
 class RecordScope(NamedTuple):
-    """The common fields of all records of one message, and where they are stored."""
 
     model: str
     message_id: str
@@ -8290,7 +8218,6 @@ class RecordScope(NamedTuple):
 
 
 class NewRecord(NamedTuple):
-    """A record to write before the next events; it may replace one with the same id."""
 
     record: Record
     output_index: int | None
@@ -8300,7 +8227,6 @@ _RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
 
 
 class Recorder:
-    """Collects what is recorded of one message during its run."""
 
     def __init__(
         self,
@@ -8910,7 +8836,6 @@ _Unseal = Callable[[str, str], object]
 
 
 class SentContext(NamedTuple):
-    """What one run sent beside the chat."""
 
     injected: _InjectedContext | None = None
     instructions: str | None = None
@@ -9035,7 +8960,6 @@ _LONGEST_LINE = 4000
 
 
 class RunLog:
-    """The log of one run; can be used from other threads."""
 
     def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
         self.run_id = run_id
@@ -9094,7 +9018,6 @@ def _default_sentence(default: object) -> str:
 
 
 class Valves(BaseModel):
-    """Settings of the administrator, in the order of the page."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
@@ -9128,8 +9051,8 @@ class Valves(BaseModel):
     )
     FETCH_MODELS: bool = _valve(
         True,
-        "`auto` in MODEL_ID lists only what the server offers for this key, and notices "
-        "know the day on which it switches a model off.",
+        "`auto` in MODEL_ID lists only what the server offers for this key; its days of "
+        "shutdown are used in notices.",
     )
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
@@ -9245,6 +9168,11 @@ class Valves(BaseModel):
         "Which requests share OpenAI's prompt cache: those of a chat, those of a user, "
         "or as OpenAI decides. Only a hash is sent.",
     )
+    PROMPT_CACHE_DIAGNOSTICS: bool = _valve(
+        False,
+        "Log why OpenAI's prompt cache missed, compared with the answer before, from "
+        "gpt-5.6 on. The usage of answers then names their response.",
+    )
     TRUNCATION: Literal["disabled", "auto"] = _valve(
         "disabled",
         "`auto` drops the oldest messages of a chat that is too long, and with them "
@@ -9323,19 +9251,18 @@ class Valves(BaseModel):
     # Cost
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and its usage: tokens at "
-        "the tier that served it, and web searches; no pictures, containers or files.",
+        "Show the cost of an answer in its last status line and its usage: tokens and "
+        "web searches, no pictures, containers or file searches.",
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
         "US dollars per million tokens, instead of the prices of this pipe: "
-        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`; `fast: 2` doubles them '
-        "at that tier.",
+        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
     )
     SERVICE_TIER: _Tier = _valve(
         "auto",
-        "`flex` costs half and is slower, `fast` (also called `priority`) about twice, "
-        "`ultrafast` 3 to 6 times, if the model and the project have them.",
+        "`flex` is slower and costs half, `fast` (or `priority`) double, `ultrafast` 3 to "
+        "6 times, if the model and the project have them.",
     )
 
     # Network
@@ -9421,7 +9348,6 @@ class Valves(BaseModel):
 
 
 class UserValves(BaseModel):
-    """Settings of a user; `inherit` leaves the choice to the administrator or model."""
 
     REASONING_EFFORT: Literal[
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
@@ -9465,7 +9391,6 @@ class UserValves(BaseModel):
 
 
 class Config(NamedTuple):
-    """What holds for one call; a user's choice replaces the administrator's."""
 
     valves: Valves
     secrets: tuple[str, ...]
@@ -9555,8 +9480,6 @@ def _is_on(own: str, default: bool) -> bool:
     return default if own == "inherit" else own == "on"
 
 
-# What users choose
-
 _FILTER_KEY = "openai_responses"
 _FILTER_VERSION = 1
 _SWITCHES = {"web_search": "WEB_SEARCH", "code_interpreter": "CODE_INTERPRETER"}
@@ -9626,9 +9549,6 @@ def comma_list(text: str) -> list[str]:
     return list(dict.fromkeys(word for word in words if word))
 
 
-# The endpoint
-
-
 def _for_own_key(valves: Valves) -> Valves:
     names = ["ORGANIZATION", "PROJECT"]
     if valves.USER_KEYS_GET != "all":
@@ -9672,6 +9592,7 @@ def build_endpoint(
         ca_bundle=valves.CA_BUNDLE.strip(),
         proxy=valves.PROXY.strip(),
         strict=valves.COMPATIBILITY == "strict",
+        is_alike=valves.COMPATIBILITY == "openai",
     )
 
 
@@ -9679,7 +9600,6 @@ _MOST_ACCOUNTS = 1000
 
 
 class AccountCapabilities(RecentTexts):
-    """What refusals of the last day showed of each key and model, and what was told."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         super().__init__(now)
@@ -9730,7 +9650,6 @@ _USED_UP = (
 
 
 class UserThreads(ThreadPoolExecutor):
-    """The threads of one user; nobody waits any more for `abandoned` calls."""
 
     def __init__(self) -> None:
         super().__init__(_SHARE, "sync-tool")
@@ -9760,7 +9679,6 @@ EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 class HostContext(NamedTuple):
-    """What the host passes beside the chat."""
 
     tools: Mapping[str, JsonObject]
     request: Any
@@ -9773,7 +9691,6 @@ _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 
 
 class Caller(NamedTuple):
-    """Who asks, and for which chat and message."""
 
     host_model: str
     user_id: str = ""
@@ -9819,7 +9736,6 @@ def read_caller(
 
 
 class PipeCall(NamedTuple):
-    """One call of the pipe, and what it shares with others."""
 
     body: JsonObject
     caller: Caller
@@ -9872,7 +9788,6 @@ _FLOOR = (0, 11, 4)
 
 
 class NewFile(NamedTuple):
-    """A file to store; `kind` is its MIME type."""
 
     name: str
     kind: str
@@ -9898,7 +9813,6 @@ async def read_chat(chat_id: str, user_id: str) -> JsonObject | None:
 
 async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
     chats = _host_name("models.chats", "Chats")
-    # Not touched: storing items must not move the chat in the list.
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
     return row is not None
 
@@ -9906,7 +9820,7 @@ async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
 def server_secret() -> str:
     try:
         return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
-    except InvalidRequest:  # a chat goes on without what needs a secret
+    except InvalidRequest:
         return ""
 
 
@@ -9959,7 +9873,6 @@ async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject
 
 
 async def make_native(row: Any) -> bool:
-    # Nothing else of its row changes: without grants the host keeps the existing ones.
     kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
     native = {**row.params.model_dump(), "function_calling": "native"}
     form = _host_name("models.models", "ModelForm")(**kept, params=native)
@@ -10089,7 +10002,7 @@ _Made = TypeVar("_Made")
 async def _read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
     try:
         return await asyncio.to_thread(lambda: make(stored_bytes(row.path)))
-    except (OSError, RuntimeError):  # raised by the host's storages
+    except (OSError, RuntimeError):
         return None
 
 
@@ -10204,7 +10117,7 @@ def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approv
     host, rules = call.host, call.config.approval_rules
     params = as_mapping(host.metadata.get("params"))
     if host.tools.get("ask_user", {}).get("type") == "builtin":
-        rules = [*rules, ("ask_user", "auto")]  # it only asks a question
+        rules = [*rules, ("ask_user", "auto")]
     return Approver(
         rules=rules,
         default_rule="ask" if params.get("tool_approval_mode") == "ask" else "auto",
@@ -10292,7 +10205,6 @@ _DISPATCHERS = (CALL_TOOL, "search_tools")
 
 
 class HostTools:
-    """The tools of one request, by the names that the model was given."""
 
     def __init__(self, call: PipeCall, names: ToolNames) -> None:
         self._call = call
@@ -10332,7 +10244,7 @@ class HostTools:
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         own = self._own_name(name)
         tool, params = self._host.tools[own], arguments
-        if tool.get("type") != "mcp":  # MCP servers check their own arguments
+        if tool.get("type") != "mcp":
             known = (self.parameters(own) or {}).get("properties") or {}
             params = {key: params[key] for key in params if key in known}
         result = await self._result(own, tool, params)
@@ -10348,9 +10260,6 @@ class HostTools:
         bare = getattr(function, "__function__", None)
         if bare is None or inspect.iscoroutinefunction(bare):
             return await function(**params)
-        # The host wraps sync tools in coroutine functions that never wait; on the event
-        # loop they would block every chat. A thread that exceeds its limit cannot be
-        # stopped; it keeps its place until it ends.
         work = partial(copy_context().run, _run_at_once, function, params)
         user_id, threads = self._call.caller.user_id, self._call.threads
         return await threads.setdefault(user_id, UserThreads()).run(work)
@@ -10479,7 +10388,6 @@ def _location(valves: Valves) -> Mapping[str, str]:
 
 
 class OfferedTools(NamedTuple):
-    """Tools in the API's form, with the functions' own names and `tool_choice`."""
 
     items: Sequence[Item] = ()
     names: ToolNames = ToolNames()
@@ -10568,7 +10476,6 @@ _ATTRIBUTE = "openai_responses_rounds"
 
 
 class DelegatedRound(NamedTuple):
-    """The end of a round whose calls the host is to run."""
 
     sent: tuple[Item, ...]
     received: tuple[Item, ...]
@@ -10608,7 +10515,6 @@ _NONCE_BYTES = 12
 
 
 class ChatKeys:
-    """Signs and encrypts what is stored in the chats of one user."""
 
     def __init__(self, secret: str, user_id: str) -> None:
         self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
@@ -10653,7 +10559,6 @@ _LAST_TRIES = 3
 
 
 class ChatStore:
-    """The records of one chat; writes go to the key of one message."""
 
     carrier: Carrier = "markers"
     size = 0
@@ -10786,7 +10691,6 @@ _BATCH_SHARE = 5
 
 
 class PreparedRequest(NamedTuple):
-    """One request, and where its answer is stored."""
 
     call: PipeCall
     request: ResponsesRequest
@@ -11127,7 +11031,6 @@ _NOT_FETCHED = "{} could not be fetched from where the code ran."
 
 
 class ArtifactStore:
-    """Stores the pictures and files of one run, each content once."""
 
     def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
         self._prepared = prepared
@@ -11171,7 +11074,6 @@ class ArtifactStore:
         files: list[Item] = []
         notes: list[str] = []
         links: dict[str, str] = {}
-        # Nobody reads the answer's own stream meanwhile.
         patience = Timeouts(first_event=self._prepared.limits.timeouts.idle / 2)
         deadlines = Deadlines(patience)
         shown = {file["id"] for file in self._stored.values() if file}
@@ -11237,7 +11139,7 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
         return kind, b""
     try:
         return kind, base64.b64decode(encoded)
-    except ValueError:  # no base64, or not even ASCII
+    except ValueError:
         return kind, b""
 
 
@@ -11327,7 +11229,6 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
     closed = [
         f"{kind}.{name}"
         for name in _CLOSED_FIELDS
-        # A new container, `{"type": "auto"}`, is nobody's.
         if (value := fields.get(name)) and as_mapping(value).keys() != {"type"}
     ]
     return all(word in opened for word in closed or [kind])
@@ -11353,6 +11254,29 @@ _INTERNAL_ERROR = (
     "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
     "the error id."
 )
+
+
+_DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
+_LONGEST_ID = 200
+
+
+def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
+    call, request, store = prepared.call, prepared.request, prepared.store
+    asks = call.valves.PROMPT_CACHE_DIAGNOSTICS and prepared.endpoint.is_openai
+    if not (asks and store and call.resolve(request.model).facts.diagnostics):
+        return prepared
+    row = as_mapping(store.messages.get(call.caller.message_id))
+    for _ in range(2):
+        row = as_mapping(store.messages.get(as_text(row.get("parentId"))))
+    earlier = as_text(as_mapping(row.get("usage")).get("response_id"))
+    if not earlier.startswith("resp") or len(earlier) > _LONGEST_ID:
+        return prepared
+    options = {
+        **(request.prompt_cache_options or {}),
+        "comparison_response_id": earlier,
+    }
+    changed = request.model_copy(update={"prompt_cache_options": options})
+    return prepared._replace(request=changed)
 
 
 def report_request(prepared: PreparedRequest) -> None:
@@ -11383,6 +11307,11 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
     _report_removals(call, trace.removed)
+    if not call.valves.PROMPT_CACHE_DIAGNOSTICS:
+        ended = ended._replace(trace=trace._replace(response_id=""))
+    elif trace.cache:
+        told = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
+        call.log.line("INFO", f"prompt cache: {', '.join(told)}")
     if not ended.ending.is_failure:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
@@ -11504,16 +11433,13 @@ def _valve_notices(call: PipeCall) -> list[str]:
     complaints = (*servers.complaints, *call.config.problems)
     for complaint in complaints:
         call.log.line("WARNING", complaint)
-    every_note = (*servers.notes, opening_error(call.valves), _image_notice(call))
+    options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
+    drawing = resolve_model(as_text(options.get("model")))
+    end = retirement_notice(drawing, utc_today())
+    image = end and f"IMAGE_GENERATION_OPTIONS: {end}"
+    every_note = (*servers.notes, opening_error(call.valves), image)
     notes = [note for note in every_note if note and _tell_once(call, note)]
     return [*(complaints if call.caller.is_admin else ()), *notes]
-
-
-def _image_notice(call: PipeCall) -> str:
-    options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
-    model = resolve_model(as_text(options.get("model")))
-    notice = retirement_notice(model, utc_today())
-    return notice and f"IMAGE_GENERATION_OPTIONS: {notice}"
 
 
 def _tell_once(call: PipeCall, notice: str) -> bool:
@@ -11559,6 +11485,7 @@ _NOT_WRITTEN = (
 async def answer_events(
     prepared: PreparedRequest, connections: Connections
 ) -> AsyncGenerator[AnswerEvent, None]:
+    prepared = compare_cache(prepared)
     call, recorder = prepared.call, _recorder(prepared)
     citations = Citations(_known_sources(prepared))
     report_request(prepared)
@@ -11707,7 +11634,6 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str
 
 
 class Listing:
-    """What each key may use, as far as it is known."""
 
     def __init__(self) -> None:
         self.shutdown_dates: dict[str, str] = {}
@@ -11866,7 +11792,6 @@ _NO_LEGACY_TOOLS = "Function Calling is Legacy, so TOOL_APPROVAL lets no tool ru
 
 
 class Pipe:
-    """OpenAI's models in Open WebUI, one for each entry of MODEL_ID."""
 
     Valves = Valves
     UserValves = UserValves
@@ -11894,7 +11819,6 @@ class Pipe:
         __event_call__: Any = None,
         __event_emitter__: Any = None,
     ) -> AsyncGenerator[Chunk, None] | Chunk:
-        # The host replaces `self.valves` at every call.
         valves = self.valves
         host = await allowed_features(__metadata__ or {}, __user__ or {})
         config = read_config(valves, __user__, host)
@@ -11933,7 +11857,7 @@ class Pipe:
                         yield chunk
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
-        except Exception as error:  # raised, it would remove the text that was shown
+        except Exception as error:
             yield error_chunk(report_exception(call, error))
         if failed and call.config.shows_log and call.caller.host_reads:
             yield source_chunk("Log of this answer", call.log.text())
@@ -11942,12 +11866,11 @@ class Pipe:
         view = NativeRenderer(monotonic_seconds)
         try:
             ended = await self._watch(call, await self._answer(call), view)
-        except Exception as error:  # raised, the host would show its text
+        except Exception as error:
             return error_chunk(report_exception(call, error))
         result = completion(ended, *_response_head(call))
         if not call.caller.host_reads:
             return result
-        # The page shows no finish_reason: an answer that ended early gets a sentence.
         failure = ended.ending.is_failure
         told = error_chunk(ended.ending.sentence) if failure else {}
         return result | told | ({"output": view.items} if view.items else {})
@@ -11955,12 +11878,11 @@ class Pipe:
     async def _do_task(self, call: PipeCall) -> Chunk:
         text = ""
         if call.caller.task == "function_calling" and call.config.approval_rules:
-            # The host would run the tools of its older mode without the rules.
             call.log.line("WARNING", _NO_LEGACY_TOOLS)
             return task_result(text, call.caller.host_model)
         try:
             text = await self._task_text(await permitted_call(call))
-        except Exception as error:  # a failed title must not make the chat fail
+        except Exception as error:
             report_exception(call, error)
         return task_result(text, call.caller.host_model)
 

@@ -17,6 +17,7 @@ from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope, leaves_
 from owui_manifold.artifacts import ArtifactStore
 from owui_manifold.chat import PreparedRequest, is_as_configured
 from owui_manifold.report import (
+    compare_cache,
     notices_of,
     report_end,
     report_request,
@@ -40,6 +41,7 @@ async def answer_events(
     asked to store what it names. Repairs are remembered when it is known that they
     helped; their reason is for the log alone.
     """
+    prepared = compare_cache(prepared)
     call, recorder = prepared.call, _recorder(prepared)
     citations = Citations(_known_sources(prepared))
     report_request(prepared)

@@ -28,9 +28,9 @@ _PLACE = ("city", "region", "country", "timezone")
 def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[str]]:
     """Return OpenAI's tools of a request, and the names of the host's they replace.
 
-    Offering both for the same purpose would be ambiguous. Their order is always the
-    same, because the prompt cache depends on it. Raises InvalidRequest for unusable
-    valves.
+    Open WebUI's tools for the same purpose go: offering both would be ambiguous. Their
+    order is always the same, because the prompt cache depends on it. Raises
+    InvalidRequest for unusable valves.
     """
     made, replaced = list[Item](), set[str]()
     takes = partial(_takes, model)
@@ -52,7 +52,7 @@ def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[
 
 
 def _takes(model: ResolvedModel, kind: str) -> bool:
-    """Say whether a model takes a kind of tool; the older search has a longer name."""
+    """Say whether a model takes a type of tools; older web searches have longer names."""
     if kind in CALLED_BY_NAME:
         return model.facts.functions
     return model.facts.hosted and not kind.startswith(model.facts.lacks)
@@ -70,7 +70,8 @@ def _web_search(config: Config) -> Item:
     """Return the web search; people paste addresses, the API takes domains only.
 
     A location with only its type keeps the API from assuming the United States
-    (docs/reference/responses-api.md, "Hosted tools").
+    (docs/reference/responses-api.md, "Hosted tools"). It takes domains only, people
+    paste addresses.
     """
     tool: Item = {
         "type": "web_search",
