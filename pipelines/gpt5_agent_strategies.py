@@ -9233,6 +9233,7 @@ class RemoteToolSpec(NamedTuple):
     own_name: str
     description: str
     args: Mapping[str, Any]
+    only_reads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -9243,6 +9244,7 @@ class RemoteTool:
     description: str
     args: Mapping[str, Any]
     run: _ExecuteRemoteTool = field(repr=False)
+    only_reads: bool = False
 
     async def execute(self, args: dict[str, Any]) -> Any:
         return await self.run(args)
@@ -9265,7 +9267,7 @@ def make_remote_tool(
         :MAX_TOOL_NAME_CHARACTERS
     ]
     description = truncate_text(spec.description, MAX_DESCRIPTION_CHARACTERS)
-    return RemoteTool(name, description, spec.args, run)
+    return RemoteTool(name, description, spec.args, run, spec.only_reads)
 
 
 def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
@@ -9836,7 +9838,9 @@ def _read_tool_spec(row: Any) -> Iterator[RemoteToolSpec]:
             check_schema_size(schema)
             args = {"type": "object", "properties": {}, **schema}
             text = str(row.get("description") or row.get("title") or "")
-            yield RemoteToolSpec(name, text, args)
+            hints = row.get("annotations")
+            reads = isinstance(hints, dict) and hints.get("readOnlyHint") is True
+            yield RemoteToolSpec(name, text, args, reads)
 
 
 def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -10104,7 +10108,7 @@ class OpenApiDocument(NamedTuple):
             raise ValueError
         check_schema_size(schema)
         return OpenApiOperation(
-            RemoteToolSpec(name, _operation_description(said), schema),
+            RemoteToolSpec(name, _operation_description(said), schema, method == "get"),
             method.upper(),
             self._base_url(said, holder) + path,
             tuple(arguments.parameters.values()),
@@ -10503,6 +10507,8 @@ class ToolCallRequested(NamedTuple):
     args: Mapping[str, Any]
     confirmation_id: str
     security_warning: Mapping[str, str] | None = None
+    only_reads: bool = False
+    coverage: str = ""
 
 
 class NewMessage(NamedTuple):
@@ -10677,6 +10683,7 @@ class AgentRequest(NamedTuple):
     query: str = ""
     context: object = None
     notices: tuple[str, ...] = ()
+    chat: str = ""
     log: Callable[[str], object] = str
     debug: bool = False
     on_end: Callable[[RunMetadata], object] = repr
@@ -11064,7 +11071,7 @@ def _option_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-# ==== gpt5_agent.tools.confirmations: A person's approval of a call: requested through Open WebUI, read back, used once.
+# ==== gpt5_agent.tools.confirmations: A person's approval of a call: requested through Open WebUI, and read back.
 
 _HARMFUL_WORDS: Mapping[str, str] = {
     "It can delete things.": "delete remove drop",
@@ -11076,13 +11083,32 @@ _HARMFUL_WORDS: Mapping[str, str] = {
 
 
 def find_security_warning(name: str) -> Mapping[str, str] | None:
-    spaced = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
-    words_only = "".join(sign if sign.isalnum() else " " for sign in spaced)
-    for word in words_only.split():
+    for word in _split_name(name):
         for reason, words in _HARMFUL_WORDS.items():
             if word in words.split():
                 return {"level": "high", "reason": reason}
     return None
+
+
+def _split_name(name: str) -> list[str]:
+    spaced = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
+    return "".join(sign if sign.isalnum() else " " for sign in spaced).split()
+
+
+_TARGET_WORDS = frozenset(
+    "account address bucket channel collection database directory domain email file "
+    "filename folder host id ids index key link name path project recipient recipients "
+    "repo repository room schema server table target title to uri url user username "
+    "workspace".split()
+)
+
+
+def _find_target(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in arguments.items()
+        if value is not None and not _TARGET_WORDS.isdisjoint(_split_name(name))
+    }
 
 
 MAX_QUESTIONS = 3
@@ -11092,7 +11118,10 @@ _MAX_QUESTION_CHARACTERS = 500
 
 _ASK_USER = "ask_user"
 _CONFIRMATION_PREFIX = "call_confirm_"
-_ALLOW, _DENY = "Allow", "Deny"
+_ALLOW, _ALLOW_CHAT, _DENY = "Allow", "Allow for this chat", "Deny"
+_MAX_COVERAGE_CHARACTERS = 240
+
+Decision = Literal["once", "chat", "deny"]
 
 
 def compute_confirmation_id(
@@ -11103,11 +11132,31 @@ def compute_confirmation_id(
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def build_confirmation_request(call: Item) -> ToolCallRequested:
+def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> str:
+    target = _without_nulls(_find_target(arguments))
+    text = json.dumps([chat, name, target], sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def build_confirmation_request(
+    call: Item, *, chat: str = "", reading_tools: Collection[str] = ()
+) -> ToolCallRequested:
     name, arguments = str(call["name"]), parse_arguments(call)
     confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments)
     warning = find_security_warning(name)
-    return ToolCallRequested(name, arguments, confirmation, warning)
+    coverage = _describe_coverage(name, arguments) if chat else ""
+    only_reads = name in reading_tools and not warning
+    return ToolCallRequested(
+        name, arguments, confirmation, warning, only_reads, coverage
+    )
+
+
+def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
+    target = _find_target(arguments)
+    shown = json.dumps(target, ensure_ascii=False, default=str)
+    given = f"with {shown}" if target else "whatever it is given"
+    text = f"Make every call of {name} in this chat, {given}."
+    return text if len(text) <= _MAX_COVERAGE_CHARACTERS else ""
 
 
 def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
@@ -11125,9 +11174,9 @@ def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
     }
 
 
-def read_confirmations(messages: Iterable[Message]) -> dict[str, bool]:
+def read_confirmations(messages: Iterable[Message]) -> dict[str, Decision]:
     questions: dict[str, list[str]] = {}
-    approvals: dict[str, bool] = {}
+    decisions: dict[str, Decision] = {}
     for message in messages:
         for call in filter(_is_confirmation_call, read_tool_calls(message)):
             questions[str(call["id"])] = _read_question_ids(call)
@@ -11135,8 +11184,8 @@ def read_confirmations(messages: Iterable[Message]) -> dict[str, bool]:
         is_answered = output.get("status") == "answered"
         answers = as_mapping(output.get("answers") if is_answered else None)
         for question in questions.pop(str(message.get("tool_call_id")), ()):
-            approvals[question] = _is_approval(answers.get(question))
-    return approvals
+            decisions[question] = _read_decision(answers.get(question))
+    return decisions
 
 
 def drop_question_calls(messages: Sequence[Message]) -> list[Message]:
@@ -11169,14 +11218,16 @@ def _build_question(request: ToolCallRequested) -> dict[str, Any]:
     warning = request.security_warning or {}
     reason = f"{warning['reason']} " if warning else ""
     text = f"May {request.tool_name} be called? {reason}With: {arguments}"
-    allow = {"label": _ALLOW, "description": "Make this call, once."}
-    deny = {"label": _DENY, "description": "Do not make this call."}
+    allow = [{"label": _ALLOW, "description": "Make this call, once."}]
+    if request.coverage:
+        allow.append({"label": _ALLOW_CHAT, "description": request.coverage})
+    deny = [{"label": _DENY, "description": "Do not make this call."}]
     return {
         "id": request.confirmation_id,
         "header": "Approve a tool",
         "question": _truncate_question(text),
         # The page recommends the first (tools/builtin.py, ask_user).
-        "options": [deny, allow] if warning else [allow, deny],
+        "options": allow + deny if request.only_reads else deny + allow,
         "allow_other": False,
     }
 
@@ -11198,9 +11249,11 @@ def _read_question_ids(call: Mapping[str, Any]) -> list[str]:
     return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
 
 
-def _is_approval(answer: object) -> bool:
+def _read_decision(answer: object) -> Decision:
     label = answer.get("label") if isinstance(answer, Mapping) else answer
-    return label == _ALLOW
+    if label == _ALLOW:
+        return "once"
+    return "chat" if label == _ALLOW_CHAT else "deny"
 
 
 # ==== gpt5_agent.agent.earlier_rounds: What earlier rounds of an answer left in the messages.
@@ -11221,7 +11274,8 @@ class EarlierRounds(NamedTuple):
     usage: Usage | None = None
     seconds: float = 0.0
     failed: tuple[Item, ...] = ()
-    answers: Mapping[str, bool] = MappingProxyType({})
+    answers: Mapping[str, Decision] = MappingProxyType({})
+    signed_calls: tuple[Item, ...] = ()
     open_turn: tuple[Item, ...] = ()
     open_origin: Origin | None = None
 
@@ -11246,16 +11300,31 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
         seconds=sum(map(_read_seconds, turns)),
         failed=(*_find_failed_calls(groups, outputs), *_read_failed_calls(turns)),
         answers=answers,
+        signed_calls=tuple(
+            one.item
+            for turn in (turns if answers else ())
+            for one in turn.items
+            if is_call(one.item) and one.item.get("name")
+        ),
         open_turn=open_turn,
         open_origin=turns[-1].origin if open_turn else None,
     )
 
 
-def read_chat_style(messages: Sequence[Message], sign: Sign) -> ChosenStyle | None:
+class ChatNotes(NamedTuple):
+    """What a chat noted: the first style of its policies, the approvals for the chat."""
+
+    style: ChosenStyle | None
+    permissions: frozenset[str]
+
+
+def read_chat_notes(messages: Sequence[Message], sign: Sign) -> ChatNotes:
     turns = (turn for message in messages for turn in read_details(message, sign))
+    notes = [turn.notes for turn in turns]
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
-    noted = (turn.notes.get("style") for turn in turns)
-    return next((style for note in noted for style in styles if style == note), None)
+    found = (one for note in notes for one in styles if one == note.get("style"))
+    allowed = (one for note in notes for one in as_list(note.get("allowed")))
+    return ChatNotes(next(found, None), frozenset(map(str, allowed)))
 
 
 def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
@@ -11269,7 +11338,7 @@ def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
 def _find_open_turn(
     turns: Sequence[DetailTurn],
     outputs: Mapping[str, str],
-    answers: Mapping[str, bool],
+    answers: Mapping[str, Decision],
 ) -> tuple[Item, ...]:
     items = tuple(one.item for one in turns[-1].items) if turns else ()
     calls = [item for item in items if is_call(item)]
@@ -11638,6 +11707,7 @@ class PreparedRun(NamedTuple):
     style: ChosenStyle
     sources: Sequence[ContextSource]
     note: str
+    permissions: frozenset[str]
 
 
 def prepare_run(request: AgentRequest) -> PreparedRun:
@@ -11646,9 +11716,8 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         raise InvalidRequest("A message of this chat is not an object with a role.")
     persona, sign = request.persona, request.sign
     earlier = read_earlier_rounds(request.messages, sign)
-    style = read_chat_style(request.messages, sign) or choose_style(
-        persona.style, model.family
-    )
+    noted = read_chat_notes(request.messages, sign)
+    style = noted.style or choose_style(persona.style, model.family)
     memory = apply_memory_policy(request.messages, persona.guide.memory_policy)
     messages = _replace_query(memory.messages, request.query)
     system_text, items = _build_history(
@@ -11672,7 +11741,16 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     }
     shown = () if earlier.is_continuation else sources
     return PreparedRun(
-        model, built, names, own, host_schemas, earlier, style, shown, memory.note
+        model,
+        built,
+        names,
+        own,
+        host_schemas,
+        earlier,
+        style,
+        shown,
+        memory.note,
+        noted.permissions,
     )
 
 
@@ -11894,7 +11972,8 @@ class RoundCalls:
         self._totals = totals
         self._steps = steps
         self._transcript = transcript
-        self._approvals = dict(earlier.answers)
+        self._decisions = dict(earlier.answers)
+        self._chat = request.chat
         self._tools = GuardedTools(
             {**prepared.host_schemas, **prepared.own_tools.schemas},
             prepared.own_tools.call,
@@ -11903,6 +11982,16 @@ class RoundCalls:
         for call in earlier.failed:
             self._tools.record_failed_call(call)
         self._approver = replace(own.approver, ask=self._ask_person, log=request.log)
+        self._reading_tools = frozenset(
+            tool.name for tool in own.tools if getattr(tool, "only_reads", False)
+        )
+        self._permissions = prepared.permissions
+        self.new_permissions: set[str] = set()
+        """Approvals for this chat, given in this answer."""
+        for call in earlier.signed_calls:
+            self._add_permission(
+                {**call, "name": prepared.names.own_name(str(call["name"]))}
+            )
 
     @property
     def may_ask(self) -> bool:
@@ -11941,7 +12030,7 @@ class RoundCalls:
         why = self._tools.refusal(call)
         name = self._resolve_for_rules(call)["name"]
         can_ask = self._settings.asks_in_chat or self._settings.approver.ask
-        if not why and not can_ask and self._needs_approval(name):
+        if not why and not can_ask and self._lacks_approval(call):
             return (
                 f"Error: {name} needs an approval, and this client cannot be asked. Go "
                 "on without it."
@@ -11952,7 +12041,12 @@ class RoundCalls:
         return "tool arguments validation error: no tool to call is named"
 
     def ask(self, decisions: CallDecisions) -> Iterator[AgentEvent]:
-        requests = [build_confirmation_request(call) for call in decisions.questions]
+        requests = [
+            build_confirmation_request(
+                call, chat=self._chat, reading_tools=self._reading_tools
+            )
+            for call in decisions.questions
+        ]
         yield from requests
         yield from self._transcript.build_call_events(build_question_call(requests))
         yield StateChanged("waiting_for_confirmation")
@@ -11992,9 +12086,12 @@ class RoundCalls:
     async def _ask_person(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> bool:
+        if self._is_permitted(name, arguments):
+            return True
         if self._settings.asks_in_chat:
             confirmation = compute_confirmation_id(call_id, name, arguments)
-            return self._approvals.pop(confirmation, False)  # it counts once
+            decision = self._decisions.pop(confirmation, "deny")  # it counts once
+            return decision != "deny"
         ask = self._settings.approver.ask
         with self._totals.pause():
             return ask is not None and await ask(call_id, name, arguments)
@@ -12007,10 +12104,32 @@ class RoundCalls:
     def _strictness(self, call: Item) -> int:
         return _RULES_BY_STRICTNESS.index(self._approver.rule_for(call["name"]))
 
+    def _add_permission(self, call: Item) -> None:
+        resolved = self._resolve_for_rules(call)
+        with suppress(ValueError, RecursionError):
+            request = build_confirmation_request(resolved, chat=self._chat)
+            decision = self._decisions.get(request.confirmation_id)
+            if request.coverage and decision == "chat":
+                name, arguments = request.tool_name, request.args
+                self.new_permissions.add(
+                    compute_permission(self._chat, name, arguments)
+                )
+
+    def _is_permitted(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        permission = compute_permission(self._chat, name, arguments)
+        return permission in self._permissions | self.new_permissions
+
+    def _lacks_approval(self, call: Item) -> bool:
+        resolved = self._resolve_for_rules(call)
+        name = resolved["name"]
+        return self._needs_approval(name) and not self._is_permitted(
+            name, parse_arguments(resolved)
+        )
+
     def _must_ask(self, call: Item) -> bool:
-        if not (self._settings.asks_in_chat and self._needs_approval(call["name"])):
+        if not (self._settings.asks_in_chat and self._lacks_approval(call)):
             return False
-        return build_confirmation_request(call).confirmation_id not in self._approvals
+        return build_confirmation_request(call).confirmation_id not in self._decisions
 
     def _needs_approval(self, name: str) -> bool:
         return self._approver.rule_for(name) == "ask"
@@ -12487,6 +12606,7 @@ class _Agent:
             "usage": usage._asdict() if usage else {},
             "seconds": round(self._totals.seconds - self._round_began, 3),
             "failed": self._round_calls.failed_calls(),
+            "allowed": sorted(self._round_calls.new_permissions),
         }
         items = tuple(sorted(answer.items.items()))
         return RoundEnded(
@@ -13404,6 +13524,7 @@ def build_agent_request(
         query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
         notices=(*question.notices, rules_error if question.caller.is_admin else ""),
+        chat=question.caller.workspace,
         log=log.line,
         debug=valves.DEBUG,
         on_end=lambda metadata: log.line(json.dumps(metadata.wire())),
@@ -13586,7 +13707,7 @@ class HostRenderer:
 
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
         place = self._thought_place()
-        if place is None and event.goes_on:
+        if place is None and (event.goes_on or event.notes.get("allowed")):
             yield from self._render_shown(self._thoughts.build_carrier())
             place = self._thought_place()
         if place is not None:

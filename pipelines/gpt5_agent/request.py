@@ -64,7 +64,8 @@ class AgentRequest(NamedTuple):
 
     `body` holds the caller's other keys, `query` the question if it is not in the
     messages, `context` what the model gets to read, `notices` what an administrator
-    reads above the answer. `on_end` is called once, however the answer ends.
+    reads above the answer. `chat` names the user and the chat for which approvals are
+    kept; without it each counts once. `on_end` is called once, however the answer ends.
     """
 
     strategy: str
@@ -81,6 +82,7 @@ class AgentRequest(NamedTuple):
     query: str = ""
     context: object = None
     notices: tuple[str, ...] = ()
+    chat: str = ""
     log: Callable[[str], object] = str
     debug: bool = False
     on_end: Callable[[RunMetadata], object] = repr

@@ -51,11 +51,15 @@ class RemoteTimeout(RemoteError):
 
 
 class RemoteToolSpec(NamedTuple):
-    """A server's description of a tool; `args` is the schema of its arguments."""
+    """A server's description of a tool; `args` is the schema of its arguments.
+
+    `only_reads` says that it changes nothing.
+    """
 
     own_name: str
     description: str
     args: Mapping[str, Any]
+    only_reads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,7 @@ class RemoteTool:
     description: str
     args: Mapping[str, Any]
     run: _ExecuteRemoteTool = field(repr=False)
+    only_reads: bool = False
 
     async def execute(self, args: dict[str, Any]) -> Any:
         """Let the server run it; raises RemoteError."""
@@ -91,7 +96,7 @@ def make_remote_tool(
         :MAX_TOOL_NAME_CHARACTERS
     ]
     description = truncate_text(spec.description, MAX_DESCRIPTION_CHARACTERS)
-    return RemoteTool(name, description, spec.args, run)
+    return RemoteTool(name, description, spec.args, run, spec.only_reads)
 
 
 def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:

@@ -198,12 +198,15 @@ async def test_a_refused_approval_reaches_the_model(
 
 
 @pytest.mark.parametrize(
-    ("label", "told"), [("Allow", "Sunny"), ("Deny", "not approve")]
+    ("label", "told"), [("Allow for this chat", "Sunny"), ("Deny", "not approve")]
 )
 async def test_an_approval_of_ours_is_answered(
     tab: Tab, agents: PipelinesServer, simulator: Simulator, label: str, told: str
 ) -> None:
-    """A rule of the valves asks in the chat; the model is not asked again (R33, R34)."""
+    """A rule of the valves asks in the chat; the model is not asked again (R33, R34).
+
+    After a yes for the chat nobody is asked in the next answer.
+    """
     async with agent_valves_changed(agents, TOOL_APPROVAL="get_weather=ask"):
         turn = await tab.begin(FUNCTION_CALLING, "sim:tool weather?", body=WITH_TOOLS)
         card = await pending(tab, turn)
@@ -213,9 +216,16 @@ async def test_an_approval_of_ours_is_answered(
 
         answers = {question["id"]: {"label": label}}
         await resolve(tab, turn, card, action="answer", answers=answers)
+        first, second = chat_bodies(simulator)
+        if label != "Deny":
+            again = "sim:tool and now?"
+            told_again = await tab.send(
+                FUNCTION_CALLING, again, body=WITH_TOOLS, chat_id=turn.chat_id
+            )
+            assert told_again.error is None
+            assert "Sunny" in json.dumps(chat_bodies(simulator)[-1]["input"][-1])
 
     assert turn.error is None
-    first, second = chat_bodies(simulator)
     assert second["input"][: len(first["input"])] == first["input"]
     assert kinds(second["input"])[-2:] == ["function_call", "function_call_output"]
     assert told in json.dumps(second["input"][-1])

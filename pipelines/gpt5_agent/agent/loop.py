@@ -199,6 +199,7 @@ class _Agent:
             "usage": usage._asdict() if usage else {},
             "seconds": round(self._totals.seconds - self._round_began, 3),
             "failed": self._round_calls.failed_calls(),
+            "allowed": sorted(self._round_calls.new_permissions),
         }
         items = tuple(sorted(answer.items.items()))
         return RoundEnded(

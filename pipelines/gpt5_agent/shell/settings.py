@@ -165,6 +165,7 @@ def build_agent_request(
         query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
         notices=(*question.notices, rules_error if question.caller.is_admin else ""),
+        chat=question.caller.workspace,
         log=log.line,
         debug=valves.DEBUG,
         on_end=lambda metadata: log.line(json.dumps(metadata.wire())),

@@ -157,10 +157,11 @@ class HostRenderer:
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
         """Yield the thought of a round again, now with its details.
 
-        If the host goes on and there is no thought, one is made.
+        If there is no thought, one is made where the host goes on, or where approvals
+        for the chat have to be kept.
         """
         place = self._thought_place()
-        if place is None and event.goes_on:
+        if place is None and (event.goes_on or event.notes.get("allowed")):
             yield from self._render_shown(self._thoughts.build_carrier())
             place = self._thought_place()
         if place is not None:

@@ -211,7 +211,9 @@ def _read_tool_spec(row: Any) -> Iterator[RemoteToolSpec]:
             check_schema_size(schema)
             args = {"type": "object", "properties": {}, **schema}
             text = str(row.get("description") or row.get("title") or "")
-            yield RemoteToolSpec(name, text, args)
+            hints = row.get("annotations")
+            reads = isinstance(hints, dict) and hints.get("readOnlyHint") is True
+            yield RemoteToolSpec(name, text, args, reads)
 
 
 def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:

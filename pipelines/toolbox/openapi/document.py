@@ -293,7 +293,7 @@ class OpenApiDocument(NamedTuple):
             raise ValueError
         check_schema_size(schema)
         return OpenApiOperation(
-            RemoteToolSpec(name, _operation_description(said), schema),
+            RemoteToolSpec(name, _operation_description(said), schema, method == "get"),
             method.upper(),
             self._base_url(said, holder) + path,
             tuple(arguments.parameters.values()),
