@@ -9284,10 +9284,25 @@ def check_schema_size(schema: object) -> None:
         raise JsonTooLarge
 
 
-def describe_left_out(server: str, names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name[:MAX_TOOL_NAME_CHARACTERS]) for name in names[:10])
-    text = f"{server} has tools with schemas that are too large or too deep"
-    return f"{text}. They are left out: {shown} ({len(names)} in all)." if names else ""
+class LeftOutTools:
+    """The tools of a server that are not offered, for the log."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.extra_count = 0
+
+    def describe(self, server: str) -> str:
+        names, said = self.names, list[str]()
+        if names:
+            shown = ", ".join(repr(n[:MAX_TOOL_NAME_CHARACTERS]) for n in names[:10])
+            why = "too large or too deep, or cannot be called from here"
+            said.append(f"{len(names)} because they are {why}: {shown}")
+        if self.extra_count:
+            most = f"{MAX_TOOLS_PER_SERVER} tools of a server are offered"
+            said.append(f"at least {self.extra_count} because at most {most}")
+        return (
+            f"{server} has tools that are left out, {'; '.join(said)}." if said else ""
+        )
 
 
 def truncate_text(text: str, characters: int) -> str:
@@ -9430,10 +9445,17 @@ class SessionExpired(Exception):
 
 class _McpTransport:
 
-    def __init__(self, entry: ServerEntry) -> None:
+    def __init__(
+        self, entry: ServerEntry, on_tools_changed: Callable[[], object]
+    ) -> None:
         self.version = ""
         self._entry = entry
+        self._on_tools_changed = on_tools_changed
         self._name = f"The MCP server {entry.label}"
+
+    def _notice(self, message: _RpcMessage) -> None:
+        if message.get("method") == "notifications/tools/list_changed":
+            self._on_tools_changed()
 
     def _parse(self, text: str) -> list[_RpcMessage]:
         try:
@@ -9449,13 +9471,29 @@ class _McpTransport:
 class McpHttpTransport(_McpTransport):
     """One session with a server, if the server has sessions."""
 
-    def __init__(self, entry: ServerEntry) -> None:
-        super().__init__(entry)
+    def __init__(
+        self, entry: ServerEntry, on_tools_changed: Callable[[], object]
+    ) -> None:
+        super().__init__(entry, on_tools_changed)
         self._connection = RemoteConnection(self._name, "MCP_SERVERS_JSON")
         self._session_id = ""
+        self._listener: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         self.version = self._session_id = ""
+
+    def listen(self) -> None:
+        if self._listener is None or self._listener.done():
+            self._listener = asyncio.create_task(self._read_unasked())
+
+    async def _read_unasked(self) -> None:
+        url, headers = self._entry.url, self._headers()
+        with suppress(RemoteError):
+            async with self._connection.send("GET", url, headers) as response:
+                if response.status == 200:
+                    async with aclosing(self._read_messages(response)) as messages:
+                        async for message in messages:
+                            self._notice(message)
 
     async def request(self, request: _RpcMessage) -> _RpcMessage:
         async with self._post(request) as response:
@@ -9471,6 +9509,7 @@ class McpHttpTransport(_McpTransport):
                     asides += 1
                     if asides > _MAX_UNRELATED_MESSAGES:
                         break
+                    self._notice(message)
                     await self._reply(message)
         raise RemoteError(f"{self._name} gave no answer to a request.")
 
@@ -9487,6 +9526,8 @@ class McpHttpTransport(_McpTransport):
             raise RemoteError(f"{self._name} has ended its session.") from None
 
     async def close(self) -> None:
+        if self._listener is not None:
+            self._listener.cancel()
         try:
             if self._session_id:
                 with suppress(RemoteError):
@@ -9604,8 +9645,10 @@ class _Program:
 class McpStdioTransport(_McpTransport):
     """One program, which lives as long as the session."""
 
-    def __init__(self, entry: ServerEntry) -> None:
-        super().__init__(entry)
+    def __init__(
+        self, entry: ServerEntry, on_tools_changed: Callable[[], object]
+    ) -> None:
+        super().__init__(entry, on_tools_changed)
         self._child: _Program | None = None
         self._waiting: dict[int, asyncio.Future[_RpcMessage]] = {}
         self._unrelated_messages = 0
@@ -9628,6 +9671,9 @@ class McpStdioTransport(_McpTransport):
         except (OSError, ValueError):
             raise RemoteError(f"{self._name} cannot be started.") from None
         self._child = _Program(child, self._receive_line, self._fail_waiting)
+
+    def listen(self) -> None:
+        """Do nothing: all that the program writes is read anyway."""
 
     async def request(self, request: _RpcMessage) -> _RpcMessage:
         answer: asyncio.Future[_RpcMessage] = asyncio.get_running_loop().create_future()
@@ -9659,6 +9705,7 @@ class McpStdioTransport(_McpTransport):
         return False
 
     def _receive_message(self, message: _RpcMessage) -> None:
+        self._notice(message)
         number = message.get("id")
         waiting = self._waiting.get(number) if isinstance(number, int) else None
         reply = _build_rpc_reply(message)
@@ -9696,19 +9743,21 @@ class _RpcError(Exception):
 class McpClient:
     """One server, for one run, in one session; several calls can run at once."""
 
-    def __init__(self, entry: ServerEntry) -> None:
+    def __init__(
+        self, entry: ServerEntry, on_tools_changed: Callable[[], object] = str
+    ) -> None:
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
-        self._transport: McpStdioTransport | McpHttpTransport = (
-            McpStdioTransport(entry) if entry.command else McpHttpTransport(entry)
-        )
+        transport = McpStdioTransport if entry.command else McpHttpTransport
+        self._transport: McpStdioTransport | McpHttpTransport
+        self._transport = transport(entry, on_tools_changed)
         self._numbers = count(1)
         self._open_lock = asyncio.Lock()
         self._open_count = 0
         self._is_open = False
         self._has_tools = False
         self._cancellations: set[asyncio.Task[None]] = set()
-        self.left_out: list[str] = []
+        self.left_out = LeftOutTools()
 
     async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
         await self._open()
@@ -9719,25 +9768,30 @@ class McpClient:
                 page = await self._request_with_retry("tools/list", params)
             except _RpcError:
                 raise RemoteError(f"{self._name} does not list its tools.") from None
-            reading = asyncio.to_thread(self._read_tool_specs, page.get("tools"))
-            for spec in await reading:
-                if is_tool_allowed(self._entry.allowed, spec.own_name):
-                    found.setdefault(spec.own_name, spec)
+            await asyncio.to_thread(self._read_tool_specs, page.get("tools"), found)
             cursor = page.get("nextCursor")
-            is_last = not isinstance(cursor, str) or not cursor
-            if is_last or len(found) >= MAX_TOOLS_PER_SERVER:
+            if not isinstance(cursor, str) or not cursor:
+                break
+            if len(found) >= MAX_TOOLS_PER_SERVER:
+                self.left_out.extra_count += 1  # the next page has at least one
                 break
             params = {"cursor": cursor}
-        return tuple(found.values())[:MAX_TOOLS_PER_SERVER]
+        return tuple(found.values())
 
-    def _read_tool_specs(self, rows: object) -> list[RemoteToolSpec]:
-        specs = list[RemoteToolSpec]()
-        for row in rows[:MAX_TOOLS_PER_SERVER] if isinstance(rows, list) else ():
+    def _read_tool_specs(self, rows: object, found: dict[str, RemoteToolSpec]) -> None:
+        for row in rows if isinstance(rows, list) else ():
+            name = row.get("name") if isinstance(row, Mapping) else None
+            if not isinstance(name, str) or name in found:
+                continue
+            if not is_tool_allowed(self._entry.allowed, name):
+                continue
+            if len(found) >= MAX_TOOLS_PER_SERVER:
+                self.left_out.extra_count += 1
+                continue
             try:
-                specs += _read_tool_spec(row)
+                found.update((name, spec) for spec in _read_tool_spec(row))
             except JsonTooLarge:
-                self.left_out.append(row["name"])
-        return specs
+                self.left_out.names.append(name)
 
     def make_tool(self, spec: RemoteToolSpec) -> RemoteTool:
         run = partial(self._call, spec.own_name)
@@ -9787,8 +9841,10 @@ class McpClient:
             )
         except (_RpcError, SessionExpired):
             raise RemoteError(f"{self._name} refused to begin a session.") from None
-        abilities = answer.get("capabilities")
-        self._has_tools = isinstance(abilities, Mapping) and "tools" in abilities
+        abilities = as_mapping(answer.get("capabilities"))
+        self._has_tools = "tools" in abilities
+        if as_mapping(abilities.get("tools")).get("listChanged"):
+            self._transport.listen()
         self._is_open = True
         self._open_count += 1
 
@@ -9838,8 +9894,7 @@ def _read_tool_spec(row: Any) -> Iterator[RemoteToolSpec]:
             check_schema_size(schema)
             args = {"type": "object", "properties": {}, **schema}
             text = str(row.get("description") or row.get("title") or "")
-            hints = row.get("annotations")
-            reads = isinstance(hints, dict) and hints.get("readOnlyHint") is True
+            reads = as_mapping(row.get("annotations")).get("readOnlyHint") is True
             yield RemoteToolSpec(name, text, args, reads)
 
 
@@ -10075,11 +10130,9 @@ class OpenApiDocument(NamedTuple):
             content = _OpenApiContent(said, JsonBudget(size))
             try:
                 operation = self._operation(path, method, content, keys)
-            except JsonTooLarge:
-                operation = None
-                left_out(f"{method} {path}")
             except ValueError:
                 operation = None
+                left_out(f"{method} {path}")
             left.spend(size - content.budget.left)
             if operation is not None:
                 yield operation
@@ -10183,7 +10236,7 @@ class OpenApiClient:
         self._entry = entry
         self._name = f"The tool server {entry.label}"
         self._connection = RemoteConnection(self._name, "OPENAPI_SERVERS_JSON")
-        self.left_out: list[str] = []
+        self.left_out = LeftOutTools()
 
     async def list_tools(self) -> tuple[OpenApiOperation, ...]:
         body = await run_with_timeout(
@@ -10199,8 +10252,11 @@ class OpenApiClient:
             document = OpenApiDocument(
                 content, entry.url, entry.base_url, entry.allowed
             )
-            found = document.operations(self.left_out.append)
-            return tuple(islice(found, MAX_TOOLS_PER_SERVER))
+            found = document.operations(self.left_out.names.append)
+            tools = tuple(islice(found, MAX_TOOLS_PER_SERVER))
+            with suppress(JsonTooLarge):  # of what is only counted
+                self.left_out.extra_count = sum(1 for _ in found)
+            return tools
         except ValueError:
             raise RemoteError(
                 f"{self._name} has no OpenAPI document of version 3, as JSON, at its "
@@ -10347,9 +10403,10 @@ def _serialize_scalar(value: Any) -> str:
 
 # ==== toolbox.tool_servers: The tools of all configured servers, lent to one run at a time.
 
-_TOOLS_CACHE_SECONDS = 300.0
+_TOOLS_CACHE_SECONDS = 60.0
 _FAILURE_CACHE_SECONDS = 30.0
 _LIST_TOOLS_SECONDS = 15.0
+_WAIT_SECONDS = 3.0
 
 _ServerKey = tuple[str, ServerEntry]
 _ToolServerClient = McpClient | OpenApiClient
@@ -10359,21 +10416,34 @@ class _AvailableTools(NamedTuple):
 
     tools: tuple[RemoteTool, ...]
     problems: tuple[str, ...]
+    remarks: tuple[str, ...]
 
 
 class _CachedTools(NamedTuple):
 
-    expires_at: float
+    expires_at: float = 0.0
     tools: tuple[Any, ...] = ()
     problem: str = ""
+    remark: str = ""
+    hangs: bool = False
+
+
+class _Listing(NamedTuple):
+
+    server: _ToolServerClient
+    task: asyncio.Task[None]
 
 
 class ToolServers:
     """Lends tools; nothing is connected before they are listed."""
 
-    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self, now: Callable[[], float] = monotonic, wait_seconds: float = _WAIT_SECONDS
+    ) -> None:
         self._now = now
+        self._wait_seconds = wait_seconds
         self._cache: dict[_ServerKey, _CachedTools] = {}
+        self._listings: dict[_ServerKey, _Listing] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
@@ -10382,12 +10452,21 @@ class ToolServers:
     ) -> AsyncGenerator[_AvailableTools, None]:
         mcp, openapi = named.read_entries()
         servers: dict[_ServerKey, _ToolServerClient] = {
-            **{("mcp", entry): McpClient(entry) for entry in mcp.entries},
+            **{
+                ("mcp", entry): McpClient(entry, partial(self._forget, ("mcp", entry)))
+                for entry in mcp.entries
+            },
             **{("openapi", entry): OpenApiClient(entry) for entry in openapi.entries},
+        }
+        # Entries of other valves hold secrets, and are needed no more.
+        self._cache = {
+            key: cached
+            for key, cached in self._cache.items()
+            if key in servers or cached.expires_at > self._now()
         }
         try:
             found = await asyncio.gather(
-                *(self._list_tools(key, server) for key, server in servers.items())
+                *(self._find_tools(key, server) for key, server in servers.items())
             )
             tools = [
                 server.make_tool(offer)
@@ -10396,37 +10475,68 @@ class ToolServers:
             ]
             failed = [one.problem for one in found if one.problem]
             complaints = (*mcp.problems, *openapi.problems, *failed)
-            yield _AvailableTools(_make_names_unique(tools), complaints)
+            remarks = tuple(one.remark for one in found if one.remark)
+            yield _AvailableTools(_make_names_unique(tools), complaints, remarks)
         finally:
-            for server in servers.values():
+            for key, server in servers.items():
                 # In a task of its own: a run that was stopped cannot wait.
-                closing = asyncio.create_task(server.close())
+                closing = asyncio.create_task(self._close_server(key, server))
                 self._closing.add(closing)
                 closing.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
+        for listing in self._listings.values():
+            listing.task.cancel()
         if self._closing:
             await asyncio.wait(self._closing)
 
-    async def _list_tools(
+    async def _close_server(self, key: _ServerKey, server: _ToolServerClient) -> None:
+        listing = self._listings.get(key)
+        if listing and listing.server is server:
+            await asyncio.wait([listing.task])
+        await server.close()
+
+    def _forget(self, key: _ServerKey) -> None:
+        if key in self._cache:
+            self._cache[key] = self._cache[key]._replace(expires_at=0.0)
+
+    async def _find_tools(
         self, key: _ServerKey, server: _ToolServerClient
     ) -> _CachedTools:
-        now = self._now()
-        self._cache = {k: r for k, r in self._cache.items() if r.expires_at > now}
-        if key in self._cache:
-            return self._cache[key]
+        known = self._cache.get(key, _CachedTools())
+        if known.expires_at > self._now():
+            return known
+        if key not in self._listings:
+            task = asyncio.create_task(self._list_tools(key, server))
+            self._listings[key] = _Listing(server, task)
+            task.add_done_callback(lambda _: self._listings.pop(key))
+        task = self._listings[key].task
+        # A program has to be started first.
+        seconds = _LIST_TOOLS_SECONDS if key[1].command else self._wait_seconds
+        if not known.hangs:
+            await asyncio.wait([task], timeout=seconds)
+        if not task.done():
+            late = f"did not list its tools within {seconds:g} s."
+            problem = known.problem or f"The server {key[1].label} {late}"
+            self._cache[key] = known._replace(
+                problem="" if known.tools else problem, hangs=True
+            )
+        return self._cache.get(key, known)
+
+    async def _list_tools(self, key: _ServerKey, server: _ToolServerClient) -> None:
         name = f"The server {key[1].label}"
         listing = run_with_timeout(server.list_tools(), _LIST_TOOLS_SECONDS, name)
         try:
-            tools = await listing
-            problem = describe_left_out(name, server.left_out)
-            found = _CachedTools(now + _TOOLS_CACHE_SECONDS, tools, problem)
+            tools, expires_at = await listing, self._now() + _TOOLS_CACHE_SECONDS
+            remark = server.left_out.describe(name)
+            found = _CachedTools(expires_at, tools, remark=remark)
         except Exception as failed:  # one server must not end every answer
             known = isinstance(failed, RemoteError)
             why = str(failed) if known else f"{name}: {describe_exception(failed)}"
-            found = _CachedTools(now + _FAILURE_CACHE_SECONDS, problem=why)
+            expires_at = self._now() + _FAILURE_CACHE_SECONDS
+            hangs = isinstance(failed, RemoteTimeout)
+            found = _CachedTools(expires_at, problem=why, hangs=hangs)
         self._cache[key] = found
-        return found
 
 
 def _make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
@@ -10683,6 +10793,7 @@ class AgentRequest(NamedTuple):
     query: str = ""
     context: object = None
     notices: tuple[str, ...] = ()
+    is_new: Callable[[str], bool] = bool
     chat: str = ""
     log: Callable[[str], object] = str
     debug: bool = False
@@ -12471,10 +12582,13 @@ class _Agent:
             request, prepared, totals, self._steps, self._transcript
         )
         self._continues = True
-        begins = not prepared.earlier_rounds.is_continuation
-        self._notices = request.notices if begins else ()
+        self._request = request
         self._round_began = 0.0
         self._run_end = RunDone(COMPLETED)
+
+    def take_notes(self) -> list[str]:
+        told = [text for text in self._request.notices if self._request.is_new(text)]
+        return [*told, self._prepared.note] if self._prepared.note else told
 
     def build_run_end(self) -> RunDone:
         totals, last = self._totals, self._run_end
@@ -12482,8 +12596,6 @@ class _Agent:
         return RunDone(last.ending, totals.usage, totals.last_usage, output, last.trace)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
-        for note in filter(None, (*self._notices, self._prepared.note)):
-            yield Status(note)
         for source in self._prepared.sources:
             yield source
         resumes = bool(self._prepared.earlier_rounds.open_turn)
@@ -12636,7 +12748,8 @@ async def run_agent(
         text = read_answer_text(agent.answer) if agent else ""
         metadata = _build_metadata(request, totals, kind)
         over = agent is None or agent.is_over
-        for last in _final_events(ended, text, metadata) if over else (ended,):
+        notes = agent.take_notes() if agent and over else []
+        for last in _final_events(ended, text, metadata, notes) if over else (ended,):
             yield last
     finally:
         if agent is None or agent.is_over:
@@ -12654,12 +12767,13 @@ async def _start_agent(
 
 
 def _final_events(
-    ended: RunDone, text: str, metadata: RunMetadata
+    ended: RunDone, text: str, metadata: RunMetadata, notes: Iterable[str]
 ) -> Iterator[AgentEvent]:
     failed = ended.ending.is_failure
     if text and not failed:
         yield NewMessage(text)
     yield ExecutionEnded(metadata)
+    yield from map(Status, notes)  # the page shows the last line of all
     yield ended
     yield StateChanged("failed" if failed else "idle")
     yield ReadyForInput()
@@ -13331,16 +13445,25 @@ def _reveal_or_none(text: str) -> str | None:
         return None
 
 
+def hourly_texts() -> RecentTexts:
+    return RecentTexts(lambda: 24 * monotonic_seconds())  # they are kept for a day
+
+
 class OwnToolPool:
     """What all answers of a pipeline share; everything is opened on first use."""
 
     def __init__(self) -> None:
         self._servers = ToolServers()
         self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
+        self._logged = hourly_texts()
 
     @asynccontextmanager
     async def open_tools(
-        self, valves: Valves, chat: str, log: AgentLog
+        self,
+        valves: Valves,
+        chat: str,
+        log: AgentLog,
+        tell: Callable[[str], object] = str,
     ) -> AsyncGenerator[tuple[Tool, ...], None]:
         servers = read_server_settings(
             valves.MCP_SERVERS_JSON,
@@ -13352,8 +13475,11 @@ class OwnToolPool:
         sandbox_tools = await self._sandbox_tools(valves, chat, log)
         names = {tool.name for tool in sandbox_tools}
         async with self._servers.open_tools(servers) as opened:
+            for remark in (*opened.problems, *opened.remarks):
+                if self._logged.first_time(remark):
+                    log.warn(remark)
             for problem in opened.problems:
-                log.warn(problem)
+                tell(f"Tools are missing: {problem}")
             remote = [tool for tool in opened.tools if tool.name not in names]
             yield (*remote, *sandbox_tools)
 
@@ -13472,6 +13598,7 @@ class AgentInput(NamedTuple):
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
     notices: tuple[str, ...] = ()
+    is_new: Callable[[str], bool] = bool
 
     def choose_text(self, key: str, otherwise: str) -> str:
         given = self.body.get(key)
@@ -13523,7 +13650,8 @@ def build_agent_request(
         ),
         query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
-        notices=(*question.notices, rules_error if question.caller.is_admin else ""),
+        notices=(*question.notices, rules_error) if question.caller.is_admin else (),
+        is_new=question.is_new,
         chat=question.caller.workspace,
         log=log.line,
         debug=valves.DEBUG,
@@ -13622,7 +13750,7 @@ def _build_source_chunk(source: ContextSource) -> Chunk:
     return chunk
 
 
-def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
+def _build_metadata_chunk(metadata: RunMetadata, notes: int) -> Chunk:
     rounds, calls = metadata.rounds, metadata.tool_calls
     line = (
         f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
@@ -13630,6 +13758,8 @@ def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
     )
     if metadata.price:
         line += f", ${metadata.price:.4f}"
+    if notes:
+        line += f", {notes} note{'s'[: notes != 1]}"
     return _build_status_chunk(line, "execution_metadata", _metadata_fields(metadata))
 
 
@@ -13659,7 +13789,7 @@ class HostRenderer:
         self._citations = Citations()
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._origin, self._sign = origin, sign
-        self._first_place = 0
+        self._first_place = self._note_count = 0
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
 
@@ -13674,7 +13804,7 @@ class HostRenderer:
                 yield _build_source_chunk(event)
             case ExecutionEnded():
                 self._metadata = event.metadata
-                yield _build_metadata_chunk(event.metadata)
+                yield _build_metadata_chunk(event.metadata, self._note_count)
             case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
                 name = f"agent:{_LISTENER_EVENTS[type(event)]}"
                 yield host_event(name, event._asdict())
@@ -13695,6 +13825,7 @@ class HostRenderer:
             self._first_place = len(self._native.items)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
+        self._note_count += isinstance(event, Status)
         if isinstance(event, RunDone):
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))
@@ -13823,10 +13954,11 @@ async def _open_run(
     question, caller, log = call.question, call.caller, call.log
     endpoint = build_endpoint(question.valves, log)
     workspace = caller.workspace or log.run_id
-    async with call.own_tools.open_tools(question.valves, workspace, log) as tools:
-        request = build_agent_request(
-            question._replace(tools=tools), endpoint, call.connections, log
-        )
+    notices = list(question.notices)
+    opened = call.own_tools.open_tools(question.valves, workspace, log, notices.append)
+    async with opened as tools:
+        question = question._replace(tools=tools, notices=tuple(notices))
+        request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller, shows_thoughts(question))
         async with aclosing(run_agent(request)) as events:
             yield events, renderer
@@ -13976,6 +14108,7 @@ class Pipeline:
         self._connections = Connections()
         self._own_tools = OwnToolPool()
         self._refusals = RecentTexts()
+        self._told = hourly_texts()
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
@@ -14010,7 +14143,8 @@ class Pipeline:
             self.valves,
             caller.can_ask,
             caller=caller,
-            notices=self._notices(caller, log),
+            notices=self._notices(log),
+            is_new=self._told.first_time,
         )
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
@@ -14035,15 +14169,11 @@ class Pipeline:
             )
         return kept
 
-    def _notices(self, caller: PipelineCaller, log: AgentLog) -> tuple[str, ...]:
+    def _notices(self, log: AgentLog) -> tuple[str, ...]:
         sentence = opening_error(self.valves.REQUEST_MAY_SET)
-        is_new = self._refusals.first_time
-        if not sentence or caller.task:
-            return ()
-        if is_new(f"log: {sentence}"):
+        if sentence and self._refusals.first_time(sentence):
             log.warn(sentence)
-        is_told = caller.is_admin and is_new(f"chat: {sentence}")
-        return (sentence,) if is_told else ()
+        return (sentence,) if sentence else ()
 
     async def _close_all(self) -> None:
         await self._own_tools.close()

@@ -64,7 +64,7 @@ class AgentRequest(NamedTuple):
 
     `body` holds the caller's other keys, `query` the question if it is not in the
     messages, `context` what the model gets to read, `notices` what an administrator
-    reads above the answer. `chat` names the user and the chat for which approvals are
+    reads above the answer where it `is_new`. `chat` names the user and the chat for which approvals are
     kept; without it each counts once. `on_end` is called once, however the answer ends.
     """
 
@@ -82,6 +82,7 @@ class AgentRequest(NamedTuple):
     query: str = ""
     context: object = None
     notices: tuple[str, ...] = ()
+    is_new: Callable[[str], bool] = bool
     chat: str = ""
     log: Callable[[str], object] = str
     debug: bool = False

@@ -116,11 +116,27 @@ def check_schema_size(schema: object) -> None:
         raise JsonTooLarge
 
 
-def describe_left_out(server: str, names: Sequence[str]) -> str:
-    """Return the problem of tools that are too large; empty if there are none."""
-    shown = ", ".join(repr(name[:MAX_TOOL_NAME_CHARACTERS]) for name in names[:10])
-    text = f"{server} has tools with schemas that are too large or too deep"
-    return f"{text}. They are left out: {shown} ({len(names)} in all)." if names else ""
+class LeftOutTools:
+    """The tools of a server that are not offered, for the log."""
+
+    def __init__(self) -> None:
+        """Start with none; `extra_count` counts those over the limit of a server."""
+        self.names: list[str] = []
+        self.extra_count = 0
+
+    def describe(self, server: str) -> str:
+        """Return a line about them; empty if there are none."""
+        names, said = self.names, list[str]()
+        if names:
+            shown = ", ".join(repr(n[:MAX_TOOL_NAME_CHARACTERS]) for n in names[:10])
+            why = "too large or too deep, or cannot be called from here"
+            said.append(f"{len(names)} because they are {why}: {shown}")
+        if self.extra_count:
+            most = f"{MAX_TOOLS_PER_SERVER} tools of a server are offered"
+            said.append(f"at least {self.extra_count} because at most {most}")
+        return (
+            f"{server} has tools that are left out, {'; '.join(said)}." if said else ""
+        )
 
 
 def truncate_text(text: str, characters: int) -> str:

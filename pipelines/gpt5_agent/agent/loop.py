@@ -62,10 +62,14 @@ class _Agent:
             request, prepared, totals, self._steps, self._transcript
         )
         self._continues = True
-        begins = not prepared.earlier_rounds.is_continuation
-        self._notices = request.notices if begins else ()
+        self._request = request
         self._round_began = 0.0
         self._run_end = RunDone(COMPLETED)
+
+    def take_notes(self) -> list[str]:
+        """Return what people should know of this answer."""
+        told = [text for text in self._request.notices if self._request.is_new(text)]
+        return [*told, self._prepared.note] if self._prepared.note else told
 
     def build_run_end(self) -> RunDone:
         """Return how the run ended, with all its output."""
@@ -75,8 +79,6 @@ class _Agent:
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
         """Run round after round; yield what happens."""
-        for note in filter(None, (*self._notices, self._prepared.note)):
-            yield Status(note)
         for source in self._prepared.sources:
             yield source
         resumes = bool(self._prepared.earlier_rounds.open_turn)
@@ -234,7 +236,8 @@ async def run_agent(
         text = read_answer_text(agent.answer) if agent else ""
         metadata = _build_metadata(request, totals, kind)
         over = agent is None or agent.is_over
-        for last in _final_events(ended, text, metadata) if over else (ended,):
+        notes = agent.take_notes() if agent and over else []
+        for last in _final_events(ended, text, metadata, notes) if over else (ended,):
             yield last
     finally:
         if agent is None or agent.is_over:
@@ -252,12 +255,13 @@ async def _start_agent(
 
 
 def _final_events(
-    ended: RunDone, text: str, metadata: RunMetadata
+    ended: RunDone, text: str, metadata: RunMetadata, notes: Iterable[str]
 ) -> Iterator[AgentEvent]:
     failed = ended.ending.is_failure
     if text and not failed:
         yield NewMessage(text)
     yield ExecutionEnded(metadata)
+    yield from map(Status, notes)  # the page shows the last line of all
     yield ended
     yield StateChanged("failed" if failed else "idle")
     yield ReadyForInput()

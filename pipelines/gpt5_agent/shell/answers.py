@@ -91,10 +91,11 @@ async def _open_run(
     question, caller, log = call.question, call.caller, call.log
     endpoint = build_endpoint(question.valves, log)
     workspace = caller.workspace or log.run_id
-    async with call.own_tools.open_tools(question.valves, workspace, log) as tools:
-        request = build_agent_request(
-            question._replace(tools=tools), endpoint, call.connections, log
-        )
+    notices = list(question.notices)
+    opened = call.own_tools.open_tools(question.valves, workspace, log, notices.append)
+    async with opened as tools:
+        question = question._replace(tools=tools, notices=tuple(notices))
+        request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller, shows_thoughts(question))
         async with aclosing(run_agent(request)) as events:
             yield events, renderer

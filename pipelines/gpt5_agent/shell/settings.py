@@ -6,7 +6,7 @@ the pipeline's own inlet and keeps what the inlet adds.
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -111,6 +111,7 @@ class AgentInput(NamedTuple):
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
     notices: tuple[str, ...] = ()
+    is_new: Callable[[str], bool] = bool
 
     def choose_text(self, key: str, otherwise: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
@@ -164,7 +165,8 @@ def build_agent_request(
         ),
         query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
-        notices=(*question.notices, rules_error if question.caller.is_admin else ""),
+        notices=(*question.notices, rules_error) if question.caller.is_admin else (),
+        is_new=question.is_new,
         chat=question.caller.workspace,
         log=log.line,
         debug=valves.DEBUG,

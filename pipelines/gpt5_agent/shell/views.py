@@ -26,7 +26,7 @@ from gpt5_agent.events import (
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import CUT
 from openai_responses.items import Item, is_reasoning
-from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
+from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.stream import ItemDone
 from owui_chat.citations import Citations
@@ -64,7 +64,7 @@ def _build_source_chunk(source: ContextSource) -> Chunk:
     return chunk
 
 
-def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
+def _build_metadata_chunk(metadata: RunMetadata, notes: int) -> Chunk:
     rounds, calls = metadata.rounds, metadata.tool_calls
     line = (
         f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
@@ -72,6 +72,8 @@ def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
     )
     if metadata.price:
         line += f", ${metadata.price:.4f}"
+    if notes:
+        line += f", {notes} note{'s'[: notes != 1]}"
     return _build_status_chunk(line, "execution_metadata", _metadata_fields(metadata))
 
 
@@ -103,7 +105,7 @@ class HostRenderer:
         self._citations = Citations()
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._origin, self._sign = origin, sign
-        self._first_place = 0
+        self._first_place = self._note_count = 0
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
 
@@ -119,7 +121,7 @@ class HostRenderer:
                 yield _build_source_chunk(event)
             case ExecutionEnded():
                 self._metadata = event.metadata
-                yield _build_metadata_chunk(event.metadata)
+                yield _build_metadata_chunk(event.metadata, self._note_count)
             case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
                 name = f"agent:{_LISTENER_EVENTS[type(event)]}"
                 yield host_event(name, event._asdict())
@@ -144,6 +146,7 @@ class HostRenderer:
             self._first_place = len(self._native.items)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
+        self._note_count += isinstance(event, Status)
         if isinstance(event, RunDone):
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))

@@ -78,11 +78,18 @@ class SessionExpired(Exception):
 class _McpTransport:
     """What both have: `version` was agreed on in the handshake, empty before it."""
 
-    def __init__(self, entry: ServerEntry) -> None:
+    def __init__(
+        self, entry: ServerEntry, on_tools_changed: Callable[[], object]
+    ) -> None:
         """Open nothing yet."""
         self.version = ""
         self._entry = entry
+        self._on_tools_changed = on_tools_changed
         self._name = f"The MCP server {entry.label}"
+
+    def _notice(self, message: _RpcMessage) -> None:
+        if message.get("method") == "notifications/tools/list_changed":
+            self._on_tools_changed()
 
     def _parse(self, text: str) -> list[_RpcMessage]:
         """Return the messages of a text without our secrets; raises RemoteError."""
@@ -99,15 +106,32 @@ class _McpTransport:
 class McpHttpTransport(_McpTransport):
     """One session with a server, if the server has sessions."""
 
-    def __init__(self, entry: ServerEntry) -> None:
+    def __init__(
+        self, entry: ServerEntry, on_tools_changed: Callable[[], object]
+    ) -> None:
         """Open nothing yet."""
-        super().__init__(entry)
+        super().__init__(entry, on_tools_changed)
         self._connection = RemoteConnection(self._name, "MCP_SERVERS_JSON")
         self._session_id = ""
+        self._listener: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Forget the session; the next answer brings another."""
         self.version = self._session_id = ""
+
+    def listen(self) -> None:
+        """Read what the server sends unasked, if it has a stream for that."""
+        if self._listener is None or self._listener.done():
+            self._listener = asyncio.create_task(self._read_unasked())
+
+    async def _read_unasked(self) -> None:
+        url, headers = self._entry.url, self._headers()
+        with suppress(RemoteError):
+            async with self._connection.send("GET", url, headers) as response:
+                if response.status == 200:
+                    async with aclosing(self._read_messages(response)) as messages:
+                        async for message in messages:
+                            self._notice(message)
 
     async def request(self, request: _RpcMessage) -> _RpcMessage:
         """Return the answer to a request; raises RemoteError, SessionExpired.
@@ -127,6 +151,7 @@ class McpHttpTransport(_McpTransport):
                     asides += 1
                     if asides > _MAX_UNRELATED_MESSAGES:
                         break
+                    self._notice(message)
                     await self._reply(message)
         raise RemoteError(f"{self._name} gave no answer to a request.")
 
@@ -146,6 +171,8 @@ class McpHttpTransport(_McpTransport):
 
     async def close(self) -> None:
         """End the session at the server; errors are ignored."""
+        if self._listener is not None:
+            self._listener.cancel()
         try:
             if self._session_id:
                 with suppress(RemoteError):
@@ -271,9 +298,11 @@ class _Program:
 class McpStdioTransport(_McpTransport):
     """One program, which lives as long as the session."""
 
-    def __init__(self, entry: ServerEntry) -> None:
+    def __init__(
+        self, entry: ServerEntry, on_tools_changed: Callable[[], object]
+    ) -> None:
         """Start nothing yet."""
-        super().__init__(entry)
+        super().__init__(entry, on_tools_changed)
         self._child: _Program | None = None
         self._waiting: dict[int, asyncio.Future[_RpcMessage]] = {}
         self._unrelated_messages = 0
@@ -297,6 +326,9 @@ class McpStdioTransport(_McpTransport):
         except (OSError, ValueError):
             raise RemoteError(f"{self._name} cannot be started.") from None
         self._child = _Program(child, self._receive_line, self._fail_waiting)
+
+    def listen(self) -> None:
+        """Do nothing: all that the program writes is read anyway."""
 
     async def request(self, request: _RpcMessage) -> _RpcMessage:
         """Return the answer to a request; raises RemoteError."""
@@ -332,6 +364,7 @@ class McpStdioTransport(_McpTransport):
         return False
 
     def _receive_message(self, message: _RpcMessage) -> None:
+        self._notice(message)
         number = message.get("id")
         waiting = self._waiting.get(number) if isinstance(number, int) else None
         reply = _build_rpc_reply(message)

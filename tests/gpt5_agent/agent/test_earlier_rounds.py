@@ -28,6 +28,7 @@ from gpt5_agent.tools.guard import find_own_names
 from host_chat import HostChat
 from host_functions import HostFunctions
 from openai_responses.items import Item, is_call, is_call_output, is_reasoning
+from openai_responses.loop.events import RunDone, Status
 from openai_responses.loop.tools import Approver, read_rules
 from openai_responses.models.usage import Usage
 from openai_responses.requests.replay import Origin, replay_output
@@ -128,6 +129,31 @@ def test_run_goes_on_until_the_host_has_answered(
         "ReadyForInput",
     ]
     assert metadata_of(events).rounds == 2
+
+
+def test_notices_are_the_last_lines_of_the_whole_answer(
+    host_functions: HostFunctions,
+) -> None:
+    """The page shows one line; a round that the host goes on with would hide them."""
+    told: list[str] = []
+
+    def is_new(notice: str) -> bool:
+        told.append(notice)
+        return notice == "Correct it."
+
+    notices = ("Correct it.", "Known.")
+    chat = chat_of(host_functions, looking(1), [SAID], notices=notices, is_new=is_new)
+
+    run_skipping(chat.say("Weather?"))
+
+    first, last = chat.calls
+    assert [one for one in first if isinstance(one, Status)] == []
+    places = {type(event): place for place, event in enumerate(last)}
+    assert places[ExecutionEnded] < places[Status] < places[RunDone]
+    assert told == list(notices)
+    lines = [c["event"]["data"] for c in chat.chunks if "event" in c]
+    shown = [line["description"] for line in lines if line.get("done")]
+    assert shown[-1] == "Correct it."
 
 
 @pytest.mark.parametrize("with_reasoning", [True, False])
