@@ -118,12 +118,9 @@ from pydantic.alias_generators import to_camel
 # ==== openai_responses.json_input: JSON that others wrote, which may be invalid.
 
 JsonObject = Mapping[str, Any]
-"""One that is only read."""
 
 MAX_JSON_BYTES = 64 * 1024 * 1024
-"""Of an event or a body: each can be a whole response with its images."""
 MAX_JSON_DEPTH = 128
-"""Recursive code, ours and the host's, fails at some hundreds."""
 _VALUE_BYTES = 32
 
 
@@ -324,7 +321,6 @@ CALL_OUTPUTS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
 }
-"""Calls that we answer, and the types of their answers."""
 _CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
 
 
@@ -443,7 +439,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
 
 
 TextPlace = tuple[str, int]
-"""A kind of text and the number of its part."""
 
 
 def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
@@ -739,7 +734,6 @@ NO_CREDIT_CODES = frozenset(
         "project_usage_limit_exceeded",
     }
 )
-"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
 PICTURE_CODES = frozenset(
     {
@@ -758,7 +752,6 @@ PICTURE_CODES = frozenset(
         "image_file_not_found",
     }
 )
-"""Codes of refusals of an image."""
 
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
@@ -851,9 +844,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "kept; ask to continue, or choose less effort.",
     },
 }
-"""The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
-codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
-exception's text."""
 
 
 _EndingKind = Literal[
@@ -898,7 +888,6 @@ CUT = _usual_ending("cut")
 UNREADABLE = _usual_ending("unreadable")
 
 ASKED_MODEL = "{model}"
-"""Stands in a sentence for the id that was asked for, where it is not known."""
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
@@ -1046,27 +1035,27 @@ gpt-5.2-codex|usual xhigh||usual|+|1.75 0.175 - 14|2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
 gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|full|+|2.5 0.25 - 15||
-gpt-5.4-mini|none usual xhigh|none|full|+|0.75 0.075 - 4.5||
-gpt-5.4-nano|none usual xhigh|none|full|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|full|+|30 - - 180||
-gpt-5.5|none usual xhigh|medium|full|+|5 0.5 - 30||
-gpt-5.5-pro|medium high xhigh|medium|full|+|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|full|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|full|+|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none usual xhigh max|medium|full|+|4 0.4 5 20||
-gpt-5.6-terra|none usual xhigh max|medium|full|+|2 0.2 2.5 12||
-gpt-6-astra|usual xhigh max||full|+|10 1 12.5 50||
-gpt-6-astra-law|usual xhigh max||full|+|10 1 - 50||
-gpt-6-cyber|||full||||
-gpt-6-luna|none usual xhigh max|medium|full|+|0.1 0.01 0.125 0.5||
-gpt-6-rosalind|||full|+|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|full|+|2 0.2 2.5 10||
-gpt-6.1-sol|usual xhigh max|medium|full|+|2 0.1 2.5 10||
-gpt-6.1-terra|none usual xhigh max|medium|full|+|1 0.05 1.25 5||
-gpt-6.2-astra|usual xhigh max||full prefix_bound|+|8 - - 40||
-gpt-6.2-astra-law|||full prefix_bound||||
-gpt-6.2-sol|usual xhigh max||full prefix_bound|+|2 - - 10||
+gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15||
+gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5||
+gpt-5.4-nano|none usual xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|5.4|+|30 - - 180||
+gpt-5.5|none usual xhigh|medium|5.4|+|5 0.5 - 30||
+gpt-5.5-pro|medium high xhigh|medium|5.4|+|30 - - 180||
+gpt-5.6-cyber|none usual xhigh max|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none usual xhigh max|medium|5.6 pro_mode|+|4 0.4 5 20||
+gpt-5.6-terra|none usual xhigh max|medium|5.6 pro_mode|+|2 0.2 2.5 12||
+gpt-6-astra|usual xhigh max|medium|6 pro_mode|+|10 1 12.5 50||
+gpt-6-astra-law|usual xhigh max||6 pro_mode|+|10 1 - 50||
+gpt-6-cyber|||6||||
+gpt-6-luna|none usual xhigh max|medium|6 pro_mode|+|0.1 0.01 0.125 0.5||
+gpt-6-rosalind|||6|+|15 1.5 18.75 75||
+gpt-6-sol|none usual xhigh max|medium|6 pro_mode|+|2 0.2 2.5 10||
+gpt-6.1-sol|usual xhigh max|medium|6 pro_mode|+|2 0.1 2.5 10||
+gpt-6.1-terra|none usual xhigh max|medium|6 pro_mode|+|1 0.05 1.25 5||
+gpt-6.2-astra|usual xhigh max||6.2|+|8 - - 40||
+gpt-6.2-astra-law|||6.2||||
+gpt-6.2-sol|usual xhigh max||6.2|+|2 - - 10||
 gpt-daybreak-blue-latest|||usual|+|4 0.4 5 20||
 gpt-daybreak-red-latest|||usual|+|12.5 1.25 15.625 75||
 gpt-rosalind-research|||usual||5 0.5 - 25||
@@ -1079,6 +1068,16 @@ o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-
 o4-mini|usual|medium|usual -image_generation|100000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
 o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
+
+# Words for several traits; a number is the first version of gpt that has them.
+CATALOG_TRAITS: dict[str, str] = {
+    "usual": "reasoning summary functions hosted vision",
+    "full": "usual verbosity",
+    "5.4": "full all_turns",
+    "5.6": "5.4 appends_tools diagnostics",
+    "6": "5.6 appends_configuration",
+    "6.2": "6 prefix_bound",
+}
 
 # Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {
@@ -1127,6 +1126,11 @@ class _ModelFacts(NamedTuple):
     lacks: tuple[str, ...] = ()
     vision: bool = True
     prefix_bound: bool = False
+    appends_tools: bool = False
+    appends_configuration: bool = False
+    pro_mode: bool = False
+    all_turns: bool = False
+    diagnostics: bool = False
     max_output_tokens: int | None = None
     shutdown: str | None = None
     successor: str | None = None
@@ -1135,10 +1139,6 @@ class _ModelFacts(NamedTuple):
 
 
 _PLAIN_FACTS = _ModelFacts()
-
-_REASONING_FACTS = _ModelFacts(
-    reasoning=True, sampling="never", summary=True, verbosity=True, hosted=True
-)
 
 
 class ResolvedModel(NamedTuple):
@@ -1220,7 +1220,7 @@ def _model_facts(model_id: str) -> _ModelFacts:
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
         efforts = tuple(_USUAL_EFFORTS.split())
-        return _REASONING_FACTS._replace(efforts=efforts, verbosity=False)
+        return _reasoning_facts("usual")._replace(efforts=efforts)
     match = _GPT_VERSION.match(model_id)
     if not match:
         # A deployment can have any name; only its administrator knows its facts.
@@ -1228,7 +1228,27 @@ def _model_facts(model_id: str) -> _ModelFacts:
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    return _REASONING_FACTS._replace(prefix_bound=version >= (6, 2))
+    known = [name for name in CATALOG_TRAITS if name[0].isdigit()]
+    newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
+    return _reasoning_facts(newest[-1] if newest else "full")
+
+
+def _reasoning_facts(traits: str) -> _ModelFacts:
+    return _ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
+
+
+def _expand_traits(text: str) -> list[str]:
+    return [
+        one
+        for word in text.split()
+        for one in (
+            _expand_traits(CATALOG_TRAITS[word]) if word in CATALOG_TRAITS else [word]
+        )
+    ]
+
+
+def _read_traits(words: list[str]) -> dict[str, Any]:
+    return {name: name in words for name in _YES_OR_NO_FACTS - {"known_family"}}
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
@@ -1250,18 +1270,16 @@ _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
 _USUAL_EFFORTS = "low medium high"
-_USUAL_TRAITS = "reasoning summary functions hosted vision"
 
 
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
-    traits = traits.replace("full", "usual verbosity")
-    words = traits.replace("usual", _USUAL_TRAITS).split()
+    words = _expand_traits(traits)
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
     return name, _ModelFacts(
-        **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
+        **_read_traits(words),
         lacks=tuple(word[1:] for word in words if word[0] == "-"),
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
@@ -1278,7 +1296,6 @@ def _price(text: str) -> float | None:
 
 
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
-"""The facts of each model of the catalog, by id."""
 
 
 # ==== openai_responses.models.usage: The tokens that a run used, and what they cost.
@@ -1440,7 +1457,6 @@ class Repair(NamedTuple):
 
 
 CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
-"""What is about the items of one chat."""
 
 _MEDIA = ("input_image", "input_file")
 _MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
@@ -1767,7 +1783,6 @@ class ItemDone(NamedTuple):
     item: Item
     card: JsonObject = NO_CARD
     shown: str = ""
-    """The text of a message as a host shows it."""
 
 
 class FinalResponse(NamedTuple):
@@ -1784,11 +1799,8 @@ class StreamError(NamedTuple):
 
 
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
-"""What happens to one output item.
-"""
 
 StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
-"""None stands for all other events."""
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
@@ -1939,7 +1951,6 @@ _READERS: Mapping[str, _Reader] = {
 # ==== openai_responses.loop.events: What a run reports to those who show it or record it.
 
 NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-"""Ends the thought of an attempt that failed."""
 
 
 class ToolOutput(NamedTuple):
@@ -2213,7 +2224,6 @@ CALLERS_KEYS = (
     *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
     *("tool_choice", "parallel_tool_calls", "truncation"),
 )
-"""What shapes the caller's own answer and nothing else; the length has a limit."""
 
 ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "access_programs": "a right of the organization",
@@ -2228,7 +2238,6 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "safety_identifier": "names who is to blame",
     "service_tier": "changes the price",
 }
-"""What a caller does not set, and why (docs/parameters.md)."""
 
 _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
@@ -2629,9 +2638,7 @@ _MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
 _LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
 
 LARGEST_SCHEMA = 300_000
-"""The size of the largest schema that is read; one in strict mode has to be smaller."""
 MOST_STRICT_WORK = 300_000
-"""Of one request."""
 
 
 class _NotStrict(Exception):
@@ -2814,7 +2821,6 @@ def clean_call(item: Item) -> Item:
 
 _MODES = ("auto", "none", "required")
 CALLED_BY_NAME = ("function", "custom")
-"""Types of tools that the caller runs, and not the API."""
 
 _OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
 
@@ -3027,7 +3033,6 @@ class ResponsesRequest(BaseModel):
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
     repairs: SkipValidation[tuple[Repair, ...]] = ()
-    """What earlier refusals showed; no field of the API."""
 
     def payload(self) -> dict[str, Any]:
         fields = {k: v for k, v in self if v is not None and k != "repairs"}
@@ -3799,7 +3804,6 @@ class Deadlines:
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
-"""Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 
@@ -4630,7 +4634,6 @@ ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
-"""Shows a person the id, name and arguments of a call; only True approves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -4644,7 +4647,6 @@ class Approver:
     other_names: Callable[[str], Iterable[str]] = field(
         default=lambda _: (), compare=False
     )
-    """The other names of a tool."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
         found = [_find_rule(self.rules, name, self.default_rule)]
@@ -5303,7 +5305,6 @@ def _next_request(
 # ==== owui_chat.storage.signature: Signatures of what is stored in a chat, which its owner can read and change.
 
 Sign = Callable[[object], str]
-"""Returns the signature of a JSON value, as 32 hexadecimal digits (128 bits)."""
 
 _FIELD = "signature"
 _NO_SALT = bytes(32)
@@ -5349,13 +5350,10 @@ def _signature(key: bytes, value: object) -> str:
 # ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
 
 CALL_TOOL = "call_tool"
-"""The builtin tool that runs another one by its name."""
 
 HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
-"""The beginnings of results that the host marks as failed, in lower case."""
 
 TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
-"""The beginning of the user message that the host makes of the images of tools."""
 
 
 def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
@@ -5439,7 +5437,6 @@ def _named(match: re.Match[str]) -> str:
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
-"""A part without text; its text is the one behind the marker."""
 
 
 class Record(NamedTuple):
@@ -5699,6 +5696,10 @@ def replay_code(item: JsonObject, printed: str) -> str:
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
+def code_text(code: str) -> str:
+    return f"<code_interpreter>\n{code}\n</code_interpreter>"
+
+
 _MOST_DELETED = 20
 
 
@@ -5714,7 +5715,7 @@ class CodeTexts:
         code = code_host_item(item)["code"]
         if not code or self._deleted >= _MOST_DELETED:
             return not code
-        told = f"<code_interpreter>\n{code}\n</code_interpreter>"
+        told = code_text(code)
         start = self._start
         for place in range(self._place, len(self._texts)):
             at = self._texts[place].find(told, start)
@@ -5743,7 +5744,6 @@ class Attachment(NamedTuple):
     name: str
     content_type: str
     is_image: bool
-    """The host itself puts an image into the message."""
 
 
 class StoredMessage(NamedTuple):
@@ -5751,7 +5751,6 @@ class StoredMessage(NamedTuple):
 
     row: JsonObject
     answer_id: str
-    """Names the answer to it in this branch of the chat; empty without one."""
 
     @property
     def words(self) -> str:
@@ -5762,7 +5761,6 @@ class UserMessage(NamedTuple):
     """A message that no model wrote."""
 
     item: Item
-    """An input message, ready to be sent."""
     stored: StoredMessage | None = None
     attachments: Sequence[Attachment] = ()
 
@@ -6081,7 +6079,6 @@ class StoredRecord(NamedTuple):
     ulid: str
     value: JsonObject
     output_index: int | None = None
-    """The item whose text follows the record, None for the end of the run."""
 
 
 class TurnDetails(NamedTuple):
@@ -6134,7 +6131,6 @@ _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may become a tracking parameter."""
 
 
 class HoldbackBuffer:
@@ -7438,9 +7434,7 @@ class ProcessHandle:
 
 
 NOBODY_UID = 65534
-"""The user that runs are handed to; the kernel gives it no rights at all."""
 RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-"""The environment of a run; libraries of numbers would start a thread per core."""
 
 
 class SandboxUnavailable(Exception):
@@ -8266,7 +8260,6 @@ def send(target: BufferedWriter, answer: dict, survey: "Survey | None" = None) -
 if __name__ == "__main__":
     os._exit(main())
 '''
-"""What `python -c` runs."""
 
 
 # ==== toolbox.sandbox.runs: One run in the sandbox, whose memory and time are watched.
@@ -9203,13 +9196,10 @@ def _read_label(row: object) -> str:
 # ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tools, limits, connections.
 
 MAX_TOOLS_PER_SERVER = 128
-"""Of one server; more would only confuse a model."""
 MAX_TOOL_NAME_CHARACTERS = 64
 MAX_REMOTE_BYTES = 8 * 1024 * 1024
-"""Of one answer; a file of 5 MB, which is the most that is shown, fits in as base64."""
 
 MAX_SCHEMA_SIZE = 100_000
-"""What is read of a schema; `json_size` counts more than characters."""
 _MAX_SCHEMA_CHARACTERS = 50_000
 MAX_DESCRIPTION_CHARACTERS = 4_000
 _MIN_SECRET_CHARACTERS = 6
@@ -10560,8 +10550,6 @@ AgentState = Literal[
     "idle",
     "failed",
 ]
-"""`waiting_for_tools` is the host's turn, `waiting_for_confirmation` a person's; `idle`
-and `failed` are ends."""
 
 StepKind = Literal["round", "model", "tool"]
 
@@ -10739,7 +10727,6 @@ class Guide(BaseModel):
 # ==== gpt5_agent.request: The question to the agent, with its settings.
 
 Message = Mapping[str, Any]
-"""A message of a chat, as the host sends it."""
 
 PolicyStyle = Literal["full", "lean", "auto"]
 ChosenStyle = Literal["full", "lean"]
@@ -11223,7 +11210,6 @@ def _find_target(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 MAX_QUESTIONS = 3
-"""As many questions a call of `ask_user` may hold (utils/ask_user.py)."""
 
 _MAX_QUESTION_CHARACTERS = 500
 
@@ -13540,7 +13526,6 @@ class PipelineCaller(NamedTuple):
     streams: bool = False
     is_admin: bool = False
     tool_ids: frozenset[str] = frozenset()
-    """What Open WebUI may put in front of the names of its tools."""
 
     @property
     def is_host(self) -> bool:

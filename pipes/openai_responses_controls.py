@@ -16,10 +16,8 @@ from pydantic import BaseModel, Field
 # ==== owui_controls.controls: One switch in the composer; what a person switched on is told to the pipe.
 
 CONTROLS_KEY = "openai_responses"
-"""Where the pipe looks in `__metadata__`; it reaches no other provider."""
 
 CONTROLS_VERSION = 1
-"""Of what stands there; the pipe says so when it knows only another."""
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 

@@ -164,12 +164,9 @@ def new_ulid() -> str:
 # ==== openai_responses.json_input: JSON that others wrote, which may be invalid.
 
 JsonObject = Mapping[str, Any]
-"""One that is only read."""
 
 MAX_JSON_BYTES = 64 * 1024 * 1024
-"""Of an event or a body: each can be a whole response with its images."""
 MAX_JSON_DEPTH = 128
-"""Recursive code, ours and the host's, fails at some hundreds."""
 _VALUE_BYTES = 32
 
 
@@ -461,7 +458,6 @@ NO_CREDIT_CODES = frozenset(
         "project_usage_limit_exceeded",
     }
 )
-"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
 
 PICTURE_CODES = frozenset(
     {
@@ -480,7 +476,6 @@ PICTURE_CODES = frozenset(
         "image_file_not_found",
     }
 )
-"""Codes of refusals of an image."""
 
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
@@ -573,9 +568,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "kept; ask to continue, or choose less effort.",
     },
 }
-"""The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
-codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
-exception's text."""
 
 
 _EndingKind = Literal[
@@ -620,7 +612,6 @@ CUT = _usual_ending("cut")
 UNREADABLE = _usual_ending("unreadable")
 
 ASKED_MODEL = "{model}"
-"""Stands in a sentence for the id that was asked for, where it is not known."""
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
@@ -818,7 +809,6 @@ CALL_OUTPUTS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
 }
-"""Calls that we answer, and the types of their answers."""
 _CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
 
 
@@ -937,7 +927,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
 
 
 TextPlace = tuple[str, int]
-"""A kind of text and the number of its part."""
 
 
 def item_texts(item: JsonObject) -> Iterator[tuple[TextPlace, str]]:
@@ -1092,27 +1081,27 @@ gpt-5.2-codex|usual xhigh||usual|+|1.75 0.175 - 14|2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
 gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|full|+|2.5 0.25 - 15||
-gpt-5.4-mini|none usual xhigh|none|full|+|0.75 0.075 - 4.5||
-gpt-5.4-nano|none usual xhigh|none|full|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|full|+|30 - - 180||
-gpt-5.5|none usual xhigh|medium|full|+|5 0.5 - 30||
-gpt-5.5-pro|medium high xhigh|medium|full|+|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|full|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|full|+|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none usual xhigh max|medium|full|+|4 0.4 5 20||
-gpt-5.6-terra|none usual xhigh max|medium|full|+|2 0.2 2.5 12||
-gpt-6-astra|usual xhigh max||full|+|10 1 12.5 50||
-gpt-6-astra-law|usual xhigh max||full|+|10 1 - 50||
-gpt-6-cyber|||full||||
-gpt-6-luna|none usual xhigh max|medium|full|+|0.1 0.01 0.125 0.5||
-gpt-6-rosalind|||full|+|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|full|+|2 0.2 2.5 10||
-gpt-6.1-sol|usual xhigh max|medium|full|+|2 0.1 2.5 10||
-gpt-6.1-terra|none usual xhigh max|medium|full|+|1 0.05 1.25 5||
-gpt-6.2-astra|usual xhigh max||full prefix_bound|+|8 - - 40||
-gpt-6.2-astra-law|||full prefix_bound||||
-gpt-6.2-sol|usual xhigh max||full prefix_bound|+|2 - - 10||
+gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15||
+gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5||
+gpt-5.4-nano|none usual xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|5.4|+|30 - - 180||
+gpt-5.5|none usual xhigh|medium|5.4|+|5 0.5 - 30||
+gpt-5.5-pro|medium high xhigh|medium|5.4|+|30 - - 180||
+gpt-5.6-cyber|none usual xhigh max|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none usual xhigh max|medium|5.6 pro_mode|+|4 0.4 5 20||
+gpt-5.6-terra|none usual xhigh max|medium|5.6 pro_mode|+|2 0.2 2.5 12||
+gpt-6-astra|usual xhigh max|medium|6 pro_mode|+|10 1 12.5 50||
+gpt-6-astra-law|usual xhigh max||6 pro_mode|+|10 1 - 50||
+gpt-6-cyber|||6||||
+gpt-6-luna|none usual xhigh max|medium|6 pro_mode|+|0.1 0.01 0.125 0.5||
+gpt-6-rosalind|||6|+|15 1.5 18.75 75||
+gpt-6-sol|none usual xhigh max|medium|6 pro_mode|+|2 0.2 2.5 10||
+gpt-6.1-sol|usual xhigh max|medium|6 pro_mode|+|2 0.1 2.5 10||
+gpt-6.1-terra|none usual xhigh max|medium|6 pro_mode|+|1 0.05 1.25 5||
+gpt-6.2-astra|usual xhigh max||6.2|+|8 - - 40||
+gpt-6.2-astra-law|||6.2||||
+gpt-6.2-sol|usual xhigh max||6.2|+|2 - - 10||
 gpt-daybreak-blue-latest|||usual|+|4 0.4 5 20||
 gpt-daybreak-red-latest|||usual|+|12.5 1.25 15.625 75||
 gpt-rosalind-research|||usual||5 0.5 - 25||
@@ -1125,6 +1114,16 @@ o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-
 o4-mini|usual|medium|usual -image_generation|100000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
 o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
+
+# Words for several traits; a number is the first version of gpt that has them.
+CATALOG_TRAITS: dict[str, str] = {
+    "usual": "reasoning summary functions hosted vision",
+    "full": "usual verbosity",
+    "5.4": "full all_turns",
+    "5.6": "5.4 appends_tools diagnostics",
+    "6": "5.6 appends_configuration",
+    "6.2": "6 prefix_bound",
+}
 
 # Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {
@@ -1173,6 +1172,11 @@ class _ModelFacts(NamedTuple):
     lacks: tuple[str, ...] = ()
     vision: bool = True
     prefix_bound: bool = False
+    appends_tools: bool = False
+    appends_configuration: bool = False
+    pro_mode: bool = False
+    all_turns: bool = False
+    diagnostics: bool = False
     max_output_tokens: int | None = None
     shutdown: str | None = None
     successor: str | None = None
@@ -1181,10 +1185,6 @@ class _ModelFacts(NamedTuple):
 
 
 _PLAIN_FACTS = _ModelFacts()
-
-_REASONING_FACTS = _ModelFacts(
-    reasoning=True, sampling="never", summary=True, verbosity=True, hosted=True
-)
 
 
 class ResolvedModel(NamedTuple):
@@ -1266,7 +1266,7 @@ def _model_facts(model_id: str) -> _ModelFacts:
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
         efforts = tuple(_USUAL_EFFORTS.split())
-        return _REASONING_FACTS._replace(efforts=efforts, verbosity=False)
+        return _reasoning_facts("usual")._replace(efforts=efforts)
     match = _GPT_VERSION.match(model_id)
     if not match:
         # A deployment can have any name; only its administrator knows its facts.
@@ -1274,7 +1274,27 @@ def _model_facts(model_id: str) -> _ModelFacts:
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    return _REASONING_FACTS._replace(prefix_bound=version >= (6, 2))
+    known = [name for name in CATALOG_TRAITS if name[0].isdigit()]
+    newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
+    return _reasoning_facts(newest[-1] if newest else "full")
+
+
+def _reasoning_facts(traits: str) -> _ModelFacts:
+    return _ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
+
+
+def _expand_traits(text: str) -> list[str]:
+    return [
+        one
+        for word in text.split()
+        for one in (
+            _expand_traits(CATALOG_TRAITS[word]) if word in CATALOG_TRAITS else [word]
+        )
+    ]
+
+
+def _read_traits(words: list[str]) -> dict[str, Any]:
+    return {name: name in words for name in _YES_OR_NO_FACTS - {"known_family"}}
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
@@ -1296,18 +1316,16 @@ _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
 _USUAL_EFFORTS = "low medium high"
-_USUAL_TRAITS = "reasoning summary functions hosted vision"
 
 
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
-    traits = traits.replace("full", "usual verbosity")
-    words = traits.replace("usual", _USUAL_TRAITS).split()
+    words = _expand_traits(traits)
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
     return name, _ModelFacts(
-        **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
+        **_read_traits(words),
         lacks=tuple(word[1:] for word in words if word[0] == "-"),
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,
@@ -1324,7 +1342,6 @@ def _price(text: str) -> float | None:
 
 
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
-"""The facts of each model of the catalog, by id."""
 
 _UNUSED_FACTS = ("phase", "context")
 _OVERRIDE_TEXTS = ("default_effort", "shutdown", "successor", "like", "name")
@@ -1490,7 +1507,6 @@ class Repair(NamedTuple):
 
 
 CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
-"""What is about the items of one chat."""
 
 _MEDIA = ("input_image", "input_file")
 _MEDIA_GONE = "[A picture or file stood here. It could not be sent.]"
@@ -1817,7 +1833,6 @@ class ItemDone(NamedTuple):
     item: Item
     card: JsonObject = NO_CARD
     shown: str = ""
-    """The text of a message as a host shows it."""
 
 
 class FinalResponse(NamedTuple):
@@ -1834,11 +1849,8 @@ class StreamError(NamedTuple):
 
 
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
-"""What happens to one output item.
-"""
 
 StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
-"""None stands for all other events."""
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
@@ -1989,7 +2001,6 @@ _READERS: Mapping[str, _Reader] = {
 # ==== openai_responses.loop.events: What a run reports to those who show it or record it.
 
 NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-"""Ends the thought of an attempt that failed."""
 
 
 class ToolOutput(NamedTuple):
@@ -2375,7 +2386,6 @@ class Deadlines:
 _DRAIN_SECONDS = 1.0
 _MAX_ERROR_BODY = 64 * 1024
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
-"""Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 
@@ -2665,7 +2675,6 @@ CALLERS_KEYS = (
     *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
     *("tool_choice", "parallel_tool_calls", "truncation"),
 )
-"""What shapes the caller's own answer and nothing else; the length has a limit."""
 
 ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "access_programs": "a right of the organization",
@@ -2680,7 +2689,6 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "safety_identifier": "names who is to blame",
     "service_tier": "changes the price",
 }
-"""What a caller does not set, and why (docs/parameters.md)."""
 
 _RENAMED: Mapping[str, str] = {
     "max_tokens": "max_output_tokens",
@@ -3081,9 +3089,7 @@ _MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
 _LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
 
 LARGEST_SCHEMA = 300_000
-"""The size of the largest schema that is read; one in strict mode has to be smaller."""
 MOST_STRICT_WORK = 300_000
-"""Of one request."""
 
 
 class _NotStrict(Exception):
@@ -3266,7 +3272,6 @@ def clean_call(item: Item) -> Item:
 
 _MODES = ("auto", "none", "required")
 CALLED_BY_NAME = ("function", "custom")
-"""Types of tools that the caller runs, and not the API."""
 
 _OF_THE_API = ("allowed_callers", "async", "defer_loading", "output_schema")
 
@@ -3479,7 +3484,6 @@ class ResponsesRequest(BaseModel):
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
     repairs: SkipValidation[tuple[Repair, ...]] = ()
-    """What earlier refusals showed; no field of the API."""
 
     def payload(self) -> dict[str, Any]:
         fields = {k: v for k, v in self if v is not None and k != "repairs"}
@@ -4943,7 +4947,6 @@ ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
-"""Shows a person the id, name and arguments of a call; only True approves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -4957,7 +4960,6 @@ class Approver:
     other_names: Callable[[str], Iterable[str]] = field(
         default=lambda _: (), compare=False
     )
-    """The other names of a tool."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:
         found = [_find_rule(self.rules, name, self.default_rule)]
@@ -5747,7 +5749,6 @@ class StoredRecord(NamedTuple):
     ulid: str
     value: JsonObject
     output_index: int | None = None
-    """The item whose text follows the record, None for the end of the run."""
 
 
 class TurnDetails(NamedTuple):
@@ -5781,6 +5782,10 @@ def replay_code(item: JsonObject, printed: str) -> str:
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
+def code_text(code: str) -> str:
+    return f"<code_interpreter>\n{code}\n</code_interpreter>"
+
+
 _MOST_DELETED = 20
 
 
@@ -5796,7 +5801,7 @@ class CodeTexts:
         code = code_host_item(item)["code"]
         if not code or self._deleted >= _MOST_DELETED:
             return not code
-        told = f"<code_interpreter>\n{code}\n</code_interpreter>"
+        told = code_text(code)
         start = self._start
         for place in range(self._place, len(self._texts)):
             at = self._texts[place].find(told, start)
@@ -5825,7 +5830,6 @@ class Attachment(NamedTuple):
     name: str
     content_type: str
     is_image: bool
-    """The host itself puts an image into the message."""
 
 
 class StoredMessage(NamedTuple):
@@ -5833,7 +5837,6 @@ class StoredMessage(NamedTuple):
 
     row: JsonObject
     answer_id: str
-    """Names the answer to it in this branch of the chat; empty without one."""
 
     @property
     def words(self) -> str:
@@ -5844,7 +5847,6 @@ class UserMessage(NamedTuple):
     """A message that no model wrote."""
 
     item: Item
-    """An input message, ready to be sent."""
     stored: StoredMessage | None = None
     attachments: Sequence[Attachment] = ()
 
@@ -6102,7 +6104,6 @@ def _named(match: re.Match[str]) -> str:
 # ==== owui_chat.storage.signature: Signatures of what is stored in a chat, which its owner can read and change.
 
 Sign = Callable[[object], str]
-"""Returns the signature of a JSON value, as 32 hexadecimal digits (128 bits)."""
 
 _FIELD = "signature"
 _NO_SALT = bytes(32)
@@ -6151,7 +6152,6 @@ _SEED_KEY = "openai_responses_pipe"
 _VERSION = 5
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
-"""A part without text; its text is the one behind the marker."""
 
 
 class Record(NamedTuple):
@@ -6740,7 +6740,6 @@ _TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may become a tracking parameter."""
 
 
 class HoldbackBuffer:
@@ -7007,78 +7006,86 @@ def output_values(messages: JsonObject) -> dict[str, Any]:
     }
 
 
-def stored_outputs(messages: JsonObject, tip: str, more: str = "") -> list[list[Item]]:
-    chain: list[JsonObject] = []
-    left = dict(messages)
-    while isinstance(message := left.pop(tip, None), Mapping):
-        chain.append(message)
-        tip = str(message.get("parentId") or "")
-    runs: list[list[Item]] = [[]]
-    for message in reversed(chain):
+def stored_outputs(
+    messages: JsonObject, tip: str, more: str = ""
+) -> dict[str, list[Item]]:
+    chain = list[tuple[str, JsonObject]]()
+    left, last = dict(messages), tip
+    while isinstance(message := left.pop(last, None), Mapping):
+        chain.append((last, message))
+        last = str(message.get("parentId") or "")
+    runs, run = dict[str, list[Item]](), list[Item]()
+    is_first = True
+    for answer_id, message in reversed(chain):
         if message.get("role") == "user":
-            runs.append([])
-        runs[-1] += _output_of(message)
-    return [run for run in [*runs, _output_of(messages.get(more))] if run]
+            is_first = True
+            continue
+        if is_first:
+            run, is_first = runs.setdefault(answer_id, []), False
+        run += _output_of(message)
+    run += _output_of(messages.get(more))
+    return runs
 
 
 def restore_from_outputs(
-    parts: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
+    parts: Sequence[ChatPart], runs: Mapping[str, Sequence[Item]]
 ) -> list[ChatPart]:
-    waiting, groups = list(runs), list[list[ChatPart]]()
-    grouped = groupby(reversed(parts), lambda part: isinstance(part, UserMessage))
-    for is_said, group in grouped:
-        found = [*group][::-1]
-        groups.append(found if is_said else _merge_output(found, waiting))
-    return [part for group in reversed(groups) for part in group]
-
-
-_MOST_TRIED = 20
+    restored, answer = list[ChatPart](), list[ChatPart]()
+    run: Sequence[Item] = ()
+    for part in parts:
+        if isinstance(part, UserMessage):
+            restored += [*_merge_output(answer, run), part]
+            answer = []
+            run = runs.get(part.stored.answer_id, ()) if part.stored else ()
+        else:
+            answer.append(part)
+    return [*restored, *_merge_output(answer, run)]
 
 
 def _merge_output(
-    answer: list[ChatPart], waiting: list[Sequence[Item]]
-) -> list[ChatPart]:
-    outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
-    for number in reversed(range(len(waiting))[-_MOST_TRIED:]):
-        places = _places(answer, outputs, waiting[number])
-        if places is not None:
-            kept = list(filter(_is_record, waiting[number]))
-            del waiting[number:]
-            return [*_with_markers(answer, kept, places)]
-    if len(waiting) > _MOST_TRIED:
-        waiting.pop()  # so that the runs that are tried move along with the answers
-    return answer
+    answer: Sequence[ChatPart], run: Sequence[Item]
+) -> Iterable[ChatPart]:
+    records = list(filter(_is_record, run))
+    places = _places(answer, run) if records else None
+    return answer if places is None else _with_markers(answer, records, places)
 
 
 def _places(
-    answer: Sequence[ChatPart], outputs: Mapping[str, int], run: Sequence[Item]
+    answer: Sequence[ChatPart], run: Sequence[Item]
 ) -> dict[str, _Place] | None:
+    outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
     found: dict[str, _Place] = {}
-    place, has_text = (0, 0), False
+    place, is_lost = (0, 0), False
+    is_known = _has_call(answer, run)
+    is_changed = any(isinstance(part, AssistantText) for part in answer)
     for item in run:
-        kind = item_type(item)
+        text, is_message = _host_text(item), item_type(item) == "message"
         if is_call_output(item):
-            place = max(place, (outputs.get(str(item.get("call_id")), -1) + 1, 0))
-        elif kind == COMMENTARY_TYPE:
+            number = outputs.get(str(item.get("call_id")), -1)
+            if number >= place[0]:
+                place, is_lost = (number + 1, 0), False
+        elif is_lost:
+            continue
+        elif item_type(item) == COMMENTARY_TYPE:
             found[_item_id(item)] = place
-        elif kind == "message" and (text := _given_text(item)):
-            at = _find_text(answer, place, text)
-            if at is None:
-                return None
-            found[_item_id(item)], has_text = at, True
-            place = (at[0], at[1] + len(text))
-    return found if has_text or _has_call(answer, run) else None
+        elif text and (start := _text_start(answer, place, text)):
+            place = (start[0], start[1] + len(text))
+            if is_message:
+                found[_item_id(item)], is_known = start, True
+        elif text and is_message:
+            is_lost = is_changed = True
+            if not place[1] and _text(answer, place[0]):
+                found[_item_id(item)] = place
+    return found if is_known or not is_changed else None
 
 
-def _find_text(answer: Sequence[ChatPart], place: _Place, text: str) -> _Place | None:
-    first, start = place
-    for number in range(first, len(answer)):
-        part = answer[number]
-        if isinstance(part, AssistantText):
-            at = part.text.find(text, start if number == first else 0)
-            if at >= 0:
-                return number, at
-    return None
+def _text_start(answer: Sequence[ChatPart], place: _Place, text: str) -> _Place | None:
+    number, at = place
+    if at and at == len(_text(answer, number)):
+        number, at = number + 1, 0
+    gap = "\n" if at else ""
+    is_there = _text(answer, number).startswith(gap + text, at)
+    return (number, at + len(gap)) if is_there else None
 
 
 def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
@@ -7112,7 +7119,16 @@ def _output_of(message: object) -> list[Item]:
     return content_parts(as_mapping(message).get("output"))
 
 
-def _given_text(item: Item) -> str:
+def _text(answer: Sequence[ChatPart], number: int) -> str:
+    part = answer[number] if number < len(answer) else None
+    return part.text if isinstance(part, AssistantText) else ""
+
+
+def _host_text(item: Item) -> str:
+    if item_type(item) == CODE_CARD:
+        return code_text(as_text(item.get("code")))
+    if item_type(item) != "message":
+        return ""
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
     return "".join(map(as_text, texts))
@@ -8192,12 +8208,9 @@ class RecordScope(NamedTuple):
     origin: Origin
     keeps_reasoning: bool
     cites: bool = False
-    """Texts may be shown differently from what the model wrote."""
     delegates: bool = False
-    """Open calls are left to the host, which calls the pipe again."""
     carrier: Carrier = "markers"
     sign: Sign | None = None
-    """Signs the details; None if there is no secret."""
 
 
 class NewRecord(NamedTuple):
@@ -8205,7 +8218,6 @@ class NewRecord(NamedTuple):
 
     record: Record
     output_index: int | None
-    """The item whose text follows the record, None for the end of the run."""
 
 
 _RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
@@ -8384,13 +8396,10 @@ def _without_shown_text(item: Item) -> Item:
 # ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
 
 CALL_TOOL = "call_tool"
-"""The builtin tool that runs another one by its name."""
 
 HOST_ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
-"""The beginnings of results that the host marks as failed, in lower case."""
 
 TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
-"""The beginning of the user message that the host makes of the images of tools."""
 
 
 def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
@@ -8648,7 +8657,6 @@ def _readable_part(part: Item, name: str, scale: _Scale) -> Item | str:
 _HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
 
 UNREADABLE_IMAGE = "[A picture is in a form that you cannot read; the user sees it.]"
-"""Replaces a picture of a tool that the API would refuse."""
 
 
 def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
@@ -8947,7 +8955,6 @@ def _read_lines(rows: object) -> tuple[str, ...]:
 _LOGGER = logging.getLogger("openai_responses_manifold")
 
 LOG_LEVELS = {"DEBUG": 10, "INFO": 20, "WARNING": 30, "ERROR": 40, "CRITICAL": 50}
-"""The numbers that `logging` has for them."""
 
 _KEPT_LINES = 2000
 _LONGEST_LINE = 4000
@@ -9138,11 +9145,11 @@ class Valves(BaseModel):
         "Send tool calls and their results again in later turns. Off: they are removed "
         "after the answer, with the reasoning before them.",
     )
-    HISTORY_CARRIER: Literal["markers", "output"] = _valve(
-        "markers",
-        "Where a chat keeps what it does not show: under its own keys, with invisible "
-        "lines in the answers, or in Open WebUI's stored output of each answer. Both "
-        "are always read.",
+    HISTORY_CARRIER: Literal["output", "markers"] = _valve(
+        "output",
+        "Where a chat keeps what it does not show: in Open WebUI's stored output of "
+        "each answer, or under keys of its own, with lines in the answers that the page "
+        "does not draw but a copy has. Both are always read.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
@@ -9386,14 +9393,10 @@ class Config(NamedTuple):
 
     valves: Valves
     secrets: tuple[str, ...]
-    """Texts that must appear in no log and no chat."""
     problems: tuple[str, ...]
-    """Sentences for administrators; the call works without what they name."""
 
     own_key: str
-    """The user's own API key, if the administrator permits one."""
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
-    """An error is raised only where a model is resolved."""
     remote: RemoteServers
     approval_rules: ApprovalRules
 
@@ -9403,14 +9406,12 @@ class Config(NamedTuple):
     service_tier: str
     web_search: bool
     replaces_search: bool
-    """Whether the page's switch means OpenAI's search instead of the host's."""
     code_interpreter: bool
     image_generation: bool
     shows_cost: bool
     shows_log: bool
     log_level: str
     refused: tuple[str, ...]
-    """Settings that the user chose and may not change."""
 
 
 def read_config(
@@ -9670,7 +9671,6 @@ class UserThreads(ThreadPoolExecutor):
 
 
 ToolThreads = WeakValueDictionary[str, UserThreads]
-"""By user, as long as a call of theirs runs."""
 
 
 # ==== owui_manifold.context: One call of the pipe: who asks, and what the host passes.
@@ -9695,12 +9695,10 @@ class Caller(NamedTuple):
     """Who asks, and for which chat and message."""
 
     host_model: str
-    """The host's id of the model, `{function id}.{model}`."""
     user_id: str = ""
     chat_id: str = ""
     message_id: str = ""
     task: str = ""
-    """The name of a task of the host, or empty."""
     streams: bool = False
     is_admin: bool = False
 
@@ -9746,12 +9744,10 @@ class PipeCall(NamedTuple):
     caller: Caller
     config: Config
     state: Any
-    """The state of the host's request, the same for all rounds of its tools."""
     capabilities: AccountCapabilities
     log: RunLog
     host: HostContext
     threads: ToolThreads
-    """Where tools run that are not coroutines."""
 
     @property
     def valves(self) -> Valves:
@@ -10402,7 +10398,6 @@ class OfferedTools(NamedTuple):
     names: ToolNames = ToolNames()
     choice: Any = None
     notice: str = ""
-    """What the person who asked is told, if anything."""
 
 
 def called_tools(
@@ -10541,7 +10536,6 @@ class ChatStore:
 
     carrier: Carrier = "markers"
     size = 0
-    """About how many entries the chat has."""
 
     def __init__(self, caller: Caller, chat: JsonObject, keys: ChatKeys) -> None:
         self.messages = _messages_of(chat)
@@ -10678,15 +10672,10 @@ class PreparedRequest(NamedTuple):
     origin: Origin
     limits: Limits
     store: ChatStore | None = None
-    """None if nothing is stored."""
     round: DelegatedRound | None = None
-    """The round of the host's tools that this call continues."""
     toolset: Toolset | None = None
-    """Without it no calls are answered here."""
     notices: tuple[str, ...] = ()
-    """Sentences for the person who asked."""
     sign: Sign | None = None
-    """Signs what the chat itself carries."""
 
     @property
     def delegates(self) -> bool:

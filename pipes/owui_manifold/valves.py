@@ -159,11 +159,11 @@ class Valves(BaseModel):
         "Send tool calls and their results again in later turns. Off: they are removed "
         "after the answer, with the reasoning before them.",
     )
-    HISTORY_CARRIER: Literal["markers", "output"] = _valve(
-        "markers",
-        "Where a chat keeps what it does not show: under its own keys, with invisible "
-        "lines in the answers, or in Open WebUI's stored output of each answer. Both "
-        "are always read.",
+    HISTORY_CARRIER: Literal["output", "markers"] = _valve(
+        "output",
+        "Where a chat keeps what it does not show: in Open WebUI's stored output of "
+        "each answer, or under keys of its own, with lines in the answers that the page "
+        "does not draw but a copy has. Both are always read.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",

@@ -6,8 +6,8 @@ name stands for one thing in all modules (`name_rules`). A local variable of the
 name keeps more than needed, never less.
 
 The host stores, formats and compiles every line of a bundle. So the docstrings of
-functions and of what is private stay in the sources, and so does what follows the first
-paragraph of the others. Nothing else of a part is changed.
+functions, of constants and fields and of what is private stay in the sources, and so
+does what follows the first paragraph of the others. Nothing else of a part is changed.
 """
 
 import ast
@@ -90,7 +90,7 @@ def _read_parts(module: Module) -> Iterator[Part]:
 
 
 def _unread_docstrings(node: ast.AST, inside: bool = False) -> Iterator[ast.stmt]:
-    """The docstrings of functions and of what is private, if they have more than one."""
+    """The docstrings of all but public classes, where something else remains."""
     above: ast.AST | None = None
     for inner in ast.iter_child_nodes(node):
         is_private = inside or _is_private_name(inner)
@@ -99,8 +99,7 @@ def _unread_docstrings(node: ast.AST, inside: bool = False) -> Iterator[ast.stmt
             has_more = ast.get_docstring(inner) and len(inner.body) > 1
             yield from inner.body[:1] if has_more else ()
         is_text = isinstance(inner, ast.Expr) and _is_text(inner.value)
-        is_below = isinstance(above, _NAMING) and (inside or _is_private_name(above))
-        if isinstance(inner, ast.stmt) and is_text and is_below:
+        if isinstance(inner, ast.stmt) and is_text and isinstance(above, _NAMING):
             yield inner
         yield from _unread_docstrings(inner, is_private)
         above = inner
