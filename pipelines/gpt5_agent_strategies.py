@@ -12084,7 +12084,6 @@ class RoundCalls:
         )
         self._permissions = prepared.permissions
         self.new_permissions: set[str] = set()
-        """Approvals for this chat, given in this answer."""
         for call in earlier.signed_calls:
             self._add_permission(
                 {**call, "name": prepared.names.own_name(str(call["name"]))}
