@@ -72,7 +72,7 @@ from queue import Empty, SimpleQueue
 from reprlib import repr as short_repr
 from secrets import token_hex
 from subprocess import DEVNULL, PIPE, Popen
-from threading import Lock, Thread
+from threading import Lock, Thread, current_thread, main_thread
 from time import monotonic
 from traceback import extract_tb
 from types import MappingProxyType
@@ -12915,6 +12915,23 @@ class AsyncBridge:
         await self._on_close()
 
 
+def close_on_sigterm(bridge: AsyncBridge) -> Callable[[], object]:
+    before = signal.getsignal(signal.SIGTERM)
+
+    def end(number: int, frame: Any) -> None:
+        Thread(target=bridge.close, daemon=True).start()
+        if callable(before):
+            before(number, frame)
+
+    def undo() -> None:
+        if signal.getsignal(signal.SIGTERM) is end:
+            signal.signal(signal.SIGTERM, before)
+
+    if callable(before) and current_thread() is main_thread():
+        signal.signal(signal.SIGTERM, end)
+    return undo
+
+
 # ==== gpt5_agent.shell.log: Lines in the server's log, with the id of their answer and without secrets.
 
 _LOGGER = logging.getLogger("gpt5_agent_strategies")
@@ -14093,6 +14110,7 @@ class Pipeline:
         self._own_tools = OwnToolPool()
         self._refusals = RecentTexts()
         self._told = hourly_texts()
+        self._unhook: Callable[[], object] = str
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
@@ -14100,8 +14118,10 @@ class Pipeline:
 
     async def on_startup(self) -> None:
         _raise_thread_limit()
+        self._unhook = close_on_sigterm(self._bridge)
 
     async def on_shutdown(self) -> None:
+        self._unhook()
         await asyncio.to_thread(self._bridge.close)
 
     async def inlet(

@@ -8,12 +8,17 @@ The story of a question, from the Pipelines server's call to the last piece.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 from gpt5_agent.shell.answers import DONE_LINE, PipelineCall, answer_once, stream_answer
-from gpt5_agent.shell.bridge import AnswerPiece, AsyncBridge, BridgeClosed
+from gpt5_agent.shell.bridge import (
+    AnswerPiece,
+    AsyncBridge,
+    BridgeClosed,
+    close_on_sigterm,
+)
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool, hourly_texts
 from gpt5_agent.shell.request_keys import opening_error, select_keys
@@ -63,6 +68,7 @@ class Pipeline:
         self._own_tools = OwnToolPool()
         self._refusals = RecentTexts()
         self._told = hourly_texts()
+        self._unhook: Callable[[], object] = str
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
@@ -70,11 +76,13 @@ class Pipeline:
         return [{"id": id_, "name": name} for id_, name in STRATEGY_NAMES.items()]
 
     async def on_startup(self) -> None:
-        """Let more answers wait at once."""
+        """Let more answers wait at once, and end them when the server is stopped."""
         _raise_thread_limit()
+        self._unhook = close_on_sigterm(self._bridge)
 
     async def on_shutdown(self) -> None:
         """End all answers and close everything."""
+        self._unhook()
         await asyncio.to_thread(self._bridge.close)
 
     async def inlet(
