@@ -57,6 +57,7 @@ from contextlib import (
     nullcontext,
     suppress,
 )
+from copy import copy
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
@@ -9275,23 +9276,18 @@ def check_schema_size(schema: object) -> None:
 
 
 class LeftOutTools:
-    """The tools of a server that are not offered, for the log."""
+    """Counts the tools of a server that are not offered."""
 
     def __init__(self) -> None:
-        self.names: list[str] = []
-        self.extra_count = 0
+        self.unusable = self.extra = 0
 
     def describe(self, server: str) -> str:
-        names, said = self.names, list[str]()
-        if names:
-            shown = ", ".join(repr(n[:MAX_TOOL_NAME_CHARACTERS]) for n in names[:10])
-            why = "too large or too deep, or cannot be called from here"
-            said.append(f"{len(names)} because they are {why}: {shown}")
-        if self.extra_count:
-            most = f"{MAX_TOOLS_PER_SERVER} tools of a server are offered"
-            said.append(f"at least {self.extra_count} because at most {most}")
+        if not (self.unusable or self.extra):
+            return ""
         return (
-            f"{server} has tools that are left out, {'; '.join(said)}." if said else ""
+            f"{server} has tools that are not offered: {self.unusable} that are too "
+            "large, too deep or not to be called from here, and at least "
+            f"{self.extra} over the limit of {MAX_TOOLS_PER_SERVER}."
         )
 
 
@@ -9435,17 +9431,15 @@ class SessionExpired(Exception):
 
 class _McpTransport:
 
-    def __init__(
-        self, entry: ServerEntry, on_tools_changed: Callable[[], object]
-    ) -> None:
+    def __init__(self, entry: ServerEntry) -> None:
         self.version = ""
+        self.on_tools_changed: Callable[[], object] = str
         self._entry = entry
-        self._on_tools_changed = on_tools_changed
         self._name = f"The MCP server {entry.label}"
 
     def _notice(self, message: _RpcMessage) -> None:
         if message.get("method") == "notifications/tools/list_changed":
-            self._on_tools_changed()
+            self.on_tools_changed()
 
     def _parse(self, text: str) -> list[_RpcMessage]:
         try:
@@ -9461,10 +9455,8 @@ class _McpTransport:
 class McpHttpTransport(_McpTransport):
     """One session with a server, if the server has sessions."""
 
-    def __init__(
-        self, entry: ServerEntry, on_tools_changed: Callable[[], object]
-    ) -> None:
-        super().__init__(entry, on_tools_changed)
+    def __init__(self, entry: ServerEntry) -> None:
+        super().__init__(entry)
         self._connection = RemoteConnection(self._name, "MCP_SERVERS_JSON")
         self._session_id = ""
         self._listener: asyncio.Task[None] | None = None
@@ -9635,10 +9627,8 @@ class _Program:
 class McpStdioTransport(_McpTransport):
     """One program, which lives as long as the session."""
 
-    def __init__(
-        self, entry: ServerEntry, on_tools_changed: Callable[[], object]
-    ) -> None:
-        super().__init__(entry, on_tools_changed)
+    def __init__(self, entry: ServerEntry) -> None:
+        super().__init__(entry)
         self._child: _Program | None = None
         self._waiting: dict[int, asyncio.Future[_RpcMessage]] = {}
         self._unrelated_messages = 0
@@ -9738,9 +9728,10 @@ class McpClient:
     ) -> None:
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
-        transport = McpStdioTransport if entry.command else McpHttpTransport
-        self._transport: McpStdioTransport | McpHttpTransport
-        self._transport = transport(entry, on_tools_changed)
+        self._transport: McpStdioTransport | McpHttpTransport = (
+            McpStdioTransport(entry) if entry.command else McpHttpTransport(entry)
+        )
+        self._transport.on_tools_changed = on_tools_changed
         self._numbers = count(1)
         self._open_lock = asyncio.Lock()
         self._open_count = 0
@@ -9763,7 +9754,7 @@ class McpClient:
             if not isinstance(cursor, str) or not cursor:
                 break
             if len(found) >= MAX_TOOLS_PER_SERVER:
-                self.left_out.extra_count += 1  # the next page has at least one
+                self.left_out.extra += 1  # the next page has at least one
                 break
             params = {"cursor": cursor}
         return tuple(found.values())
@@ -9776,12 +9767,12 @@ class McpClient:
             if not is_tool_allowed(self._entry.allowed, name):
                 continue
             if len(found) >= MAX_TOOLS_PER_SERVER:
-                self.left_out.extra_count += 1
+                self.left_out.extra += 1
                 continue
             try:
                 found.update((name, spec) for spec in _read_tool_spec(row))
             except JsonTooLarge:
-                self.left_out.names.append(name)
+                self.left_out.unusable += 1
 
     def make_tool(self, spec: RemoteToolSpec) -> RemoteTool:
         run = partial(self._call, spec.own_name)
@@ -10242,10 +10233,12 @@ class OpenApiClient:
             document = OpenApiDocument(
                 content, entry.url, entry.base_url, entry.allowed
             )
-            found = document.operations(self.left_out.names.append)
+            unusable = list[str]()
+            found = document.operations(unusable.append)
             tools = tuple(islice(found, MAX_TOOLS_PER_SERVER))
             with suppress(JsonTooLarge):  # of what is only counted
-                self.left_out.extra_count = sum(1 for _ in found)
+                self.left_out.extra = sum(1 for _ in found)
+            self.left_out.unusable = len(unusable)
             return tools
         except ValueError:
             raise RemoteError(
@@ -10442,10 +10435,7 @@ class ToolServers:
     ) -> AsyncGenerator[_AvailableTools, None]:
         mcp, openapi = named.read_entries()
         servers: dict[_ServerKey, _ToolServerClient] = {
-            **{
-                ("mcp", entry): McpClient(entry, partial(self._forget, ("mcp", entry)))
-                for entry in mcp.entries
-            },
+            **{("mcp", entry): self._make_mcp_client(entry) for entry in mcp.entries},
             **{("openapi", entry): OpenApiClient(entry) for entry in openapi.entries},
         }
         # Entries of other valves hold secrets, and are needed no more.
@@ -10486,9 +10476,8 @@ class ToolServers:
             await asyncio.wait([listing.task])
         await server.close()
 
-    def _forget(self, key: _ServerKey) -> None:
-        if key in self._cache:
-            self._cache[key] = self._cache[key]._replace(expires_at=0.0)
+    def _make_mcp_client(self, entry: ServerEntry) -> McpClient:
+        return McpClient(entry, lambda: self._cache.pop(("mcp", entry), None))
 
     async def _find_tools(
         self, key: _ServerKey, server: _ToolServerClient
@@ -10760,6 +10749,7 @@ class OwnToolSettings(NamedTuple):
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
     asks_in_chat: bool = False
+    delegates: bool = False
     files_root: str = ""
 
 
@@ -10802,11 +10792,13 @@ _ITERATION_LIMIT_TEXT = (
 class RunTotals:
     """The sums of a run; earlier rounds of the same answer are added."""
 
-    def __init__(self, budget: AgentLimits) -> None:
+    def __init__(self, budget: AgentLimits, parent: Self | None = None) -> None:
         self.rounds = 0
         self.calls = 0
         self.usage: Usage | None = None
         self.last_usage: Usage | None = None
+        self.delegated_usage: Usage | None = None
+        self._parent = parent
         self._earlier_usage: Usage | None = None
         self._budget = budget
         self._now = asyncio.get_running_loop().time
@@ -10834,6 +10826,11 @@ class RunTotals:
     def add_turn(self, usage: Usage | None) -> None:
         self.usage = add_usage(self.usage, usage)
         self.last_usage = usage
+        if self._parent:
+            self._parent.usage = add_usage(self._parent.usage, usage)
+            self._parent.delegated_usage = add_usage(
+                self._parent.delegated_usage, usage
+            )
 
     @contextmanager
     def pause(self) -> Iterator[None]:
@@ -10854,6 +10851,8 @@ class RunTotals:
         return used_up and f"{used_up} Cannot call tool '{{tool}}'."
 
     def _exhausted_limit(self) -> str:
+        if used_up := self._parent and self._parent._exhausted_limit():
+            return used_up
         _, seconds, tokens = self._budget
         if self.seconds_left == 0:
             return f"Time limit ({seconds:g} s) reached."
@@ -10869,6 +10868,33 @@ class StepLog:
         self._log = log
         self._debug = debug
         self._started: dict[str, tuple[StepStarted, float]] = {}
+        self._round, self._outer, self._prefix = "", "", ""
+        self._tasks = count(1)
+        self._progress: asyncio.Queue[StepStarted | StepEnded] = asyncio.Queue()
+
+    def begin_task(self) -> Self:
+        log = copy(self)
+        log._outer, log._prefix = self._round, f"TASK {next(self._tasks)} > "
+        return log
+
+    def report(self, event: AgentEvent) -> None:
+        if isinstance(event, StepStarted | StepEnded):
+            self._progress.put_nowait(event)
+
+    async def follow(
+        self, work: asyncio.Future[Any]
+    ) -> AsyncGenerator[StepStarted | StepEnded, None]:
+        step = asyncio.ensure_future(self._progress.get())
+        try:
+            while not (work.done() and self._progress.empty() and not step.done()):
+                await asyncio.wait((work, step), return_when=asyncio.FIRST_COMPLETED)
+                if step.done():
+                    yield step.result()
+                    step = asyncio.ensure_future(self._progress.get())
+        finally:
+            step.cancel()
+            if work.cancel():
+                await asyncio.wait((work,))
 
     def start(
         self,
@@ -10879,7 +10905,9 @@ class StepLog:
         may_call: bool = False,
         detail: str = "",
     ) -> StepStarted:
+        label, parent = f"{self._prefix}{label}", parent or self._outer
         name = f"{parent}/{len(self._started) + 1}" if parent else label
+        self._round = name if kind == "round" else self._round
         detail = detail if self._debug else ""
         step = StepStarted(name, parent, kind, label, may_call, detail)
         self._started[name] = (step, monotonic_seconds())
@@ -11054,6 +11082,8 @@ def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
     return names
 
 
+DELEGATE = "delegate"
+
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
 _TOOL_REPEATED_TEXT = (
     "tool invoke error: repeated failure detected; skipped duplicate call"
@@ -11105,8 +11135,8 @@ class GuardedTools:
     ) -> tuple[str, dict[str, Any]] | None:
         return name, arguments
 
-    def is_interactive(self, _name: str) -> bool:
-        return False
+    def is_interactive(self, name: str) -> bool:
+        return name == DELEGATE
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         if self._signature(name, arguments) in self._failed:
@@ -11193,11 +11223,10 @@ def _split_name(name: str) -> list[str]:
     return "".join(sign if sign.isalnum() else " " for sign in spaced).split()
 
 
-_TARGET_WORDS = frozenset(
-    "account address bucket channel collection database directory domain email file "
-    "filename folder host id ids index key link name path project recipient recipients "
-    "repo repository room schema server table target title to uri url user username "
-    "workspace".split()
+_TARGET_WORD = re.compile(
+    "account|address|bucket|channel|collection|database|directory|domain|email|file|"
+    "filename|folder|host|ids?|index|key|link|name|path|project|recipients?|repo|"
+    "repository|room|schema|server|table|target|title|to|uri|url|user|username|workspace"
 )
 
 
@@ -11205,7 +11234,7 @@ def _find_target(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in arguments.items()
-        if value is not None and not _TARGET_WORDS.isdisjoint(_split_name(name))
+        if value is not None and any(map(_TARGET_WORD.fullmatch, _split_name(name)))
     }
 
 
@@ -11224,15 +11253,17 @@ Decision = Literal["once", "chat", "deny"]
 def compute_confirmation_id(
     call_id: str, name: str, arguments: Mapping[str, Any]
 ) -> str:
-    call = [call_id, name, _without_nulls(arguments)]
+    return _hash_call(call_id, name, arguments)
+
+
+def _hash_call(place: str, name: str, arguments: Mapping[str, Any]) -> str:
+    call = [place, name, _without_nulls(arguments)]
     text = json.dumps(call, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> str:
-    target = _without_nulls(_find_target(arguments))
-    text = json.dumps([chat, name, target], sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return _hash_call(chat, name, _find_target(arguments))
 
 
 def build_confirmation_request(
@@ -11775,6 +11806,8 @@ class OwnTools:
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         result = await self._tools[name].execute(arguments)
+        if isinstance(result, ToolResult):
+            return result
         try:
             return _build_result(result, self._root)
         except InvalidRequest as refused:
@@ -12009,7 +12042,8 @@ class Transcript:
 
     def add_answer(self, items: Sequence[Item]) -> None:
         self.output += items
-        self.history += replay_output(items, with_reasoning=True)
+        received = replay_output(items, with_reasoning=True)
+        self.history = since_compaction([*self.history, *received])
 
     def add_output(self, call: Item, result: ToolResult) -> ToolOutput:
         item = output_item(call, result)
@@ -12161,7 +12195,12 @@ class RoundCalls:
         async with aclosing(run_calls(calls, self._toolset())) as results:
             for call in decisions.own_calls:
                 refused = decisions.refusals.get(call["call_id"])
-                result = refused or (await anext(results))[1]
+                if not refused:
+                    work = asyncio.ensure_future(anext(results))
+                    async with aclosing(self._steps.follow(work)) as events:
+                        async for event in events:
+                            yield event
+                result = refused or work.result()[1]
                 yield self._transcript.add_output(call, result)
                 if not refused:
                     step, output = steps[call["call_id"]], str(result.output)
@@ -12229,6 +12268,90 @@ class RoundCalls:
 
     def _needs_approval(self, name: str) -> bool:
         return self._approver.rule_for(name) == "ask"
+
+
+# ==== gpt5_agent.agent.delegation: The tool `delegate`: a bounded task for a second run of the loop.
+
+_MAX_TASKS_AT_ONCE = 3
+_TASK_SECONDS = 600.0
+_DELEGATE_DESCRIPTION = (
+    "Give a part of the work to another agent, which knows nothing of this chat and "
+    "cannot ask anybody: say all that it needs. Its answer is returned. Call it several "
+    "times at once for parts that do not depend on each other."
+)
+_TASK_INSTRUCTION = (
+    "You work on one task for another agent, who reads your answer. Give the result and "
+    "what has to be known about it, nothing else."
+)
+_DELEGATE_ARGUMENTS: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "task": {"type": "string"},
+        "tools": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Names of the tools to use; without it, all.",
+        },
+        "rounds": {"type": "integer", "minimum": 1},
+    },
+    "required": ["task"],
+}
+
+RunTask = Callable[[AgentRequest, RunTotals], Awaitable[ToolResult]]
+
+
+class DelegateTool(NamedTuple):
+    """Runs tasks with the settings of a request; `slots` limits how many at once."""
+
+    request: AgentRequest
+    totals: RunTotals
+    run_task: RunTask
+    slots: asyncio.Semaphore
+    name: str = DELEGATE
+    description: str = _DELEGATE_DESCRIPTION
+    args: Mapping[str, Any] = _DELEGATE_ARGUMENTS
+
+    async def execute(self, args: dict[str, Any]) -> ToolResult:
+        own, budget = self.request.own_tools, self.request.budget
+        persona, names = self.request.persona, args.get("tools")
+        tools = [
+            tool
+            for tool in own.tools
+            if own.approver.rule_for(tool.name) == "auto"
+            and (names is None or tool.name in names)
+        ]
+        rounds = clamp_number(args.get("rounds"), 1, budget.rounds, budget.rounds)
+        instruction = f"{persona.instruction}\n\n{_TASK_INSTRUCTION}".strip()
+        asked = self.request._replace(
+            messages=[{"role": "user", "content": str(args.get("task") or "")}],
+            body={},
+            persona=persona._replace(instruction=instruction),
+            budget=budget._replace(iterations=rounds),
+            own_tools=own._replace(tools=tools, asks_in_chat=False, delegates=False),
+            query="",
+            context=None,
+        )
+        left = self.totals.seconds_left
+        try:
+            async with (
+                self.slots,
+                asyncio.timeout(_TASK_SECONDS if left is None else left),
+            ):
+                totals = RunTotals(asked.budget, self.totals)
+                return await self.run_task(asked, totals)
+        except TimeoutError:
+            return tool_error("the time of the task is used up.")
+
+
+def add_delegate_tool(
+    request: AgentRequest, totals: RunTotals, run_task: RunTask
+) -> AgentRequest:
+    own = request.own_tools
+    if not own.delegates:
+        return request
+    slots = asyncio.Semaphore(_MAX_TASKS_AT_ONCE)
+    delegate = DelegateTool(request, totals, run_task, slots)
+    return request._replace(own_tools=own._replace(tools=(*own.tools, delegate)))
 
 
 # ==== gpt5_agent.agent.thoughts: Converts run events so that thoughts are shown as reasoning, or left out.
@@ -12555,18 +12678,20 @@ class _Agent:
         prepared: PreparedRun,
         provider: Provider,
         totals: RunTotals,
+        steps: StepLog,
     ) -> None:
         self.is_over = True
         self.answer: list[Item] = []
         self._prepared = prepared
         self._provider = provider
         self._totals = totals
-        self._steps = StepLog(request.log, debug=request.debug)
+        self._steps = steps
         self._transcript = Transcript(prepared.request.input)
         self._round_calls = RoundCalls(
-            request, prepared, totals, self._steps, self._transcript
+            request, prepared, totals, steps, self._transcript
         )
         self._continues = True
+        self._delegated: Usage | None = None
         self._request = request
         self._round_began = 0.0
         self._run_end = RunDone(COMPLETED)
@@ -12611,6 +12736,10 @@ class _Agent:
 
     async def _run_round(self) -> AsyncGenerator[AgentEvent, None]:
         self._totals.rounds += 1
+        self._delegated, self._totals.delegated_usage = (
+            self._totals.delegated_usage,
+            None,
+        )
         number = self._totals.rounds
         self._round_began = self._totals.seconds
         tools = self._prepared.request.tools
@@ -12697,7 +12826,8 @@ class _Agent:
             yield event
 
     def _build_round_end(self, answer: AnswerEvents) -> RoundEnded:
-        usage = self._run_end.usage
+        usage = add_usage(self._run_end.usage, self._delegated)
+        usage = add_usage(usage, self._totals.delegated_usage)
         notes = {
             "style": self._prepared.style,
             "usage": usage._asdict() if usage else {},
@@ -12744,11 +12874,27 @@ async def run_agent(
 async def _start_agent(
     request: AgentRequest, make_provider: MakeProvider, totals: RunTotals
 ) -> _Agent:
+    steps = StepLog(request.log, debug=request.debug)
+
+    async def run_task(task: AgentRequest, task_totals: RunTotals) -> ToolResult:
+        log, prepared = steps.begin_task(), prepare_run(task)
+        provider = make_provider(task, prepared)
+        agent = _Agent(task, prepared, provider, task_totals, log)
+        async with aclosing(agent.run()) as events:
+            async for event in events:
+                steps.report(event)
+        ending = agent.build_run_end().ending
+        if ending.is_failure:
+            return tool_error(ending.sentence)
+        return ToolResult(read_answer_text(agent.answer))
+
+    request = add_delegate_tool(request, totals, run_task)
     size = count_entries(request.messages, 3)
     prepared = await run_work(size, lambda: prepare_run(request))
     earlier = prepared.earlier_rounds
     totals.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
-    return _Agent(request, prepared, make_provider(request, prepared), totals)
+    provider = make_provider(request, prepared)
+    return _Agent(request, prepared, provider, totals, steps)
 
 
 def _final_events(
@@ -13090,6 +13236,7 @@ _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
     "MAXIMUM_ITERATIONS": (1, 30),
     "MAXIMUM_SECONDS": (0, 86_400),
     "MAXIMUM_TOKENS": (0, 100_000_000),
+    "COMPACTION_TOKENS": (0, 10_000_000),
     "MAX_RETRIES": (0, 5),
     "CONNECT_TIMEOUT_SECONDS": (1, 300),
     "FIRST_EVENT_TIMEOUT_SECONDS": (30, 900),
@@ -13267,6 +13414,12 @@ class Valves(BaseModel):
         description="The only folder whose files tools may return by path; if empty, "
         "none may. Example: `/files`.",
     )
+    DELEGATION: bool = Field(
+        default=False,
+        description="Let the agent give parts of its work to other runs of itself, three "
+        "at once. They use tools that run here and need no approval, and count in the "
+        "same limits. Example: `true`.",
+    )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,
         description="Let the model call several tools at once. Example: `true`.",
@@ -13303,6 +13456,12 @@ class Valves(BaseModel):
         default=0,
         description="How many tokens all rounds of one answer may take; 0 is no limit. "
         "Example: `200000`.",
+    )
+
+    COMPACTION_TOKENS: int = Field(
+        default=200_000,
+        description="Let OpenAI compact the chat, also between two rounds, when its "
+        "input has more tokens than this; 0: never. Example: `200000`.",
     )
 
     # The network
@@ -13528,6 +13687,7 @@ def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
 # ==== gpt5_agent.shell.settings: One call of the pipeline: who calls, and the settings from valves and request.
 
 CONTEXT_KEY = "agent_context"
+_LEAST_COMPACTION_TOKENS = 1000
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
@@ -13624,7 +13784,7 @@ def build_agent_request(
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
-        settings=_build_request_settings(question),
+        settings=_build_request_settings(question, endpoint),
         persona=Persona(
             choose_text("instruction", valves.INSTRUCTION),
             choose_text("prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES),
@@ -13647,6 +13807,7 @@ def build_agent_request(
                 characters=valves.TOOL_OUTPUT_CHARACTERS,
             ),
             question.can_ask,
+            valves.DELEGATION,
             valves.FILES_ROOT.strip(),
         ),
         query=choose_text("query", ""),
@@ -13709,8 +13870,11 @@ def _build_run_limits(valves: Valves) -> Limits:
     return Limits(timeouts=timeouts, retries=RetryPolicy(valves.MAX_RETRIES))
 
 
-def _build_request_settings(question: AgentInput) -> Settings:
+def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
     valves, caller = question.valves, question.caller
+    threshold = max(valves.COMPACTION_TOKENS, _LEAST_COMPACTION_TOKENS)
+    compaction = [{"type": "compaction", "compact_threshold": threshold}]
+    compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
     streams, summary = bool(question.body.get("stream")), valves.REASONING_SUMMARY
     return Settings(
         effort=valves.REASONING_EFFORT or None,
@@ -13718,7 +13882,10 @@ def _build_request_settings(question: AgentInput) -> Settings:
         verbosity=valves.VERBOSITY or None,
         stream=streams and valves.ENABLE_STREAM,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults=hash_ids("chat", caller.user_id, caller.chat_id),
+        defaults={
+            **hash_ids("chat", caller.user_id, caller.chat_id),
+            "context_management": compaction if compacts else None,
+        },
     )
 
 
@@ -13821,7 +13988,11 @@ class HostRenderer:
         return {**result, **early, **stored, **_metadata_fields(self._metadata)}
 
     def _begin_step(self, event: StepStarted | StepEnded) -> None:
-        if isinstance(event, StepStarted) and event.kind == "round":
+        if (
+            isinstance(event, StepStarted)
+            and event.kind == "round"
+            and not event.parent
+        ):
             self._thoughts.begin_round(may_call=event.may_call)
             self._first_place = len(self._native.items)
 
@@ -13872,7 +14043,7 @@ class ClientRenderer:
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
         match event:
-            case StepStarted(kind="round"):
+            case StepStarted(kind="round", parent=""):
                 self._thoughts.begin_round(may_call=event.may_call)
             case ExecutionEnded():
                 self._metadata = event.metadata

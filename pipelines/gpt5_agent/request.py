@@ -48,7 +48,8 @@ class OwnToolSettings(NamedTuple):
     """The tools that run here.
 
     With `asks_in_chat` an approval is requested through the host, which shows a card
-    and calls the agent again; without, `approver.ask` is awaited. Tools' files are read
+    and calls the agent again; without, `approver.ask` is awaited. If it `delegates`, the
+    agent may give tasks to other runs of itself. Tools' files are read
     below `files_root` only; empty is none.
     """
 
@@ -56,6 +57,7 @@ class OwnToolSettings(NamedTuple):
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
     asks_in_chat: bool = False
+    delegates: bool = False
     files_root: str = ""
 
 
@@ -64,8 +66,9 @@ class AgentRequest(NamedTuple):
 
     `body` holds the caller's other keys, `query` the question if it is not in the
     messages, `context` what the model gets to read, `notices` what an administrator
-    reads above the answer where it `is_new`. `chat` names the user and the chat for which approvals are
-    kept; without it each counts once. `on_end` is called once, however the answer ends.
+    reads above the answer where it `is_new`. `chat` names the user and the chat for which
+    approvals are kept; without it each counts once. `on_end` is called once, however
+    the answer ends.
     """
 
     strategy: str

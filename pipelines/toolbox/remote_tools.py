@@ -14,7 +14,6 @@ from collections.abc import (
     Callable,
     Iterable,
     Mapping,
-    Sequence,
 )
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
@@ -117,25 +116,20 @@ def check_schema_size(schema: object) -> None:
 
 
 class LeftOutTools:
-    """The tools of a server that are not offered, for the log."""
+    """Counts the tools of a server that are not offered."""
 
     def __init__(self) -> None:
-        """Start with none; `extra_count` counts those over the limit of a server."""
-        self.names: list[str] = []
-        self.extra_count = 0
+        """Start with none; `extra` are those over the limit of a server."""
+        self.unusable = self.extra = 0
 
     def describe(self, server: str) -> str:
-        """Return a line about them; empty if there are none."""
-        names, said = self.names, list[str]()
-        if names:
-            shown = ", ".join(repr(n[:MAX_TOOL_NAME_CHARACTERS]) for n in names[:10])
-            why = "too large or too deep, or cannot be called from here"
-            said.append(f"{len(names)} because they are {why}: {shown}")
-        if self.extra_count:
-            most = f"{MAX_TOOLS_PER_SERVER} tools of a server are offered"
-            said.append(f"at least {self.extra_count} because at most {most}")
+        """Return a line for the log; empty if there are none."""
+        if not (self.unusable or self.extra):
+            return ""
         return (
-            f"{server} has tools that are left out, {'; '.join(said)}." if said else ""
+            f"{server} has tools that are not offered: {self.unusable} that are too "
+            "large, too deep or not to be called from here, and at least "
+            f"{self.extra} over the limit of {MAX_TOOLS_PER_SERVER}."
         )
 
 

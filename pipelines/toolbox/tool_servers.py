@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from functools import partial
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -84,10 +83,7 @@ class ToolServers:
         """Lend the tools of a run; its sessions are closed in the background."""
         mcp, openapi = named.read_entries()
         servers: dict[_ServerKey, _ToolServerClient] = {
-            **{
-                ("mcp", entry): McpClient(entry, partial(self._forget, ("mcp", entry)))
-                for entry in mcp.entries
-            },
+            **{("mcp", entry): self._make_mcp_client(entry) for entry in mcp.entries},
             **{("openapi", entry): OpenApiClient(entry) for entry in openapi.entries},
         }
         # Entries of other valves hold secrets, and are needed no more.
@@ -129,9 +125,8 @@ class ToolServers:
             await asyncio.wait([listing.task])
         await server.close()
 
-    def _forget(self, key: _ServerKey) -> None:
-        if key in self._cache:
-            self._cache[key] = self._cache[key]._replace(expires_at=0.0)
+    def _make_mcp_client(self, entry: ServerEntry) -> McpClient:
+        return McpClient(entry, lambda: self._cache.pop(("mcp", entry), None))
 
     async def _find_tools(
         self, key: _ServerKey, server: _ToolServerClient

@@ -3,8 +3,8 @@
 import asyncio
 import json
 import sys
-from time import monotonic
 from collections.abc import AsyncIterator
+from time import monotonic
 
 import pytest
 import pytest_asyncio

@@ -1,5 +1,6 @@
 """The calls of one round: refused, put to a person, run here, or left to the host."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
@@ -178,7 +179,12 @@ class RoundCalls:
         async with aclosing(run_calls(calls, self._toolset())) as results:
             for call in decisions.own_calls:
                 refused = decisions.refusals.get(call["call_id"])
-                result = refused or (await anext(results))[1]
+                if not refused:
+                    work = asyncio.ensure_future(anext(results))
+                    async with aclosing(self._steps.follow(work)) as events:
+                        async for event in events:
+                            yield event
+                result = refused or work.result()[1]
                 yield self._transcript.add_output(call, result)
                 if not refused:
                     step, output = steps[call["call_id"]], str(result.output)

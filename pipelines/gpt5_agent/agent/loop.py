@@ -11,6 +11,7 @@ from contextlib import aclosing
 
 from gpt5_agent.agent.accounting import RunTotals, StepLog
 from gpt5_agent.agent.calls import CallDecisions, RoundCalls
+from gpt5_agent.agent.delegation import add_delegate_tool
 from gpt5_agent.agent.preparation import PreparedRun, prepare_run
 from gpt5_agent.agent.provider import ResponsesProvider
 from gpt5_agent.agent.thoughts import read_answer_text
@@ -33,8 +34,9 @@ from openai_responses.errors import ResponsesError
 from openai_responses.items import Item, is_call
 from openai_responses.json_input import count_entries
 from openai_responses.loop.events import ResponseDone, RunDone, Status
+from openai_responses.loop.tools import ToolResult, tool_error
 from openai_responses.models.resolve import resolve_model
-from openai_responses.models.usage import cost_of_run
+from openai_responses.models.usage import Usage, add_usage, cost_of_run
 
 
 class _Agent:
@@ -50,18 +52,20 @@ class _Agent:
         prepared: PreparedRun,
         provider: Provider,
         totals: RunTotals,
+        steps: StepLog,
     ) -> None:
         self.is_over = True
         self.answer: list[Item] = []
         self._prepared = prepared
         self._provider = provider
         self._totals = totals
-        self._steps = StepLog(request.log, debug=request.debug)
+        self._steps = steps
         self._transcript = Transcript(prepared.request.input)
         self._round_calls = RoundCalls(
-            request, prepared, totals, self._steps, self._transcript
+            request, prepared, totals, steps, self._transcript
         )
         self._continues = True
+        self._delegated: Usage | None = None
         self._request = request
         self._round_began = 0.0
         self._run_end = RunDone(COMPLETED)
@@ -109,6 +113,10 @@ class _Agent:
 
     async def _run_round(self) -> AsyncGenerator[AgentEvent, None]:
         self._totals.rounds += 1
+        self._delegated, self._totals.delegated_usage = (
+            self._totals.delegated_usage,
+            None,
+        )
         number = self._totals.rounds
         self._round_began = self._totals.seconds
         tools = self._prepared.request.tools
@@ -195,7 +203,8 @@ class _Agent:
             yield event
 
     def _build_round_end(self, answer: AnswerEvents) -> RoundEnded:
-        usage = self._run_end.usage
+        usage = add_usage(self._run_end.usage, self._delegated)
+        usage = add_usage(usage, self._totals.delegated_usage)
         notes = {
             "style": self._prepared.style,
             "usage": usage._asdict() if usage else {},
@@ -247,11 +256,27 @@ async def run_agent(
 async def _start_agent(
     request: AgentRequest, make_provider: MakeProvider, totals: RunTotals
 ) -> _Agent:
+    steps = StepLog(request.log, debug=request.debug)
+
+    async def run_task(task: AgentRequest, task_totals: RunTotals) -> ToolResult:
+        log, prepared = steps.begin_task(), prepare_run(task)
+        provider = make_provider(task, prepared)
+        agent = _Agent(task, prepared, provider, task_totals, log)
+        async with aclosing(agent.run()) as events:
+            async for event in events:
+                steps.report(event)
+        ending = agent.build_run_end().ending
+        if ending.is_failure:
+            return tool_error(ending.sentence)
+        return ToolResult(read_answer_text(agent.answer))
+
+    request = add_delegate_tool(request, totals, run_task)
     size = count_entries(request.messages, 3)
     prepared = await run_work(size, lambda: prepare_run(request))
     earlier = prepared.earlier_rounds
     totals.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
-    return _Agent(request, prepared, make_provider(request, prepared), totals)
+    provider = make_provider(request, prepared)
+    return _Agent(request, prepared, provider, totals, steps)
 
 
 def _final_events(

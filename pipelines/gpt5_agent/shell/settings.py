@@ -33,6 +33,8 @@ from openai_responses.requests.parameters import hash_ids, read_bool
 from openai_responses.transport.connections import Connections, Timeouts
 
 CONTEXT_KEY = "agent_context"
+_LEAST_COMPACTION_TOKENS = 1000
+"""The API refuses less."""
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
@@ -138,7 +140,7 @@ def build_agent_request(
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
-        settings=_build_request_settings(question),
+        settings=_build_request_settings(question, endpoint),
         persona=Persona(
             choose_text("instruction", valves.INSTRUCTION),
             choose_text("prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES),
@@ -161,6 +163,7 @@ def build_agent_request(
                 characters=valves.TOOL_OUTPUT_CHARACTERS,
             ),
             question.can_ask,
+            valves.DELEGATION,
             valves.FILES_ROOT.strip(),
         ),
         query=choose_text("query", ""),
@@ -225,8 +228,11 @@ def _build_run_limits(valves: Valves) -> Limits:
     return Limits(timeouts=timeouts, retries=RetryPolicy(valves.MAX_RETRIES))
 
 
-def _build_request_settings(question: AgentInput) -> Settings:
+def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
     valves, caller = question.valves, question.caller
+    threshold = max(valves.COMPACTION_TOKENS, _LEAST_COMPACTION_TOKENS)
+    compaction = [{"type": "compaction", "compact_threshold": threshold}]
+    compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
     streams, summary = bool(question.body.get("stream")), valves.REASONING_SUMMARY
     return Settings(
         effort=valves.REASONING_EFFORT or None,
@@ -234,5 +240,8 @@ def _build_request_settings(question: AgentInput) -> Settings:
         verbosity=valves.VERBOSITY or None,
         stream=streams and valves.ENABLE_STREAM,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults=hash_ids("chat", caller.user_id, caller.chat_id),
+        defaults={
+            **hash_ids("chat", caller.user_id, caller.chat_id),
+            "context_management": compaction if compacts else None,
+        },
     )

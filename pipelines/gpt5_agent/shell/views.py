@@ -141,7 +141,11 @@ class HostRenderer:
         return {**result, **early, **stored, **_metadata_fields(self._metadata)}
 
     def _begin_step(self, event: StepStarted | StepEnded) -> None:
-        if isinstance(event, StepStarted) and event.kind == "round":
+        if (
+            isinstance(event, StepStarted)
+            and event.kind == "round"
+            and not event.parent
+        ):
             self._thoughts.begin_round(may_call=event.may_call)
             self._first_place = len(self._native.items)
 
@@ -199,7 +203,7 @@ class ClientRenderer:
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
         """Yield the chunks to send."""
         match event:
-            case StepStarted(kind="round"):
+            case StepStarted(kind="round", parent=""):
                 self._thoughts.begin_round(may_call=event.may_call)
             case ExecutionEnded():
                 self._metadata = event.metadata

@@ -8,6 +8,7 @@ denied. An approval for the chat covers the tool, with the targets that the call
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
@@ -41,11 +42,10 @@ def _split_name(name: str) -> list[str]:
     return "".join(sign if sign.isalnum() else " " for sign in spaced).split()
 
 
-_TARGET_WORDS = frozenset(
-    "account address bucket channel collection database directory domain email file "
-    "filename folder host id ids index key link name path project recipient recipients "
-    "repo repository room schema server table target title to uri url user username "
-    "workspace".split()
+_TARGET_WORD = re.compile(
+    "account|address|bucket|channel|collection|database|directory|domain|email|file|"
+    "filename|folder|host|ids?|index|key|link|name|path|project|recipients?|repo|"
+    "repository|room|schema|server|table|target|title|to|uri|url|user|username|workspace"
 )
 """Words in the name of an argument that says what a tool works on."""
 
@@ -54,7 +54,7 @@ def _find_target(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in arguments.items()
-        if value is not None and not _TARGET_WORDS.isdisjoint(_split_name(name))
+        if value is not None and any(map(_TARGET_WORD.fullmatch, _split_name(name)))
     }
 
 
@@ -77,16 +77,18 @@ def compute_confirmation_id(
     call_id: str, name: str, arguments: Mapping[str, Any]
 ) -> str:
     """Return the id of the confirmation that a call needs."""
-    call = [call_id, name, _without_nulls(arguments)]
+    return _hash_call(call_id, name, arguments)
+
+
+def _hash_call(place: str, name: str, arguments: Mapping[str, Any]) -> str:
+    call = [place, name, _without_nulls(arguments)]
     text = json.dumps(call, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> str:
     """Return the id of the approval for a chat that covers a call."""
-    target = _without_nulls(_find_target(arguments))
-    text = json.dumps([chat, name, target], sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return _hash_call(chat, name, _find_target(arguments))
 
 
 def build_confirmation_request(

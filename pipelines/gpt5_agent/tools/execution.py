@@ -169,6 +169,8 @@ class OwnTools:
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; a file that may not be read is a failure of the tool."""
         result = await self._tools[name].execute(arguments)
+        if isinstance(result, ToolResult):
+            return result
         try:
             return _build_result(result, self._root)
         except InvalidRequest as refused:

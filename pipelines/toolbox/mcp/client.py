@@ -63,9 +63,10 @@ class McpClient:
         """Open nothing yet; the server may say at any time that its tools changed."""
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
-        transport = McpStdioTransport if entry.command else McpHttpTransport
-        self._transport: McpStdioTransport | McpHttpTransport
-        self._transport = transport(entry, on_tools_changed)
+        self._transport: McpStdioTransport | McpHttpTransport = (
+            McpStdioTransport(entry) if entry.command else McpHttpTransport(entry)
+        )
+        self._transport.on_tools_changed = on_tools_changed
         self._numbers = count(1)
         self._open_lock = asyncio.Lock()
         self._open_count = 0
@@ -89,7 +90,7 @@ class McpClient:
             if not isinstance(cursor, str) or not cursor:
                 break
             if len(found) >= MAX_TOOLS_PER_SERVER:
-                self.left_out.extra_count += 1  # the next page has at least one
+                self.left_out.extra += 1  # the next page has at least one
                 break
             params = {"cursor": cursor}
         return tuple(found.values())
@@ -103,12 +104,12 @@ class McpClient:
             if not is_tool_allowed(self._entry.allowed, name):
                 continue
             if len(found) >= MAX_TOOLS_PER_SERVER:
-                self.left_out.extra_count += 1
+                self.left_out.extra += 1
                 continue
             try:
                 found.update((name, spec) for spec in _read_tool_spec(row))
             except JsonTooLarge:
-                self.left_out.names.append(name)
+                self.left_out.unusable += 1
 
     def make_tool(self, spec: RemoteToolSpec) -> RemoteTool:
         """Return a tool that the server runs."""

@@ -78,18 +78,16 @@ class SessionExpired(Exception):
 class _McpTransport:
     """What both have: `version` was agreed on in the handshake, empty before it."""
 
-    def __init__(
-        self, entry: ServerEntry, on_tools_changed: Callable[[], object]
-    ) -> None:
-        """Open nothing yet."""
+    def __init__(self, entry: ServerEntry) -> None:
+        """Open nothing yet; `on_tools_changed` is called when the server says so."""
         self.version = ""
+        self.on_tools_changed: Callable[[], object] = str
         self._entry = entry
-        self._on_tools_changed = on_tools_changed
         self._name = f"The MCP server {entry.label}"
 
     def _notice(self, message: _RpcMessage) -> None:
         if message.get("method") == "notifications/tools/list_changed":
-            self._on_tools_changed()
+            self.on_tools_changed()
 
     def _parse(self, text: str) -> list[_RpcMessage]:
         """Return the messages of a text without our secrets; raises RemoteError."""
@@ -106,11 +104,9 @@ class _McpTransport:
 class McpHttpTransport(_McpTransport):
     """One session with a server, if the server has sessions."""
 
-    def __init__(
-        self, entry: ServerEntry, on_tools_changed: Callable[[], object]
-    ) -> None:
+    def __init__(self, entry: ServerEntry) -> None:
         """Open nothing yet."""
-        super().__init__(entry, on_tools_changed)
+        super().__init__(entry)
         self._connection = RemoteConnection(self._name, "MCP_SERVERS_JSON")
         self._session_id = ""
         self._listener: asyncio.Task[None] | None = None
@@ -298,11 +294,9 @@ class _Program:
 class McpStdioTransport(_McpTransport):
     """One program, which lives as long as the session."""
 
-    def __init__(
-        self, entry: ServerEntry, on_tools_changed: Callable[[], object]
-    ) -> None:
+    def __init__(self, entry: ServerEntry) -> None:
         """Start nothing yet."""
-        super().__init__(entry, on_tools_changed)
+        super().__init__(entry)
         self._child: _Program | None = None
         self._waiting: dict[int, asyncio.Future[_RpcMessage]] = {}
         self._unrelated_messages = 0

@@ -78,10 +78,12 @@ class OpenApiClient:
             document = OpenApiDocument(
                 content, entry.url, entry.base_url, entry.allowed
             )
-            found = document.operations(self.left_out.names.append)
+            unusable = list[str]()
+            found = document.operations(unusable.append)
             tools = tuple(islice(found, MAX_TOOLS_PER_SERVER))
             with suppress(JsonTooLarge):  # of what is only counted
-                self.left_out.extra_count = sum(1 for _ in found)
+                self.left_out.extra = sum(1 for _ in found)
+            self.left_out.unusable = len(unusable)
             return tools
         except ValueError:
             raise RemoteError(

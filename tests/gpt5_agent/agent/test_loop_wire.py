@@ -324,3 +324,23 @@ async def test_refused_round_is_asked_again(
     assert ending_of(events).kind == "completed"
     assert len(desk.tool.called) == 1
     assert len(desk.bodies) == 4
+
+
+async def test_long_work_is_compacted_between_two_rounds(
+    sim: Simulator, connections: Connections
+) -> None:
+    """The next round begins with the compaction, which stands for all before it."""
+    desk = Desk(sim, connections)
+    way = [{"type": "compaction", "compact_threshold": 1000}]
+    settings = Settings(effort="medium", defaults={"context_management": way})
+    said = f"sim:tool {'word ' * 2000}"
+
+    events = await desk.ask(said, settings=settings)
+
+    assert ending_of(events).kind == "completed"
+    first, second = (body["input"] for body in desk.bodies)
+    assert first[-1]["content"] != second[0].get("content")
+    kinds = [item["type"] for item in second]
+    assert kinds[0] == "compaction"
+    assert kinds[-2:] == ["function_call", "function_call_output"]
+    assert len(desk.tool.called) == 1
