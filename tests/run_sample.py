@@ -33,6 +33,7 @@ from owui_chat.events import (
     StoredRecord,
     TurnDetails,
 )
+from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope
@@ -209,7 +210,9 @@ def _reported(events: Iterable[StreamEvent]) -> list[RunEvent]:
         answer = output_item(call_item, tool_error("it broke off."))
         told.append(ToolOutput(len(output), answer, failed=True))
         output.append(answer)
-    return [*told, RunDone(ending, turn.usage, turn.usage, tuple(output))]
+    used = tuple(filter(None, (turn.usage,)))
+    done = RunDone(ending, turn.usage, turn.usage, tuple(output), usages=used)
+    return [*told, done]
 
 
 def ended_items(events: Sequence[RunEvent]) -> list[Item]:
@@ -241,11 +244,9 @@ class Page:
         self,
         now: Callable[[], float],
         known: Iterable[str] = (),
-        *,
-        closes: bool = True,
     ) -> None:
         self._citations = Citations(known)
-        self._view = NativeRenderer(now, closes=closes)
+        self._view = NativeRenderer(now, HostedItems)
 
     @property
     def items(self) -> list[Item]:
@@ -289,7 +290,7 @@ def tell(
     """
     scope = author._replace(carrier="output") if in_output else author
     recorder = Recorder(scope, ids or Ids(), pending)
-    told = Told(NativeRenderer(lambda: 100.0), recorder.pending)
+    told = Told(NativeRenderer(lambda: 100.0, HostedItems), recorder.pending)
     for event in recorded(events, recorder):
         if not isinstance(event, NewRecord):
             told.chunks += told.view.render(event)

@@ -171,7 +171,8 @@ def expected(rounds: Sequence[Round], carrier: str = "markers") -> list[Item]:
         known = [item for item in _items(events) if _survives(item)]
         if not items and known and _stands_alone(known[0]):
             text = message_text(known[0])
-            known[0] = _plain(text if carrier == "output" else text.strip())
+            is_whole = carrier == "output" and text != text.strip()
+            known[0] = known[0] if is_whole else _plain(text.strip())
         told = [one for item in known for one in replay_items(item)]
         items += [one for item in told for one in past_items(item)]
         given = {i["call_id"]: i for i in ended_items(events) if is_call_output(i)}

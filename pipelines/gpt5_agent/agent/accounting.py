@@ -10,6 +10,7 @@ from typing import Any, Self
 from gpt5_agent.events import AgentEvent, StepEnded, StepKind, StepStarted
 from gpt5_agent.request import AgentLimits
 from openai_responses.clock import monotonic_seconds
+from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Usage, add_usage
 
 _ITERATION_LIMIT_TEXT = (
@@ -27,6 +28,7 @@ class RunTotals:
         self.calls = 0
         self.usage: Usage | None = None
         self.last_usage: Usage | None = None
+        self.usages: list[Usage] = []
         self.delegated_usage: Usage | None = None
         """Of tasks, since it was last taken."""
         self._parent = parent
@@ -57,16 +59,21 @@ class RunTotals:
         """Add the sums of earlier rounds."""
         self.rounds, self.calls, self._earlier_usage = rounds, calls, usage
         self._started_at -= seconds
+        self.usages += [usage] if usage else []
 
-    def add_turn(self, usage: Usage | None) -> None:
+    def add_turn(self, ended: RunDone) -> None:
         """Add the usage of one answer of the model."""
-        self.usage = add_usage(self.usage, usage)
-        self.last_usage = usage
+        self.usage = add_usage(self.usage, ended.usage)
+        self.last_usage = ended.usage
+        self.usages += ended.usages
         if self._parent:
-            self._parent.usage = add_usage(self._parent.usage, usage)
-            self._parent.delegated_usage = add_usage(
-                self._parent.delegated_usage, usage
-            )
+            self._parent.add_delegated(ended)
+
+    def add_delegated(self, ended: RunDone) -> None:
+        """Add the usage of one answer of a task."""
+        self.usage = add_usage(self.usage, ended.usage)
+        self.delegated_usage = add_usage(self.delegated_usage, ended.usage)
+        self.usages += ended.usages
 
     @contextmanager
     def pause(self) -> Iterator[None]:

@@ -101,7 +101,7 @@ class HostRenderer:
 
     def __init__(self, emits_thoughts: bool, origin: Origin, sign: Sign) -> None:
         """`origin` made the reasoning that is carried, `sign` signs it."""
-        self._native = NativeRenderer(monotonic_seconds, closes=False)
+        self._native = NativeRenderer(monotonic_seconds)
         self._citations = Citations()
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._origin, self._sign = origin, sign
