@@ -1,7 +1,7 @@
 """
 title: GPT-5 Agent Strategies
 author: The authors of OpenAI Responses Manifold
-version: 0.1.0
+version: 1.0.0
 license: MIT
 description: Agents over the Responses API, with policies, limits and approvals.
 
@@ -982,39 +982,40 @@ def api_word(word: str | None) -> str | None:
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
 chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5
+chatgpt-image-latest||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
 codex-mini-latest|||reasoning summary functions vision|||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||functions|4096|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||functions|4096|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||functions|4096|1 - - 2|2026-09-28|gpt-5.6-terra
-gpt-4|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-3.5-turbo|||functions|4096||2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-0125|||functions|4096||2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-1106|||functions|4096||2026-09-28|gpt-5.6-terra
+gpt-4|||functions|4096||2026-10-23|gpt-5.6-sol
 gpt-4-0125-preview|||functions|||2026-03-26|gpt-5.6-sol
 gpt-4-0314|||functions|||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||functions|4096|10 - - 30|2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||functions vision|4096|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-0613|||functions|4096||2026-10-23|gpt-5.6-sol
+gpt-4-1106-preview|||functions|4096||2026-10-23|gpt-5.6-sol
+gpt-4-turbo|||functions vision|4096||2026-10-23|gpt-5.6-sol
 gpt-4-turbo-preview|||functions|||2026-03-26|gpt-5.6-sol
 gpt-4.1|||functions hosted vision|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
 gpt-4.1-mini|||functions hosted vision|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||functions vision|32768|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
+gpt-4.1-nano|||functions vision|32768||2026-10-23|gpt-5.6-luna
 gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||functions hosted vision|4096|5 - - 15|2026-10-23|gpt-5.6-sol
+gpt-4o-2024-05-13|||functions hosted vision|4096||2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
 gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-chat-latest|||vision|16384||2026-07-23|gpt-5.5
+gpt-5-codex|usual|medium|usual|+||2026-07-23|gpt-5.4
 gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
 gpt-5-nano|minimal usual|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
 gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
 gpt-5.1|none usual|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5.1-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|usual xhigh|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|usual|medium|usual|+|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-07-23|gpt-5.5
+gpt-5.1-codex|usual|medium|usual|+||2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|usual xhigh|medium|usual|+||2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|usual|medium|usual|+||2026-07-23|gpt-5.4-mini
 gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14 2||
-gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.2-codex|usual xhigh||usual|+|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
+gpt-5.2-codex|usual xhigh||usual|+||2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
 gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
 gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15 2||
 gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
@@ -1039,15 +1040,17 @@ gpt-6.2-astra-law|||6.2||||
 gpt-6.2-sol|usual xhigh max||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
 gpt-daybreak-blue-latest|||usual long_prices|+|4 0.4 5 20||
 gpt-daybreak-red-latest|||usual long_prices|+|12.5 1.25 15.625 75||
+gpt-image-1-mini||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
+gpt-image-1.5||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
 gpt-rosalind-research|||usual||5 0.5 - 25||
-o1|usual|medium|reasoning functions vision|100000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol-pro
+o1|usual|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol-pro
 o3|usual|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
-o3-mini|usual|medium|reasoning summary functions|100000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
+o3-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
+o3-mini|usual|medium|reasoning summary functions|100000||2026-10-23|gpt-5.6-sol
 o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
-o4-mini|usual|medium|usual -image_generation|100000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+o4-mini|usual|medium|usual -image_generation|100000||2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
 """
 
 CATALOG_TRAITS: dict[str, str] = {
@@ -1175,7 +1178,6 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     if match := _THINKING_NAME.match(name):
         facts = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
-        # From gpt-5.1 to 5.4 the default is not to think at all.
         thinks = "medium" if facts and facts.default_effort == "none" else None
         return (model_id, thinks) if facts else None
     if match := _INSTANT_NAME.match(name):
@@ -1188,7 +1190,6 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
         return None
-    # gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
     if base.endswith("-codex") and effort == "max":
         return None
     model_id, _ = _named_model(base) or (base, None)
@@ -1207,14 +1208,12 @@ def _model_facts(model_id: str) -> ModelFacts:
         if name in CATALOG_FACTS:
             return CATALOG_FACTS[name]
     if match := _WRAPPED_ID.match(model_id):
-        # Fine-tuned models and routers have prices of their own.
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
         efforts = tuple(_USUAL_EFFORTS.split())
         return _reasoning_facts("usual")._replace(efforts=efforts)
     match = _GPT_VERSION.match(model_id)
     if not match:
-        # A deployment can have any name; only its administrator knows its facts.
         return _PLAIN_FACTS._replace(hosted=True, known_family=False)
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
@@ -1267,7 +1266,6 @@ def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
     words = _expand_traits(traits)
-    # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
     return name, ModelFacts(
         **_read_traits(words),
@@ -1278,12 +1276,12 @@ def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
         max_output_tokens=int(output.replace("+", "128000")) if output else None,
         shutdown=shutdown or None,
         successor=successor or None,
-        prices=ModelPrices(*map(_price, prices.split())) if prices else None,
+        prices=ModelPrices(*_prices(prices)) if prices else None,
     )
 
 
-def _price(text: str) -> float | None:
-    return None if text == "-" else float(text)
+def _prices(text: str) -> list[float | None]:
+    return [None if one == "-" else float(one) for one in text.split()]
 
 
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
@@ -1359,7 +1357,6 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
         return None
     if not (prices and factor) or prices.input is None or prices.output is None:
         return None
-    # Cached tokens and tokens written to the cache are part of the input.
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
     plain = max(0, usage.input - usage.cached - usage.cache_writes)
@@ -3114,6 +3111,8 @@ def build_request(
 
 def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str | None:
     asked = given["reasoning"].get("effort") or settings.effort or model.effort
+    if asked == "max" and model.facts.efforts:
+        return model.facts.efforts[-1]
     return asked if asked and model.takes_effort(asked) else None
 
 
@@ -3685,12 +3684,16 @@ def _lacks_call_id(item: Item) -> bool:
     return is_call(item) and not as_text(item.get("call_id"))
 
 
+_MOST_REMOVALS = 9
+
+
 def _removals(transformations: object) -> Mapping[str, int]:
-    return Counter(
+    counts = Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
         if row.get("action") == "removed"
     )
+    return dict(counts.most_common(_MOST_REMOVALS))
 
 
 def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:

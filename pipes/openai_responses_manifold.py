@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Manifold
 author: The authors of OpenAI Responses Manifold
-version: 0.1.0
+version: 1.0.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
@@ -1043,39 +1043,40 @@ def _texts(values: object) -> list[str]:
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
 chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5
+chatgpt-image-latest||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
 codex-mini-latest|||reasoning summary functions vision|||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||functions|4096|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||functions|4096|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||functions|4096|1 - - 2|2026-09-28|gpt-5.6-terra
-gpt-4|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-3.5-turbo|||functions|4096||2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-0125|||functions|4096||2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-1106|||functions|4096||2026-09-28|gpt-5.6-terra
+gpt-4|||functions|4096||2026-10-23|gpt-5.6-sol
 gpt-4-0125-preview|||functions|||2026-03-26|gpt-5.6-sol
 gpt-4-0314|||functions|||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||functions|4096|10 - - 30|2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||functions vision|4096|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-0613|||functions|4096||2026-10-23|gpt-5.6-sol
+gpt-4-1106-preview|||functions|4096||2026-10-23|gpt-5.6-sol
+gpt-4-turbo|||functions vision|4096||2026-10-23|gpt-5.6-sol
 gpt-4-turbo-preview|||functions|||2026-03-26|gpt-5.6-sol
 gpt-4.1|||functions hosted vision|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
 gpt-4.1-mini|||functions hosted vision|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||functions vision|32768|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
+gpt-4.1-nano|||functions vision|32768||2026-10-23|gpt-5.6-luna
 gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||functions hosted vision|4096|5 - - 15|2026-10-23|gpt-5.6-sol
+gpt-4o-2024-05-13|||functions hosted vision|4096||2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
 gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-chat-latest|||vision|16384||2026-07-23|gpt-5.5
+gpt-5-codex|usual|medium|usual|+||2026-07-23|gpt-5.4
 gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
 gpt-5-nano|minimal usual|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
 gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
 gpt-5.1|none usual|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5.1-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|usual xhigh|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|usual|medium|usual|+|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-07-23|gpt-5.5
+gpt-5.1-codex|usual|medium|usual|+||2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|usual xhigh|medium|usual|+||2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|usual|medium|usual|+||2026-07-23|gpt-5.4-mini
 gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14 2||
-gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.2-codex|usual xhigh||usual|+|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
+gpt-5.2-codex|usual xhigh||usual|+||2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
 gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
 gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15 2||
 gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
@@ -1100,15 +1101,17 @@ gpt-6.2-astra-law|||6.2||||
 gpt-6.2-sol|usual xhigh max||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
 gpt-daybreak-blue-latest|||usual long_prices|+|4 0.4 5 20||
 gpt-daybreak-red-latest|||usual long_prices|+|12.5 1.25 15.625 75||
+gpt-image-1-mini||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
+gpt-image-1.5||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
 gpt-rosalind-research|||usual||5 0.5 - 25||
-o1|usual|medium|reasoning functions vision|100000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol-pro
+o1|usual|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol-pro
 o3|usual|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
-o3-mini|usual|medium|reasoning summary functions|100000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
+o3-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
+o3-mini|usual|medium|reasoning summary functions|100000||2026-10-23|gpt-5.6-sol
 o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
-o4-mini|usual|medium|usual -image_generation|100000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+o4-mini|usual|medium|usual -image_generation|100000||2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
 """
 
 CATALOG_TRAITS: dict[str, str] = {
@@ -1236,7 +1239,6 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     if match := _THINKING_NAME.match(name):
         facts = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
-        # From gpt-5.1 to 5.4 the default is not to think at all.
         thinks = "medium" if facts and facts.default_effort == "none" else None
         return (model_id, thinks) if facts else None
     if match := _INSTANT_NAME.match(name):
@@ -1249,7 +1251,6 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
         return None
-    # gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
     if base.endswith("-codex") and effort == "max":
         return None
     model_id, _ = _named_model(base) or (base, None)
@@ -1268,14 +1269,12 @@ def _model_facts(model_id: str) -> ModelFacts:
         if name in CATALOG_FACTS:
             return CATALOG_FACTS[name]
     if match := _WRAPPED_ID.match(model_id):
-        # Fine-tuned models and routers have prices of their own.
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
         efforts = tuple(_USUAL_EFFORTS.split())
         return _reasoning_facts("usual")._replace(efforts=efforts)
     match = _GPT_VERSION.match(model_id)
     if not match:
-        # A deployment can have any name; only its administrator knows its facts.
         return _PLAIN_FACTS._replace(hosted=True, known_family=False)
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
@@ -1328,7 +1327,6 @@ def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
     words = _expand_traits(traits)
-    # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
     return name, ModelFacts(
         **_read_traits(words),
@@ -1339,12 +1337,12 @@ def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
         max_output_tokens=int(output.replace("+", "128000")) if output else None,
         shutdown=shutdown or None,
         successor=successor or None,
-        prices=ModelPrices(*map(_price, prices.split())) if prices else None,
+        prices=ModelPrices(*_prices(prices)) if prices else None,
     )
 
 
-def _price(text: str) -> float | None:
-    return None if text == "-" else float(text)
+def _prices(text: str) -> list[float | None]:
+    return [None if one == "-" else float(one) for one in text.split()]
 
 
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
@@ -1480,7 +1478,6 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
         return None
     if not (prices and factor) or prices.input is None or prices.output is None:
         return None
-    # Cached tokens and tokens written to the cache are part of the input.
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
     plain = max(0, usage.input - usage.cached - usage.cache_writes)
@@ -3576,6 +3573,8 @@ def build_request(
 
 def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str | None:
     asked = given["reasoning"].get("effort") or settings.effort or model.effort
+    if asked == "max" and model.facts.efforts:
+        return model.facts.efforts[-1]
     return asked if asked and model.takes_effort(asked) else None
 
 
@@ -4397,12 +4396,16 @@ def _lacks_call_id(item: Item) -> bool:
     return is_call(item) and not as_text(item.get("call_id"))
 
 
+_MOST_REMOVALS = 9
+
+
 def _removals(transformations: object) -> Mapping[str, int]:
-    return Counter(
+    counts = Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
         if row.get("action") == "removed"
     )
+    return dict(counts.most_common(_MOST_REMOVALS))
 
 
 def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
@@ -5435,10 +5438,14 @@ _NO_CHAT = re.compile(
 _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
 
 
-def list_ids(answer: object) -> list[str]:
-    rows = as_list(as_mapping(answer).get("data"))
-    names = (as_text(as_mapping(row).get("id")) for row in rows)
-    return [name for name in names if _is_chat_model(name)]
+def read_models(answer: object) -> dict[str, str]:
+    rows = map(as_mapping, as_list(as_mapping(answer).get("data")))
+    days = {as_text(r.get("id")): as_text(r.get("shutdown_date"))[:10] for r in rows}
+    return {
+        name: day if _date(day) else ""
+        for name, day in days.items()
+        if _is_chat_model(name)
+    }
 
 
 def _is_chat_model(name: str) -> bool:
@@ -9100,7 +9107,9 @@ class Valves(BaseModel):
         "lists the newest of each family, `gpt-5-auto` chooses a model for each chat.",
     )
     FETCH_MODELS: bool = _valve(
-        True, "`auto` in MODEL_ID lists only what the server offers for this key."
+        True,
+        "`auto` in MODEL_ID lists only what the server offers for this key, and notices "
+        "know the day on which it switches a model off.",
     )
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
@@ -9378,7 +9387,6 @@ class Valves(BaseModel):
         return clamp_number(value, 30, 900, 300)
 
     def effective_key(self) -> str:
-        # As the default of the field it would stand in the schema of the page.
         return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
 
     def remembers_reasoning(self) -> bool:
@@ -9500,7 +9508,6 @@ def read_config(
         image_generation=_is_on(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
         shows_cost=_is_on(own.SHOW_COST, valves.SHOW_COST),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
-        # A user's lines cannot be hidden from the administrator.
         log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
         refused=_refused_choices(wanted, own, valves),
     )
@@ -9535,20 +9542,20 @@ _FILTER_VERSION = 1
 _SWITCHES = {"web_search": "WEB_SEARCH", "code_interpreter": "CODE_INTERPRETER"}
 
 _OTHER_FILTER_VERSION = (
-    "The filter OpenAI Responses Controls is of another version than this pipe, so its "
-    "switches do nothing. An administrator has to install both from the same release."
+    "The switches of the composer do nothing: they are of another version than this "
+    "pipe. Install both from the same release."
 )
 
 _CHOICES: Mapping[str, str] = {
     "effort": "REASONING_EFFORT",
     "summary": "REASONING_SUMMARY",
-    "verbosity": "VERBOSITY",
-    "web_search": "WEB_SEARCH",
-    "code_interpreter": "CODE_INTERPRETER",
-    "image_generation": "IMAGE_GENERATION",
-    "service_tier": "SERVICE_TIER",
-    "show_cost": "SHOW_COST",
-    "log_level": "LOG_LEVEL",
+    **{
+        name.lower(): name
+        for name in (
+            *("VERBOSITY", "WEB_SEARCH", "CODE_INTERPRETER", "IMAGE_GENERATION"),
+            *("SERVICE_TIER", "SHOW_COST", "LOG_LEVEL"),
+        )
+    },
 }
 
 
@@ -9656,6 +9663,8 @@ class AccountCapabilities(RecentTexts):
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         super().__init__(now)
+        self.shutdown_dates: Mapping[str, str] = {}
+        self.dropped = Counter[str]()
         self._repairs: dict[str, tuple[Repair, ...]] = {}
 
     def repairs(self, endpoint: Endpoint, model: str, user: str) -> tuple[Repair, ...]:
@@ -9821,13 +9830,15 @@ class PipeCall(NamedTuple):
     @property
     def model(self) -> ResolvedModel:
         chosen = self.chosen_model
-        # Azure ends its models on other days.
         is_azure = Endpoint(self.valves.BASE_URL, "").is_azure
         return (not is_azure and replacement(chosen, utc_today())) or chosen
 
     @property
     def chosen_model(self) -> ResolvedModel:
-        return self.resolve(self.caller.model)
+        model = self.resolve(self.caller.model)
+        if ends := self.capabilities.shutdown_dates.get(model.id):
+            return model._replace(facts=model.facts._replace(shutdown=ends))
+        return model
 
     def resolve(self, name: str) -> ResolvedModel:
         if isinstance(self.config.overrides, InvalidRequest):
@@ -11362,9 +11373,14 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     return unsent_parameters({**chosen, **call.body}, prepared.request)
 
 
+_MOST_REASONS = 50
+
+
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
     if removed:
-        meant = removed.keys() <= {"turn_boundary"}
+        meant, dropped = removed.keys() <= {"turn_boundary"}, call.capabilities.dropped
+        if not meant and len(dropped) < _MOST_REASONS:
+            dropped.update(removed)
         counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
         told = f"the API left out earlier reasoning of the input: {counts}"
         call.log.line("DEBUG" if meant else "WARNING", told)
@@ -11393,7 +11409,6 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         call.log.line("WARNING", str(error))
         return ended
     facts = facts._replace(prices=own.get(request.model, facts.prices))
-    # Other servers do not say which tier served a response.
     asked = request.service_tier or ""
     usages = [one._replace(tier=one.tier or asked) for one in ended.usages]
     host, today = prepared.endpoint.host, utc_today()
@@ -11430,9 +11445,16 @@ def _valve_notices(call: PipeCall) -> list[str]:
     complaints = (*servers.complaints, *call.config.problems)
     for complaint in complaints:
         call.log.line("WARNING", complaint)
-    every_note = (*servers.notes, opening_error(call.valves))
+    every_note = (*servers.notes, opening_error(call.valves), _image_notice(call))
     notes = [note for note in every_note if note and _tell_once(call, note)]
     return [*(complaints if call.caller.is_admin else ()), *notes]
+
+
+def _image_notice(call: PipeCall) -> str:
+    options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
+    model = resolve_model(as_text(options.get("model")))
+    notice = retirement_notice(model, utc_today())
+    return notice and f"IMAGE_GENERATION_OPTIONS: {notice}"
 
 
 def _tell_once(call: PipeCall, notice: str) -> bool:
@@ -11615,25 +11637,29 @@ def _hand_over(
 _FRESH_SECONDS = 3600.0
 _PAUSE_SECONDS = 60.0
 
+_OPENAI = Endpoint(DEFAULT_BASE_URL, "").host
 _LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 _LONGEST_LIST = 5_000_000
 
 
-async def fetch_models(endpoint: Endpoint, connections: Connections) -> list[str]:
+async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
     asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
     async with asked as answer:
-        return list_ids(await answer.read_json(_LONGEST_LIST))
+        return read_models(await answer.read_json(_LONGEST_LIST))
 
 
 class Listing:
     """What each key may use, as far as it is known."""
 
     def __init__(self) -> None:
-        self._known: dict[str, list[str]] = {}
+        self.shutdown_dates: dict[str, str] = {}
+        self._known: dict[str, dict[str, str]] = {}
         self._next_request: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def usable(self, endpoint: Endpoint, connections: Connections) -> list[str] | None:
+    def usable(
+        self, endpoint: Endpoint, connections: Connections
+    ) -> Collection[str] | None:
         account, now = endpoint.account(), monotonic_seconds()
         if now >= self._next_request.get(account, 0.0):
             self._next_request[account] = now + _PAUSE_SECONDS
@@ -11645,7 +11671,9 @@ class Listing:
     async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
         account = endpoint.account()
         with suppress(ResponsesError):  # what was known stays
-            self._known[account] = await fetch_models(endpoint, connections)
+            self._known[account] = found = await fetch_models(endpoint, connections)
+            self.shutdown_dates.clear()
+            self.shutdown_dates.update(found)
             self._next_request[account] = monotonic_seconds() + _FRESH_SECONDS
 
 
@@ -11656,19 +11684,16 @@ def list_models(
         overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
     except ResponsesError:
         overrides = {}  # the chat shows the mistake
-    names: list[str] = []
-    for name in comma_list(valves.MODEL_ID):
-        names += _newest(valves, listing, connections) if name == "auto" else [name]
-    return {name: resolve_model(name, overrides) for name in names}
-
-
-def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[str]:
+    listed, names = comma_list(valves.MODEL_ID), list[str]()
     today, usable = utc_today().isoformat(), None
-    if valves.FETCH_MODELS:
-        with suppress(ResponsesError):  # without a key there is nothing to ask
-            usable = listing.usable(build_endpoint(valves), connections)
-    # A server whose list holds none of ours, as Azure's, does not tell what it serves.
-    return newest_models(today, usable) or newest_models(today)
+    with suppress(ResponsesError):
+        endpoint = build_endpoint(valves)
+        if valves.FETCH_MODELS and ("auto" in listed or endpoint.host == _OPENAI):
+            usable = listing.usable(endpoint, connections)
+    newest = newest_models(today, usable) or newest_models(today)
+    for name in listed:
+        names += newest if name == "auto" else [name]
+    return {name: resolve_model(name, overrides) for name in names}
 
 
 # ==== owui_manifold.checkup: The `/check` command: tests an administrator's set-up and says what works.
@@ -11690,7 +11715,7 @@ class _Diagnostics:
         names = comma_list(call.valves.MODEL_ID)
         self._listed = [call.resolve(name).id for name in names if name != "auto"]
         self._connections = connections
-        # Nothing is sent twice: a failure is what is looked for.
+        self._dropped = call.capabilities.dropped
         self._limits = run_limits(call.valves, call.model)._replace(
             retries=RetryPolicy(0)
         )
@@ -11712,6 +11737,9 @@ class _Diagnostics:
             works = "The model can be given this tool."
             asked_tool = {"tools": [tool], "tool_choice": "none"}
             yield await self._line_of(name, works, **asked_tool)
+        counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
+        lost = counts and f"The API left some out since the last start: {counts}."
+        yield _finding("Earlier reasoning", "The API left nothing out.", lost)
 
     async def _models_line(self) -> str:
         try:
@@ -11731,7 +11759,6 @@ class _Diagnostics:
 
     async def _complaint(self, **more: Any) -> str:
         complaint = await self._try(max_output_tokens=_FEWEST_TOKENS, **more)
-        # Other servers refuse so low a limit, or fail when a call does not fit in it.
         return await self._try(**more) if complaint else ""
 
     async def _try(self, **more: Any) -> str:
@@ -11791,6 +11818,7 @@ class Pipe:
         self._connections = Connections()
         self._capabilities = AccountCapabilities()
         self._listing = Listing()
+        self._capabilities.shutdown_dates = self._listing.shutdown_dates
         self._threads = ToolThreads()
 
     def pipes(self) -> list[dict[str, str]]:

@@ -29,7 +29,6 @@ from two_turns import check_two_turns
 
 BUILT = Path(__file__).resolve().parents[1] / "pipes"
 BUILT_PIPE = BUILT / "openai_responses_manifold.py"
-BUILT_FILTER = BUILT / "openai_responses_controls.py"
 FUNCTION_ID = "openai_responses"
 USUAL_PORT = 8080
 TICK_SECONDS = 0.5
@@ -68,7 +67,7 @@ async def demo(options: argparse.Namespace) -> int:
         if not models:
             raise BootError(f"The pipe shows no models:\n{server.log()[-4000:]}")
         print(f"The pipe is installed for everybody, with {len(models)} models.")
-        await install_switches(admin, BUILT_FILTER.read_text())
+        await install_switches(admin)
         await attach_switches(admin, models)
         print(f"{len(SWITCHES)} switches are in the composer, beside the chat input.")
         checked = models[:1]

@@ -17,7 +17,7 @@ from bundle_sample import (
 from bundling.building import build
 from bundling.targets import TARGETS
 
-PIPE, PIPELINE, _ = TARGETS
+PIPE, PIPELINE, *_ = TARGETS
 
 # ---------------------------------------------------------------- what is built
 

@@ -1,6 +1,6 @@
 """title: OpenAI Responses Manifold
 author: The authors of OpenAI Responses Manifold
-version: 0.1.0
+version: 1.0.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
@@ -54,6 +54,7 @@ class Pipe:
         self._connections = Connections()
         self._capabilities = AccountCapabilities()
         self._listing = Listing()
+        self._capabilities.shutdown_dates = self._listing.shutdown_dates
         self._threads = ToolThreads()
 
     def pipes(self) -> list[dict[str, str]]:

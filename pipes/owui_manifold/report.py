@@ -10,9 +10,10 @@ from openai_responses.audit import AuditedRequest
 from openai_responses.clock import utc_today
 from openai_responses.endings import api_word
 from openai_responses.errors import InvalidRequest, ResponsesError
-from openai_responses.json_input import as_mapping
+from openai_responses.json_input import as_mapping, as_text, parse_json_object
 from openai_responses.loop.events import RunDone
 from openai_responses.models.choice import retirement_notice
+from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import cost_of_run, read_prices
 from openai_responses.redaction import describe_exception, redact_line
 from openai_responses.requests.build import unsent_parameters
@@ -118,10 +119,15 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     return unsent_parameters({**chosen, **call.body}, prepared.request)
 
 
+_MOST_REASONS = 50
+
+
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
     """Write what the API took out of the input; past turns may be meant to leave."""
     if removed:
-        meant = removed.keys() <= {"turn_boundary"}
+        meant, dropped = removed.keys() <= {"turn_boundary"}, call.capabilities.dropped
+        if not meant and len(dropped) < _MOST_REASONS:
+            dropped.update(removed)
         counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
         told = f"the API left out earlier reasoning of the input: {counts}"
         call.log.line("DEBUG" if meant else "WARNING", told)
@@ -140,7 +146,10 @@ def _audited(prepared: PreparedRequest) -> AuditedRequest:
 
 
 def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of a run with its cost, if it is shown and can be known."""
+    """Return the end of a run with its cost, if it is shown and can be known.
+
+    Other servers do not say which tier served a response: it is the one asked for.
+    """
     call, request = prepared.call, prepared.request
     if not call.config.shows_cost or not ended.usages:
         return ended
@@ -151,7 +160,6 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         call.log.line("WARNING", str(error))
         return ended
     facts = facts._replace(prices=own.get(request.model, facts.prices))
-    # Other servers do not say which tier served a response.
     asked = request.service_tier or ""
     usages = [one._replace(tier=one.tier or asked) for one in ended.usages]
     host, today = prepared.endpoint.host, utc_today()
@@ -195,9 +203,17 @@ def _valve_notices(call: PipeCall) -> list[str]:
     complaints = (*servers.complaints, *call.config.problems)
     for complaint in complaints:
         call.log.line("WARNING", complaint)
-    every_note = (*servers.notes, opening_error(call.valves))
+    every_note = (*servers.notes, opening_error(call.valves), _image_notice(call))
     notes = [note for note in every_note if note and _tell_once(call, note)]
     return [*(complaints if call.caller.is_admin else ()), *notes]
+
+
+def _image_notice(call: PipeCall) -> str:
+    """Return the sentence about the end of the model that draws, if it is near."""
+    options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
+    model = resolve_model(as_text(options.get("model")))
+    notice = retirement_notice(model, utc_today())
+    return notice and f"IMAGE_GENERATION_OPTIONS: {notice}"
 
 
 def _tell_once(call: PipeCall, notice: str) -> bool:

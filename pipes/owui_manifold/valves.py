@@ -67,7 +67,9 @@ class Valves(BaseModel):
         "lists the newest of each family, `gpt-5-auto` chooses a model for each chat.",
     )
     FETCH_MODELS: bool = _valve(
-        True, "`auto` in MODEL_ID lists only what the server offers for this key."
+        True,
+        "`auto` in MODEL_ID lists only what the server offers for this key, and notices "
+        "know the day on which it switches a model off.",
     )
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
@@ -346,8 +348,11 @@ class Valves(BaseModel):
         return clamp_number(value, 30, 900, 300)
 
     def effective_key(self) -> str:
-        """Return the key to use; empty if there is none."""
-        # As the default of the field it would stand in the schema of the page.
+        """Return the key to use; empty if there is none.
+
+        As the default of the field, that of the environment would stand in the schema
+        of the page.
+        """
         return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
 
     def remembers_reasoning(self) -> bool:

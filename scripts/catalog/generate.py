@@ -123,9 +123,13 @@ def merge_facts(model: str, by_source: dict[str, dict[str, Any]]) -> dict[str, A
     return {**dict.fromkeys(LATER_TRAITS, False), **facts}
 
 
-def render_row(model: str, facts: dict[str, Any]) -> str:
-    """One line of the table; empty where the sources say nothing."""
-    prices = facts.get("prices") or {}
+def render_row(model: str, facts: dict[str, Any], as_of: str) -> str:
+    """One line of the table; empty where the sources say nothing.
+
+    A model that is switched off has no price any more.
+    """
+    is_gone = facts.get("shutdown", as_of) < as_of
+    prices = {} if is_gone else facts.get("prices") or {}
     columns = (
         model,
         " ".join(facts.get("efforts", ())).replace(USUAL_EFFORTS, "usual"),
@@ -190,7 +194,8 @@ def render_names(entries: dict[str, dict[str, str]]) -> str:
 def render_catalog(source: dict[str, Any]) -> str:
     """The whole text of the module."""
     models = source["models"]
-    rows = (render_row(m, merge_facts(m, models[m])) for m in sorted(models))
+    facts = {model: merge_facts(model, models[model]) for model in sorted(models)}
+    rows = (render_row(model, facts[model], source["as_of"]) for model in facts)
     return HEADER.format(
         as_of=source["as_of"],
         unit=source["unit"],

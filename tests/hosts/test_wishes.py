@@ -12,7 +12,7 @@ from hosts.client import Json
 from hosts.open_webui import OpenWebUI
 from hosts.pipes import install_pipe, valves_changed
 from hosts.sent import answered, chat_bodies, is_task
-from hosts.switches import SWITCHES, switches, workspace_model
+from hosts.switches import EFFORT, SWITCHES, switches, workspace_model
 from hosts.tabs import Tab, Turn
 from hosts.users import User
 from simulator import Simulator
@@ -453,29 +453,30 @@ async def test_tasks_go_to_the_chats_model_where_the_key_has_no_other(
 
 
 async def test_the_switches_of_the_composer(
-    admin: User, tab: Tab, controls_source: str, simulator: Simulator
+    admin: User, tab: Tab, simulator: Simulator
 ) -> None:
     """Each holds for the message that it is on for; the page is offered all three."""
-    async with switches(admin, controls_source, CHAT) as model:
+    async with switches(admin, CHAT) as model:
         [shown] = [row for row in await tab.user.models() if row["id"] == model]
-        for on in ([], ["switch_thinking"], list(SWITCHES)):
+        for on in ([], [EFFORT], list(SWITCHES)):
             await tab.send(model, "sim:short", body={"filter_ids": on})
 
     assert {row["id"] for row in shown["filters"]} == set(SWITCHES)
+    assert len({row["icon"] for row in shown["filters"]}) == len(SWITCHES)
     off, thinking, every = chat_bodies(simulator)
     assert (effort(off), hosted(off)) == (None, [])
-    assert (effort(thinking), hosted(thinking)) == ("xhigh", [])
-    assert effort(every) == "xhigh"
+    assert (effort(thinking), hosted(thinking)) == ("high", [])
+    assert effort(every) == "high"
     assert hosted(every) == ["web_search", "code_interpreter"]
 
 
 async def test_a_filter_of_another_version_is_told_to_administrators(
-    admin: User, admins_tab: Tab, tab: Tab, controls_source: str, simulator: Simulator
+    admin: User, admins_tab: Tab, tab: Tab, simulator: Simulator
 ) -> None:
     """Its wishes do nothing."""
-    newer = controls_source.replace("CONTROLS_VERSION = 1", "CONTROLS_VERSION = 2")
-    wanted = {"filter_ids": ["switch_thinking"]}
-    async with switches(admin, newer, CHAT) as model:
+    newer = ("CONTROLS_VERSION = 1", "CONTROLS_VERSION = 2")
+    wanted = {"filter_ids": [EFFORT]}
+    async with switches(admin, CHAT, newer) as model:
         told = await admins_tab.send(model, "sim:short", body=wanted)
         untold = await tab.send(model, "sim:short", body=wanted)
 

@@ -264,12 +264,16 @@ def _lacks_call_id(item: Item) -> bool:
     return is_call(item) and not as_text(item.get("call_id"))
 
 
+_MOST_REMOVALS = 9
+
+
 def _removals(transformations: object) -> Mapping[str, int]:
-    return Counter(
+    counts = Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
         if row.get("action") == "removed"
     )
+    return dict(counts.most_common(_MOST_REMOVALS))
 
 
 def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:

@@ -9,39 +9,40 @@ Prices are US dollars for a million tokens at the standard tier: input, cached, 
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
 chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5
+chatgpt-image-latest||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
 codex-mini-latest|||reasoning summary functions vision|||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||functions|4096|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||functions|4096|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||functions|4096|1 - - 2|2026-09-28|gpt-5.6-terra
-gpt-4|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-3.5-turbo|||functions|4096||2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-0125|||functions|4096||2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-1106|||functions|4096||2026-09-28|gpt-5.6-terra
+gpt-4|||functions|4096||2026-10-23|gpt-5.6-sol
 gpt-4-0125-preview|||functions|||2026-03-26|gpt-5.6-sol
 gpt-4-0314|||functions|||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||functions|4096|10 - - 30|2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||functions vision|4096|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-0613|||functions|4096||2026-10-23|gpt-5.6-sol
+gpt-4-1106-preview|||functions|4096||2026-10-23|gpt-5.6-sol
+gpt-4-turbo|||functions vision|4096||2026-10-23|gpt-5.6-sol
 gpt-4-turbo-preview|||functions|||2026-03-26|gpt-5.6-sol
 gpt-4.1|||functions hosted vision|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
 gpt-4.1-mini|||functions hosted vision|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||functions vision|32768|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
+gpt-4.1-nano|||functions vision|32768||2026-10-23|gpt-5.6-luna
 gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||functions hosted vision|4096|5 - - 15|2026-10-23|gpt-5.6-sol
+gpt-4o-2024-05-13|||functions hosted vision|4096||2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
 gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
+gpt-5-chat-latest|||vision|16384||2026-07-23|gpt-5.5
+gpt-5-codex|usual|medium|usual|+||2026-07-23|gpt-5.4
 gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
 gpt-5-nano|minimal usual|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
 gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
 gpt-5.1|none usual|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5.1-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|usual xhigh|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|usual|medium|usual|+|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
+gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-07-23|gpt-5.5
+gpt-5.1-codex|usual|medium|usual|+||2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|usual xhigh|medium|usual|+||2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|usual|medium|usual|+||2026-07-23|gpt-5.4-mini
 gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14 2||
-gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.2-codex|usual xhigh||usual|+|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
+gpt-5.2-codex|usual xhigh||usual|+||2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
+gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
 gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
 gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15 2||
 gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
@@ -66,15 +67,17 @@ gpt-6.2-astra-law|||6.2||||
 gpt-6.2-sol|usual xhigh max||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
 gpt-daybreak-blue-latest|||usual long_prices|+|4 0.4 5 20||
 gpt-daybreak-red-latest|||usual long_prices|+|12.5 1.25 15.625 75||
+gpt-image-1-mini||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
+gpt-image-1.5||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
 gpt-rosalind-research|||usual||5 0.5 - 25||
-o1|usual|medium|reasoning functions vision|100000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol-pro
+o1|usual|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol-pro
 o3|usual|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
-o3-mini|usual|medium|reasoning summary functions|100000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
+o3-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
+o3-mini|usual|medium|reasoning summary functions|100000||2026-10-23|gpt-5.6-sol
 o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
-o4-mini|usual|medium|usual -image_generation|100000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+o4-mini|usual|medium|usual -image_generation|100000||2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
 """
 
 CATALOG_TRAITS: dict[str, str] = {

@@ -32,11 +32,18 @@ _NO_CHAT = re.compile(
 _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
 
 
-def list_ids(answer: object) -> list[str]:
-    """Return the ids of `GET /models`, of chat models alone."""
-    rows = as_list(as_mapping(answer).get("data"))
-    names = (as_text(as_mapping(row).get("id")) for row in rows)
-    return [name for name in names if _is_chat_model(name)]
+def read_models(answer: object) -> dict[str, str]:
+    """Return the ids of `GET /models`, of chat models alone, with their last days.
+
+    The day is an ISO date, or nothing.
+    """
+    rows = map(as_mapping, as_list(as_mapping(answer).get("data")))
+    days = {as_text(r.get("id")): as_text(r.get("shutdown_date"))[:10] for r in rows}
+    return {
+        name: day if _date(day) else ""
+        for name, day in days.items()
+        if _is_chat_model(name)
+    }
 
 
 def _is_chat_model(name: str) -> bool:

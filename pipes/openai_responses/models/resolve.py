@@ -165,10 +165,12 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """Resolve ChatGPT's words for a model that thinks, or does not."""
+    """Resolve ChatGPT's words for a model that thinks, or does not.
+
+    From gpt-5.1 to 5.4 the default is not to think at all.
+    """
     if match := _THINKING_NAME.match(name):
         facts = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
-        # From gpt-5.1 to 5.4 the default is not to think at all.
         thinks = "medium" if facts and facts.default_effort == "none" else None
         return (model_id, thinks) if facts else None
     if match := _INSTANT_NAME.match(name):
@@ -178,10 +180,13 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
 
 
 def _model_with_effort(name: str) -> tuple[str, str] | None:
+    """Resolve a name with an effort at its end.
+
+    gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
+    """
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
         return None
-    # gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
     if base.endswith("-codex") and effort == "max":
         return None
     model_id, _ = _named_model(base) or (base, None)
@@ -197,18 +202,21 @@ def _model_family(model_id: str) -> str:
 
 
 def _model_facts(model_id: str) -> ModelFacts:
+    """Return the facts of an id, with or without a date, or those of its family.
+
+    Fine-tuned models and routers have prices of their own. A deployment can have any
+    name: only its administrator knows its facts.
+    """
     for name in (model_id, _model_family(model_id)):
         if name in CATALOG_FACTS:
             return CATALOG_FACTS[name]
     if match := _WRAPPED_ID.match(model_id):
-        # Fine-tuned models and routers have prices of their own.
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
         efforts = tuple(_USUAL_EFFORTS.split())
         return _reasoning_facts("usual")._replace(efforts=efforts)
     match = _GPT_VERSION.match(model_id)
     if not match:
-        # A deployment can have any name; only its administrator knows its facts.
         return _PLAIN_FACTS._replace(hosted=True, known_family=False)
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
@@ -262,10 +270,13 @@ _USUAL_EFFORTS = "low medium high"
 
 
 def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
+    """Return a model of the table and its facts.
+
+    Models that reason take sampling parameters only with the effort `none`.
+    """
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
     words = _expand_traits(traits)
-    # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
     return name, ModelFacts(
         **_read_traits(words),
@@ -276,12 +287,12 @@ def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
         max_output_tokens=int(output.replace("+", "128000")) if output else None,
         shutdown=shutdown or None,
         successor=successor or None,
-        prices=ModelPrices(*map(_price, prices.split())) if prices else None,
+        prices=ModelPrices(*_prices(prices)) if prices else None,
     )
 
 
-def _price(text: str) -> float | None:
-    return None if text == "-" else float(text)
+def _prices(text: str) -> list[float | None]:
+    return [None if one == "-" else float(one) for one in text.split()]
 
 
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))

@@ -102,13 +102,16 @@ _LONG_INPUT = 272_000
 
 
 def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
+    """Return what a response costs.
+
+    Tokens read from the cache and tokens written to it are part of the input.
+    """
     prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
     factor = prices and _tier_factor(usage.tier, prices, today)
     if is_long and usage.tier in _FAST and not facts.long_fast:
         return None
     if not (prices and factor) or prices.input is None or prices.output is None:
         return None
-    # Cached tokens and tokens written to the cache are part of the input.
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
     plain = max(0, usage.input - usage.cached - usage.cache_writes)

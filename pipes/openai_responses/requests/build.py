@@ -158,6 +158,8 @@ def build_request(
 
 def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str | None:
     asked = given["reasoning"].get("effort") or settings.effort or model.effort
+    if asked == "max" and model.facts.efforts:
+        return model.facts.efforts[-1]
     return asked if asked and model.takes_effort(asked) else None
 
 
