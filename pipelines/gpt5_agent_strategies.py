@@ -6939,11 +6939,7 @@ def _end_after_code(shown: OutputItems) -> Chunks:
 class NativeRenderer:
     """Shows one run."""
 
-    def __init__(
-        self,
-        now: Callable[[], float],
-        hosted: Callable[[OutputItems], Any] | None = None,
-    ) -> None:
+    def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
         self._now = now
         self._began = now()
         self._shown = OutputItems()
@@ -6982,9 +6978,7 @@ class NativeRenderer:
             case _:
                 yield from self._render_beside(event)
 
-    def _render_other(
-        self, event: ItemAdded | TextDelta | PartialImage | ItemDone
-    ) -> Chunks:
+    def _render_other(self, event: ItemEvent) -> Chunks:
         index = event.output_index
         if isinstance(event, ItemAdded) and is_commentary(event.item):
             self._commentary[index] = Commentary(self._shown)
@@ -9125,9 +9119,8 @@ class LeftOutTools:
         if not (self.unusable or self.extra):
             return ""
         return (
-            f"{server} has tools that are not offered: {self.unusable} that are too "
-            "large, too deep or not to be called from here, and at least "
-            f"{self.extra} over the limit of {MAX_TOOLS_PER_SERVER}."
+            f"{server} has tools that are not offered: {self.unusable} cannot be "
+            f"used, at least {self.extra} are over the limit of {MAX_TOOLS_PER_SERVER}."
         )
 
 
@@ -10251,12 +10244,6 @@ class _CachedTools(NamedTuple):
     hangs: bool = False
 
 
-class _Listing(NamedTuple):
-
-    server: _ToolServerClient
-    task: asyncio.Task[None]
-
-
 class ToolServers:
     """Lends tools; nothing is connected before they are listed."""
 
@@ -10266,7 +10253,9 @@ class ToolServers:
         self._now = now
         self._wait_seconds = wait_seconds
         self._cache: dict[_ServerKey, _CachedTools] = {}
-        self._listings: dict[_ServerKey, _Listing] = {}
+        self._listings: dict[
+            _ServerKey, tuple[_ToolServerClient, asyncio.Task[None]]
+        ] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
@@ -10279,11 +10268,8 @@ class ToolServers:
             **{("openapi", entry): OpenApiClient(entry) for entry in openapi.entries},
         }
         # Entries of other valves hold secrets, and are needed no more.
-        self._cache = {
-            key: cached
-            for key, cached in self._cache.items()
-            if key in servers or cached.expires_at > self._now()
-        }
+        now, cache = self._now(), self._cache.items()
+        self._cache = {k: c for k, c in cache if k in servers or c.expires_at > now}
         try:
             found = await asyncio.gather(
                 *(self._find_tools(key, server) for key, server in servers.items())
@@ -10305,15 +10291,15 @@ class ToolServers:
                 closing.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
-        for listing in self._listings.values():
-            listing.task.cancel()
+        for _, task in self._listings.values():
+            task.cancel()
         if self._closing:
             await asyncio.wait(self._closing)
 
     async def _close_server(self, key: _ServerKey, server: _ToolServerClient) -> None:
-        listing = self._listings.get(key)
-        if listing and listing.server is server:
-            await asyncio.wait([listing.task])
+        client, task = self._listings.get(key, (None, None))
+        if task and client is server:
+            await asyncio.wait([task])
         await server.close()
 
     def _make_mcp_client(self, entry: ServerEntry) -> McpClient:
@@ -10327,9 +10313,9 @@ class ToolServers:
             return known
         if key not in self._listings:
             task = asyncio.create_task(self._list_tools(key, server))
-            self._listings[key] = _Listing(server, task)
+            self._listings[key] = server, task
             task.add_done_callback(lambda _: self._listings.pop(key))
-        task = self._listings[key].task
+        task = self._listings[key][1]
         # A program has to be started first.
         seconds = _LIST_TOOLS_SECONDS if key[1].command else self._wait_seconds
         if not known.hangs:
@@ -11284,20 +11270,15 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
     )
 
 
-class ChatNotes(NamedTuple):
-    """What a chat noted: the first style of its policies, the approvals for the chat."""
-
-    style: ChosenStyle | None
-    permissions: frozenset[str]
-
-
-def read_chat_notes(messages: Sequence[Message], sign: Sign) -> ChatNotes:
+def read_chat_notes(
+    messages: Sequence[Message], sign: Sign
+) -> tuple[ChosenStyle | None, frozenset[str]]:
     turns = (turn for message in messages for turn in read_details(message, sign))
     notes = [turn.notes for turn in turns]
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
     found = (one for note in notes for one in styles if one == note.get("style"))
     allowed = (one for note in notes for one in as_list(note.get("allowed")))
-    return ChatNotes(next(found, None), frozenset(map(str, allowed)))
+    return next(found, None), frozenset(map(str, allowed))
 
 
 def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
@@ -11693,8 +11674,8 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         raise InvalidRequest("A message of this chat is not an object with a role.")
     persona, sign = request.persona, request.sign
     earlier = read_earlier_rounds(request.messages, sign)
-    noted = read_chat_notes(request.messages, sign)
-    style = noted.style or choose_style(persona.style, model.family)
+    noted_style, permissions = read_chat_notes(request.messages, sign)
+    style = noted_style or choose_style(persona.style, model.family)
     memory = apply_memory_policy(request.messages, persona.guide.memory_policy)
     messages = _replace_query(memory.messages, request.query)
     system_text, items = _build_history(
@@ -11727,7 +11708,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         style,
         shown,
         memory.note,
-        noted.permissions,
+        permissions,
     )
 
 
@@ -12119,16 +12100,15 @@ class RoundCalls:
 
 # ==== gpt5_agent.agent.delegation: The tool `delegate`: a bounded task for a second run of the loop.
 
-_MAX_TASKS_AT_ONCE = 3
+MAX_TASKS_AT_ONCE = 3
 _TASK_SECONDS = 600.0
 _DELEGATE_DESCRIPTION = (
     "Give a part of the work to another agent, which knows nothing of this chat and "
-    "cannot ask anybody: say all that it needs. Its answer is returned. Call it several "
-    "times at once for parts that do not depend on each other."
+    "cannot ask: say all that it needs. Give independent parts at once."
 )
 _TASK_INSTRUCTION = (
-    "You work on one task for another agent, who reads your answer. Give the result and "
-    "what has to be known about it, nothing else."
+    "You work on one task for another agent. Give the result and what has to be known "
+    "about it, nothing else."
 )
 _DELEGATE_ARGUMENTS: Mapping[str, Any] = {
     "type": "object",
@@ -12188,17 +12168,6 @@ class DelegateTool(NamedTuple):
                 return await self.run_task(asked, totals)
         except TimeoutError:
             return tool_error("the time of the task is used up.")
-
-
-def add_delegate_tool(
-    request: AgentRequest, totals: RunTotals, run_task: RunTask
-) -> AgentRequest:
-    own = request.own_tools
-    if not own.delegates:
-        return request
-    slots = asyncio.Semaphore(_MAX_TASKS_AT_ONCE)
-    delegate = DelegateTool(request, totals, run_task, slots)
-    return request._replace(own_tools=own._replace(tools=(*own.tools, delegate)))
 
 
 # ==== gpt5_agent.agent.thoughts: Converts run events so that thoughts are shown as reasoning, or left out.
@@ -12583,10 +12552,8 @@ class _Agent:
 
     async def _run_round(self) -> AsyncGenerator[AgentEvent, None]:
         self._totals.rounds += 1
-        self._delegated, self._totals.delegated_usage = (
-            self._totals.delegated_usage,
-            None,
-        )
+        self._delegated = self._totals.delegated_usage
+        self._totals.delegated_usage = None
         number = self._totals.rounds
         self._round_began = self._totals.seconds
         tools = self._prepared.request.tools
@@ -12735,7 +12702,11 @@ async def _start_agent(
             return tool_error(ending.sentence)
         return ToolResult(read_answer_text(agent.answer))
 
-    request = add_delegate_tool(request, totals, run_task)
+    own = request.own_tools
+    if own.delegates:
+        slots = asyncio.Semaphore(MAX_TASKS_AT_ONCE)
+        tools = (*own.tools, DelegateTool(request, totals, run_task, slots))
+        request = request._replace(own_tools=own._replace(tools=tools))
     size = count_entries(request.messages, 3)
     prepared = await run_work(size, lambda: prepare_run(request))
     earlier = prepared.earlier_rounds
@@ -13263,9 +13234,8 @@ class Valves(BaseModel):
     )
     DELEGATION: bool = Field(
         default=False,
-        description="Let the agent give parts of its work to other runs of itself, three "
-        "at once. They use tools that run here and need no approval, and count in the "
-        "same limits. Example: `true`.",
+        description="Let the agent give tasks to other runs of itself, three at once, "
+        "with tools that run here and need no approval. Example: `true`.",
     )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,
@@ -13534,7 +13504,6 @@ def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
 # ==== gpt5_agent.shell.settings: One call of the pipeline: who calls, and the settings from valves and request.
 
 CONTEXT_KEY = "agent_context"
-_LEAST_COMPACTION_TOKENS = 1000
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
@@ -13719,7 +13688,7 @@ def _build_run_limits(valves: Valves) -> Limits:
 
 def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
     valves, caller = question.valves, question.caller
-    threshold = max(valves.COMPACTION_TOKENS, _LEAST_COMPACTION_TOKENS)
+    threshold = max(valves.COMPACTION_TOKENS, 1000)  # the API refuses less
     compaction = [{"type": "compaction", "compact_threshold": threshold}]
     compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
     streams, summary = bool(question.body.get("stream")), valves.REASONING_SUMMARY

@@ -7863,11 +7863,7 @@ def _end_after_code(shown: OutputItems) -> Chunks:
 class NativeRenderer:
     """Shows one run."""
 
-    def __init__(
-        self,
-        now: Callable[[], float],
-        hosted: Callable[[OutputItems], Any] | None = None,
-    ) -> None:
+    def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
         self._now = now
         self._began = now()
         self._shown = OutputItems()
@@ -7906,9 +7902,7 @@ class NativeRenderer:
             case _:
                 yield from self._render_beside(event)
 
-    def _render_other(
-        self, event: ItemAdded | TextDelta | PartialImage | ItemDone
-    ) -> Chunks:
+    def _render_other(self, event: ItemEvent) -> Chunks:
         index = event.output_index
         if isinstance(event, ItemAdded) and is_commentary(event.item):
             self._commentary[index] = Commentary(self._shown)

@@ -127,9 +127,8 @@ class LeftOutTools:
         if not (self.unusable or self.extra):
             return ""
         return (
-            f"{server} has tools that are not offered: {self.unusable} that are too "
-            "large, too deep or not to be called from here, and at least "
-            f"{self.extra} over the limit of {MAX_TOOLS_PER_SERVER}."
+            f"{server} has tools that are not offered: {self.unusable} cannot be "
+            f"used, at least {self.extra} are over the limit of {MAX_TOOLS_PER_SERVER}."
         )
 
 

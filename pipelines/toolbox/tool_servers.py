@@ -56,13 +56,6 @@ class _CachedTools(NamedTuple):
     hangs: bool = False
 
 
-class _Listing(NamedTuple):
-    """The tools of a server are being listed, in the session of a run."""
-
-    server: _ToolServerClient
-    task: asyncio.Task[None]
-
-
 class ToolServers:
     """Lends tools; nothing is connected before they are listed."""
 
@@ -73,7 +66,9 @@ class ToolServers:
         self._now = now
         self._wait_seconds = wait_seconds
         self._cache: dict[_ServerKey, _CachedTools] = {}
-        self._listings: dict[_ServerKey, _Listing] = {}
+        self._listings: dict[
+            _ServerKey, tuple[_ToolServerClient, asyncio.Task[None]]
+        ] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
@@ -87,11 +82,8 @@ class ToolServers:
             **{("openapi", entry): OpenApiClient(entry) for entry in openapi.entries},
         }
         # Entries of other valves hold secrets, and are needed no more.
-        self._cache = {
-            key: cached
-            for key, cached in self._cache.items()
-            if key in servers or cached.expires_at > self._now()
-        }
+        now, cache = self._now(), self._cache.items()
+        self._cache = {k: c for k, c in cache if k in servers or c.expires_at > now}
         try:
             found = await asyncio.gather(
                 *(self._find_tools(key, server) for key, server in servers.items())
@@ -114,15 +106,15 @@ class ToolServers:
 
     async def close(self) -> None:
         """Wait until the sessions of earlier runs are closed."""
-        for listing in self._listings.values():
-            listing.task.cancel()
+        for _, task in self._listings.values():
+            task.cancel()
         if self._closing:
             await asyncio.wait(self._closing)
 
     async def _close_server(self, key: _ServerKey, server: _ToolServerClient) -> None:
-        listing = self._listings.get(key)
-        if listing and listing.server is server:
-            await asyncio.wait([listing.task])
+        client, task = self._listings.get(key, (None, None))
+        if task and client is server:
+            await asyncio.wait([task])
         await server.close()
 
     def _make_mcp_client(self, entry: ServerEntry) -> McpClient:
@@ -136,9 +128,9 @@ class ToolServers:
             return known
         if key not in self._listings:
             task = asyncio.create_task(self._list_tools(key, server))
-            self._listings[key] = _Listing(server, task)
+            self._listings[key] = server, task
             task.add_done_callback(lambda _: self._listings.pop(key))
-        task = self._listings[key].task
+        task = self._listings[key][1]
         # A program has to be started first.
         seconds = _LIST_TOOLS_SECONDS if key[1].command else self._wait_seconds
         if not known.hangs:

@@ -83,9 +83,8 @@ async def test_tools_that_are_left_out_are_counted() -> None:
     assert lent.problems == ()
     for name, remark in zip(("a", "shop"), lent.remarks, strict=True):
         assert remark == (
-            f"The server {name} has tools that are not offered: 1 that are too large, "
-            "too deep or not to be called from here, and at least 2 over the limit of "
-            "128."
+            f"The server {name} has tools that are not offered: 1 cannot be used, at "
+            "least 2 are over the limit of 128."
         )
 
 

@@ -15,16 +15,15 @@ from gpt5_agent.tools.guard import DELEGATE
 from openai_responses.json_input import clamp_number
 from openai_responses.loop.tools import ToolResult, tool_error
 
-_MAX_TASKS_AT_ONCE = 3
+MAX_TASKS_AT_ONCE = 3
 _TASK_SECONDS = 600.0
 _DELEGATE_DESCRIPTION = (
     "Give a part of the work to another agent, which knows nothing of this chat and "
-    "cannot ask anybody: say all that it needs. Its answer is returned. Call it several "
-    "times at once for parts that do not depend on each other."
+    "cannot ask: say all that it needs. Give independent parts at once."
 )
 _TASK_INSTRUCTION = (
-    "You work on one task for another agent, who reads your answer. Give the result and "
-    "what has to be known about it, nothing else."
+    "You work on one task for another agent. Give the result and what has to be known "
+    "about it, nothing else."
 )
 _DELEGATE_ARGUMENTS: Mapping[str, Any] = {
     "type": "object",
@@ -85,15 +84,3 @@ class DelegateTool(NamedTuple):
                 return await self.run_task(asked, totals)
         except TimeoutError:
             return tool_error("the time of the task is used up.")
-
-
-def add_delegate_tool(
-    request: AgentRequest, totals: RunTotals, run_task: RunTask
-) -> AgentRequest:
-    """Return the request with the tool, if it may delegate."""
-    own = request.own_tools
-    if not own.delegates:
-        return request
-    slots = asyncio.Semaphore(_MAX_TASKS_AT_ONCE)
-    delegate = DelegateTool(request, totals, run_task, slots)
-    return request._replace(own_tools=own._replace(tools=(*own.tools, delegate)))

@@ -88,21 +88,16 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
     )
 
 
-class ChatNotes(NamedTuple):
-    """What a chat noted: the first style of its policies, the approvals for the chat."""
-
-    style: ChosenStyle | None
-    permissions: frozenset[str]
-
-
-def read_chat_notes(messages: Sequence[Message], sign: Sign) -> ChatNotes:
-    """Return what the signed notes of a chat say."""
+def read_chat_notes(
+    messages: Sequence[Message], sign: Sign
+) -> tuple[ChosenStyle | None, frozenset[str]]:
+    """Return the first style of policies that a chat noted, and approvals for it."""
     turns = (turn for message in messages for turn in read_details(message, sign))
     notes = [turn.notes for turn in turns]
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
     found = (one for note in notes for one in styles if one == note.get("style"))
     allowed = (one for note in notes for one in as_list(note.get("allowed")))
-    return ChatNotes(next(found, None), frozenset(map(str, allowed)))
+    return next(found, None), frozenset(map(str, allowed))
 
 
 def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:

@@ -6,12 +6,13 @@ or ask a person, the loop ends early and the host calls again. The strategies
 `gpt5_function_calling` and `gpt5_react` are one loop under two names.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing
 
 from gpt5_agent.agent.accounting import RunTotals, StepLog
 from gpt5_agent.agent.calls import CallDecisions, RoundCalls
-from gpt5_agent.agent.delegation import add_delegate_tool
+from gpt5_agent.agent.delegation import MAX_TASKS_AT_ONCE, DelegateTool
 from gpt5_agent.agent.preparation import PreparedRun, prepare_run
 from gpt5_agent.agent.provider import ResponsesProvider
 from gpt5_agent.agent.thoughts import read_answer_text
@@ -113,10 +114,8 @@ class _Agent:
 
     async def _run_round(self) -> AsyncGenerator[AgentEvent, None]:
         self._totals.rounds += 1
-        self._delegated, self._totals.delegated_usage = (
-            self._totals.delegated_usage,
-            None,
-        )
+        self._delegated = self._totals.delegated_usage
+        self._totals.delegated_usage = None
         number = self._totals.rounds
         self._round_began = self._totals.seconds
         tools = self._prepared.request.tools
@@ -270,7 +269,11 @@ async def _start_agent(
             return tool_error(ending.sentence)
         return ToolResult(read_answer_text(agent.answer))
 
-    request = add_delegate_tool(request, totals, run_task)
+    own = request.own_tools
+    if own.delegates:
+        slots = asyncio.Semaphore(MAX_TASKS_AT_ONCE)
+        tools = (*own.tools, DelegateTool(request, totals, run_task, slots))
+        request = request._replace(own_tools=own._replace(tools=tools))
     size = count_entries(request.messages, 3)
     prepared = await run_work(size, lambda: prepare_run(request))
     earlier = prepared.earlier_rounds

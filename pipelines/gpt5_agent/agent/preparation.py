@@ -64,8 +64,8 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         raise InvalidRequest("A message of this chat is not an object with a role.")
     persona, sign = request.persona, request.sign
     earlier = read_earlier_rounds(request.messages, sign)
-    noted = read_chat_notes(request.messages, sign)
-    style = noted.style or choose_style(persona.style, model.family)
+    noted_style, permissions = read_chat_notes(request.messages, sign)
+    style = noted_style or choose_style(persona.style, model.family)
     memory = apply_memory_policy(request.messages, persona.guide.memory_policy)
     messages = _replace_query(memory.messages, request.query)
     system_text, items = _build_history(
@@ -98,7 +98,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         style,
         shown,
         memory.note,
-        noted.permissions,
+        permissions,
     )
 
 

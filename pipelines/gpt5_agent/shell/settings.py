@@ -33,8 +33,6 @@ from openai_responses.requests.parameters import hash_ids, read_bool
 from openai_responses.transport.connections import Connections, Timeouts
 
 CONTEXT_KEY = "agent_context"
-_LEAST_COMPACTION_TOKENS = 1000
-"""The API refuses less."""
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
@@ -230,7 +228,7 @@ def _build_run_limits(valves: Valves) -> Limits:
 
 def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
     valves, caller = question.valves, question.caller
-    threshold = max(valves.COMPACTION_TOKENS, _LEAST_COMPACTION_TOKENS)
+    threshold = max(valves.COMPACTION_TOKENS, 1000)  # the API refuses less
     compaction = [{"type": "compaction", "compact_threshold": threshold}]
     compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
     streams, summary = bool(question.body.get("stream")), valves.REASONING_SUMMARY

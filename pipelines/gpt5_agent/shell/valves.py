@@ -219,9 +219,8 @@ class Valves(BaseModel):
     )
     DELEGATION: bool = Field(
         default=False,
-        description="Let the agent give parts of its work to other runs of itself, three "
-        "at once. They use tools that run here and need no approval, and count in the "
-        "same limits. Example: `true`.",
+        description="Let the agent give tasks to other runs of itself, three at once, "
+        "with tools that run here and need no approval. Example: `true`.",
     )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,

@@ -22,6 +22,7 @@ from openai_responses.models.usage import Usage
 from openai_responses.transport.stream import (
     ItemAdded,
     ItemDone,
+    ItemEvent,
     PartialImage,
     TextDelta,
 )
@@ -100,11 +101,7 @@ def _end_after_code(shown: OutputItems) -> Chunks:
 class NativeRenderer:
     """Shows one run."""
 
-    def __init__(
-        self,
-        now: Callable[[], float],
-        hosted: Callable[[OutputItems], Any] | None = None,
-    ) -> None:
+    def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
         """Take a clock in seconds.
 
         `hosted` makes what shows the items of OpenAI's own tools, like `HostedItems`;
@@ -151,9 +148,7 @@ class NativeRenderer:
             case _:
                 yield from self._render_beside(event)
 
-    def _render_other(
-        self, event: ItemAdded | TextDelta | PartialImage | ItemDone
-    ) -> Chunks:
+    def _render_other(self, event: ItemEvent) -> Chunks:
         """Yield the chunks for commentary and for items of OpenAI's own tools."""
         index = event.output_index
         if isinstance(event, ItemAdded) and is_commentary(event.item):
