@@ -40,6 +40,7 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Container,
     Coroutine,
     Hashable,
     Iterable,
@@ -67,8 +68,9 @@ from importlib import import_module
 from itertools import accumulate, chain, count, groupby, islice, product
 from mimetypes import guess_type
 from operator import attrgetter, itemgetter
-from os.path import basename, commonpath, getsize, isabs, isfile, join, realpath
+from os.path import commonpath, getsize, join, realpath
 from pathlib import Path, PurePosixPath
+from posixpath import basename
 from queue import Empty, SimpleQueue
 from reprlib import repr as short_repr
 from secrets import token_hex
@@ -99,6 +101,7 @@ from urllib.parse import (
     urlunsplit,
 )
 from urllib.request import getproxies, proxy_bypass
+from zipfile import BadZipFile, ZipFile
 
 import aiohttp
 from pydantic import (
@@ -319,6 +322,7 @@ CALL_OUTPUTS = {
     "custom_tool_call": "custom_tool_call_output",
 }
 _CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
+_OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
@@ -339,7 +343,7 @@ def is_call(item: JsonObject) -> bool:
 
 
 def is_call_output(item: JsonObject) -> bool:
-    return item.get("type") in CALL_OUTPUTS.values()
+    return item.get("type") in _OUTPUTS
 
 
 def is_reasoning(item: JsonObject) -> bool:
@@ -396,16 +400,14 @@ def _paired_places(items: Sequence[JsonObject]) -> set[int]:
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
     for place, item in enumerate(items):
-        call_id = item.get("call_id")
+        kind, call_id = item.get("type"), item.get("call_id")
         if not isinstance(call_id, str):
             continue
-        if is_call(item):
+        if kind in _CALLS:
             if item.get("name"):  # of some only the place is known
                 calls.setdefault(call_id, place)
-        elif call_id in calls and call_id not in outputs:
-            call = items[calls[call_id]]
-            if CALL_OUTPUTS[item_type(call)] == item_type(item):
-                outputs[call_id] = place
+        elif call_id in calls and kind == CALL_OUTPUTS[items[calls[call_id]]["type"]]:
+            outputs.setdefault(call_id, place)
     return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
@@ -419,7 +421,8 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     dangling: list[Item] = []  # reasoning whose product has not come yet
     lost_call = False
     for place, item in enumerate(rows):
-        calls, answers = is_call(item), is_call_output(item)
+        kind = item.get("type")
+        calls, answers = kind in _CALLS, kind in _OUTPUTS
         if (calls or answers) and place not in pairs:
             lost_call = lost_call or calls
             continue
@@ -429,7 +432,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             dangling = []
         lost_call = False
         dangling.append(item)
-        if not is_reasoning(item):
+        if kind != "reasoning":
             kept += dangling
             dangling = []
     return kept
@@ -5046,7 +5049,7 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     rows = list(items)
     outputs = {
         item["call_id"]: item
-        for item in rows
+        for item in filter(is_call_output, rows)
         if _is_remote(item, "function_call_output")
     }
     if not outputs:
@@ -5096,10 +5099,12 @@ _MADE_HERE = "replayed"
 
 def strip_for_replay(item: Item) -> Item:
     kept = _without(item, _NEVER_REPLAYED)
-    if item_type(item) == "message" and isinstance(kept.get("content"), list):
+    if kind_of(item).tool:
+        return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    if isinstance(kept.get("content"), list) and item_type(item) == "message":
         parts = content_parts(kept["content"])
         kept = {**kept, "content": [_without(one, ("logprobs",)) for one in parts]}
-    return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    return kept
 
 
 def _without(fields: Item, names: Sequence[str]) -> Item:
@@ -5351,7 +5356,7 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
         return False
     try:
         expected = sign([*scope, _without_signature(fields)])
-    except (RecursionError, TypeError, ValueError):  # nothing that this pipe wrote
+    except (RecursionError, TypeError, ValueError):
         return False
     return hmac.compare_digest(expected, signature)
 
@@ -5378,77 +5383,169 @@ def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
     return None if params is None else (arguments.get("tool_name"), params)
 
 
-# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
-
-# A query has a limit, so that a hostile text is read in linear time.
-_V2 = (
-    r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
-    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
-)
-_V1 = (
-    r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
-    r"(?:\?[^)\n]{0,500})?\)"
-)
-_ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
-_FOREIGN = (
-    r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
-    r"[^\S\n]*$)"
-)
-_MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-# A text without any of these has no marker; searching for them is cheap.
-_SIGNS = ("openai_responses:v", "\u2060", "]: #")
+# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
 
 
-_MOST_PASSES = 5
+class Attachment(NamedTuple):
+    """A file at a message, as the host notes it there."""
+
+    file_id: str
+    name: str
+    content_type: str
+    is_image: bool
 
 
-class MarkedText(NamedTuple):
-    """A piece of text, and the id in the marker before it; empty without a marker."""
+class StoredMessage(NamedTuple):
+    """A message of the user as the chat's row holds it."""
 
-    ulid: str
+    row: JsonObject
+    answer_id: str
+
+    @property
+    def words(self) -> str:
+        return as_text(self.row.get("content"))
+
+
+class UserMessage(NamedTuple):
+    """A message that no model wrote."""
+
+    item: Item
+    stored: StoredMessage | None = None
+    attachments: Sequence[Attachment] = ()
+
+    @property
+    def content(self) -> list[Item]:
+        return content_parts(self.item.get("content"))
+
+    def with_content(self, parts: Sequence[Item]) -> Self:
+        return self._replace(item={**self.item, "content": list(parts)})
+
+
+class AssistantText(NamedTuple):
+    """Text of an assistant's message, as the host gives it back."""
+
     text: str
+    ulids: Sequence[str] = ()
+    details: object = None
 
 
-def format_marker(kind: str, ulid: str) -> str:
-    return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
+class ToolCall(NamedTuple):
+    """A tool call of an assistant's message; the arguments of a custom one are a text."""
+
+    call_id: str
+    name: str
+    arguments: str
+    is_custom: bool = False
 
 
-def _has_marker(text: str) -> bool:
-    return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
+class ToolMessage(NamedTuple):
+    """What a tool returned for a call: a text, or parts with pictures."""
+
+    call_id: str
+    output: str | list[Item]
 
 
-def split_at_markers(text: str) -> Iterator[MarkedText]:
-    if not any(map(text.__contains__, _SIGNS)):
-        yield MarkedText("", text)  # its ends are the model's own
-        return
-    ulid, start = "", 0
-    for match in _MARKER.finditer(text):
-        piece = text[start : match.start()].strip()
-        if ulid or piece:
-            yield MarkedText(ulid, piece)
-        ulid, start = _named(match), match.end()
-    piece = text[start:].strip()
-    if ulid or piece:
-        yield MarkedText(ulid, piece)
+ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
 
 
-def strip_markers(text: str) -> str:
-    # Repeated, because a line of another pipe may become a line of its own only now.
-    for _ in range(_MOST_PASSES):
-        if not _has_marker(text):
-            break
-        pieces = (piece.text for piece in split_at_markers(text))
-        text = "\n\n".join(piece for piece in pieces if piece)
-    return text
+DETAILS_FIELD = "reasoning_details"
 
 
-def _named(match: re.Match[str]) -> str:
-    bits = match["bits"]
-    if bits:
-        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
-        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
-        return "".join(map(chr, codes)).upper()
-    return (match["ulid"] or match["ulid1"] or "").upper()
+def parse_messages(
+    messages: Sequence[JsonObject], detail: str = "auto"
+) -> tuple[str, list[ChatPart]]:
+    if not all(isinstance(message, Mapping) for message in messages):
+        raise InvalidRequest("A message of this chat is not an object with a role.")
+    head = 0
+    while head < len(messages) and messages[head].get("role") == "system":
+        head += 1
+    texts = [_plain_text(message.get("content")) for message in messages[:head]]
+    instructions = "\n\n".join(text for text in texts if text)
+    rest = messages[head:]
+    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
+
+
+def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
+    role, content = message.get("role"), message.get("content")
+    match role:
+        case "user":
+            yield UserMessage(_input_message("user", content, detail))
+        case "system" | "developer":
+            yield UserMessage(_input_message("developer", content, detail))
+        case "assistant":
+            text, details = _plain_text(content), message.get(DETAILS_FIELD)
+            if details or text.strip():
+                yield AssistantText(text, details=details)
+            yield from _calls(message.get("tool_calls"))
+        case "tool":
+            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
+        case _:
+            raise InvalidRequest(
+                "A message of this chat has a role that the Responses API does not "
+                "know. The roles are system, developer, user, assistant and tool."
+            )
+
+
+def _calls(tool_calls: object) -> Iterator[ToolCall]:
+    for call in map(as_mapping, as_list(tool_calls)):
+        call_id, function, custom = map(call.get, ("id", "function", "custom"))
+        if isinstance(function, Mapping):
+            arguments = str(function.get("arguments") or "{}")
+            yield ToolCall(str(call_id), str(function.get("name")), arguments)
+        elif isinstance(custom, Mapping):
+            given = str(custom.get("input") or "")
+            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
+
+
+def _output(content: object) -> str | list[Item]:
+    if not isinstance(content, list):
+        return "" if content is None else str(content)
+    return [_input_part(part, "auto") for part in content]
+
+
+def _input_message(role: str, content: object, detail: str) -> Item:
+    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    parts = [_input_part(part, detail) for part in rows]
+    return {"type": "message", "role": role, "content": parts}
+
+
+def _input_part(part: object, detail: str) -> Item:
+    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
+    match wire.get("type"):
+        case "text" | "input_text":
+            return {"type": "input_text", "text": str(wire.get("text") or "")}
+        case "image_url" | "input_image":
+            return _image_part(wire, detail)
+        case "file":
+            return {"type": "input_file", **_given(wire.get("file"))}
+        case "input_file":
+            return _given(wire)
+    raise InvalidRequest(
+        "A message of this chat holds something other than text, a picture or a file. "
+        "The model cannot read it: remove it from the message and send it again."
+    )
+
+
+def _image_part(wire: JsonObject, default: str) -> Item:
+    inner = wire.get("image_url")
+    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
+    detail = chat_form.get("detail") or wire.get("detail") or default
+    source = _given({"image_url": chat_form.get("url")})
+    return {"type": "input_image", "detail": detail, **source}
+
+
+_NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
+
+
+def _given(wire: object) -> Item:
+    given = {str(k): v for k, v in as_mapping(wire).items() if v is not None}
+    return {k: v for k, v in given.items() if k not in _NOT_THE_CALLERS}
+
+
+def _plain_text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    return "".join(as_text(as_mapping(p).get("text")) for p in as_list(content))
 
 
 # ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
@@ -5479,7 +5576,7 @@ def text_digest(text: str) -> str:
 
 def harmless_items(items: Sequence[Item]) -> list[Item | None]:
     found: list[Item | None] = []
-    stays = True  # the text behind the marker
+    stays = True
     for item in reversed(items):
         found.append(_stub(item) if stays or not is_reasoning(item) else None)
         stays = found[-1] is not None
@@ -5534,15 +5631,15 @@ def write_details(
         _entry(back, shown)
         for item, shown in items
         for back in replay_output([item], with_reasoning=True)
-        if not has_plain_reasoning(back)  # it is not kept beyond its run
+        if not has_plain_reasoning(back)
     ]
     carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
     return [sign_object({**head, **named}, sign, carried), *carried]
 
 
-def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
+def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     turns: dict[str, list[Item]] = {}
-    for entry in filter(_is_entry, as_list(message.get("reasoning_details"))):
+    for entry in filter(_is_entry, as_list(details)):
         turns.setdefault(entry["turn"], []).append(entry)
     ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
     return [_turn(turn, sign) for turn in ordered]
@@ -5552,7 +5649,7 @@ def _entry(item: Item, shown: str) -> Item:
     if is_reasoning(item):
         rest = {k: v for k, v in item.items() if k != "encrypted_content"}
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
-    typed = {"type": item_type(item), **item}  # a message in its short form has none
+    typed = {"type": item_type(item), **item}
     if not _says_just(item, shown):
         return {"type": _ITEM, "item": typed, "shown": shown}
     [part] = content_parts(item["content"])
@@ -5572,10 +5669,10 @@ def _is_entry(entry: object) -> bool:
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
         return False
     kind, item = entry.get("type"), entry.get("item")
-    if kind == _TURN:
-        return True
-    needed = entry.get("data") if kind == _REASONING else "type" in as_mapping(item)
-    return kind in (_REASONING, _ITEM) and isinstance(item, dict) and bool(needed)
+    if kind == _TURN or not isinstance(item, dict):
+        return kind == _TURN
+    needed = entry.get("data") if kind == _REASONING else "type" in item
+    return kind in (_REASONING, _ITEM) and bool(needed)
 
 
 def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
@@ -5608,73 +5705,51 @@ def _stub_detail(detail: _DetailItem, stub: Item | None) -> _DetailItem | None:
 
 
 def restore_from_details(
-    messages: Sequence[Mapping[str, Any]], sign: Sign | None
-) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
+    parts: Iterable[ChatPart], sign: Sign | None
+) -> tuple[list[ChatPart], dict[str, Record]]:
     records: dict[str, Record] = {}
-    found, textless = list[Mapping[str, Any]](), ""
-    for message in messages:
-        known = as_mapping(message)  # the reader reports what is none
-        if known.get("role") == "user":
-            found += _marker_message(textless)
-            textless = ""
-        if turns := read_details(known, sign):
-            text, markers = _mark_text(as_text(known.get("content")), turns, records)
-            found.append({**known, "content": text})
-            textless += markers
-        else:
-            found.append(message)
-    return [*found, *_marker_message(textless)], records
+    found, textless = list[ChatPart](), list[AssistantText]()
+    for part in parts:
+        if isinstance(part, AssistantText) and part.details:
+            turns = read_details(part.details, sign)
+            for one in _name_records(part.text, turns, records):
+                (found if one.text else textless).append(one)
+            continue
+        if isinstance(part, UserMessage):
+            found += textless
+            textless = []
+        found.append(part)
+    return [*found, *textless], records
 
 
-def _marker_message(text: str) -> list[Item]:
-    return [{"role": "assistant", "content": text}] if text else []
-
-
-class _Span(NamedTuple):
-
-    items: tuple[_DetailItem, ...]
-    origin: Origin
-
-    @property
-    def last(self) -> _DetailItem:
-        return self.items[-1]
-
-
-def _mark_text(
+def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
-) -> tuple[str, str]:
-    spans = [one for turn in turns for one in _spans_of(turn)]
-    texts, marked, textless = deque(_split_text(content, spans)), "", ""
-    for span in spans:
-        marker = _add_record(span, records)
-        if span.last.shown and texts:
-            marked += marker + _own_text(span.last, texts.popleft())
-        else:
-            textless += marker
-    return "".join([marked, *texts]), textless
+) -> Iterator[AssistantText]:
+    shown = [one.shown for turn in turns for one in turn.items if one.shown]
+    texts = deque(_split_text(content if content.strip() else "", shown))
+    for turn in turns:
+        begun: list[_DetailItem] = []
+        for detail in turn.items:
+            begun.append(detail)
+            if detail.shown or detail is turn.items[-1]:
+                has_text = detail.shown and texts
+                text = _own_text(detail, texts.popleft()) if has_text else ""
+                yield AssistantText(text, [_add_record(begun, turn.origin, records)])
+                begun = []
+    yield from map(AssistantText, texts)
 
 
-def _add_record(span: _Span, records: dict[str, Record]) -> str:
-    ulid, last = f"{len(records):026d}", span.last
-    payload = tuple(detail.item for detail in span.items)
+def _add_record(
+    items: Sequence[_DetailItem], origin: Origin, records: dict[str, Record]
+) -> str:
+    ulid, last = f"{len(records):026d}", items[-1]
+    payload = tuple([detail.item for detail in items])
     shown = as_text(last.shown) and text_digest(message_text(last.item))
-    records[ulid] = record = Record(ulid, "", 0, payload, "", span.origin, shown)
-    return format_marker(record.kind, ulid)
+    records[ulid] = Record(ulid, "", 0, payload, "", origin, shown)
+    return ulid
 
 
-def _spans_of(turn: DetailTurn) -> list[_Span]:
-    found: list[_Span] = []
-    begun: list[_DetailItem] = []
-    for detail in turn.items:
-        begun.append(detail)
-        if detail.shown:
-            found.append(_Span(tuple(begun), turn.origin))
-            begun = []
-    return [*found, _Span(tuple(begun), turn.origin)] if begun else found
-
-
-def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
-    shown = (span.last.shown for span in spans if span.last.shown)
+def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
     lengths = [one if isinstance(one, int) else len(one) for one in shown]
     texts, start = list[str](), 0
     for length in lengths[:-1]:
@@ -5751,164 +5826,72 @@ class CodeTexts:
             yield place, "".join(text[start:end] for start, end in ends).strip()
 
 
-# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
+# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
+
+# A query has a limit, so that a hostile text is read in linear time.
+_V2 = (
+    r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
+    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
+)
+_V1 = (
+    r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
+    r"(?:\?[^)\n]{0,500})?\)"
+)
+_ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
+_FOREIGN = (
+    r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
+    r"[^\S\n]*$)"
+)
+_MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
+# Without one a text has no marker, and a search for them is cheap.
+_SIGNS = ("openai_responses:v", "\u2060", "]: #")
 
 
-class Attachment(NamedTuple):
-    """A file at a message, as the host notes it there."""
-
-    file_id: str
-    name: str
-    content_type: str
-    is_image: bool
+_MOST_PASSES = 5
 
 
-class StoredMessage(NamedTuple):
-    """A message of the user as the chat's row holds it."""
+class MarkedText(NamedTuple):
+    """A piece of text, and the id in the marker before it; empty without a marker."""
 
-    row: JsonObject
-    answer_id: str
-
-    @property
-    def words(self) -> str:
-        return as_text(self.row.get("content"))
-
-
-class UserMessage(NamedTuple):
-    """A message that no model wrote."""
-
-    item: Item
-    stored: StoredMessage | None = None
-    attachments: Sequence[Attachment] = ()
-
-    @property
-    def content(self) -> list[Item]:
-        return content_parts(self.item.get("content"))
-
-    def with_content(self, parts: Sequence[Item]) -> Self:
-        return self._replace(item={**self.item, "content": list(parts)})
-
-
-class AssistantText(NamedTuple):
-    """Text of an assistant's message, as the host gives it back."""
-
+    ulid: str
     text: str
 
 
-class ToolCall(NamedTuple):
-    """A tool call of an assistant's message; the arguments of a custom one are a text."""
-
-    call_id: str
-    name: str
-    arguments: str
-    is_custom: bool = False
+def _has_marker(text: str) -> bool:
+    return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
 
 
-class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with pictures."""
-
-    call_id: str
-    output: str | list[Item]
-
-
-ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
-
-
-def parse_messages(
-    messages: Sequence[JsonObject], detail: str = "auto"
-) -> tuple[str, list[ChatPart]]:
-    if not all(isinstance(message, Mapping) for message in messages):
-        raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = 0
-    while head < len(messages) and messages[head].get("role") == "system":
-        head += 1
-    texts = [_plain_text(message.get("content")) for message in messages[:head]]
-    instructions = "\n\n".join(text for text in texts if text)
-    rest = messages[head:]
-    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
+def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
+    if not any(map(text.__contains__, _SIGNS)):
+        yield MarkedText(ulid, text.strip() if ulid else text)
+        return
+    start = 0
+    for match in _MARKER.finditer(text):
+        piece = text[start : match.start()].strip()
+        if ulid or piece:
+            yield MarkedText(ulid, piece)
+        ulid, start = _named(match), match.end()
+    piece = text[start:].strip()
+    if ulid or piece:
+        yield MarkedText(ulid, piece)
 
 
-def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
-    role, content = message.get("role"), message.get("content")
-    match role:
-        case "user":
-            yield UserMessage(_input_message("user", content, detail))
-        case "system" | "developer":
-            yield UserMessage(_input_message("developer", content, detail))
-        case "assistant":
-            text = _plain_text(content)
-            if text.strip():
-                yield AssistantText(text)
-            yield from _calls(message.get("tool_calls"))
-        case "tool":
-            yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
-        case _:
-            raise InvalidRequest(
-                "A message of this chat has a role that the Responses API does not "
-                "know. The roles are system, developer, user, assistant and tool."
-            )
+def strip_markers(text: str) -> str:
+    for _ in range(_MOST_PASSES):
+        if not _has_marker(text):
+            break
+        pieces = (piece.text for piece in split_at_markers(text))
+        text = "\n\n".join(piece for piece in pieces if piece)
+    return text
 
 
-def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    for call in map(as_mapping, as_list(tool_calls)):
-        call_id, function, custom = map(call.get, ("id", "function", "custom"))
-        if isinstance(function, Mapping):
-            arguments = str(function.get("arguments") or "{}")
-            yield ToolCall(str(call_id), str(function.get("name")), arguments)
-        elif isinstance(custom, Mapping):
-            given = str(custom.get("input") or "")
-            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
-
-
-def _output(content: object) -> str | list[Item]:
-    if not isinstance(content, list):
-        return "" if content is None else str(content)
-    return [_input_part(part, "auto") for part in content]
-
-
-def _input_message(role: str, content: object, detail: str) -> Item:
-    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    parts = [_input_part(part, detail) for part in rows]
-    return {"type": "message", "role": role, "content": parts}
-
-
-def _input_part(part: object, detail: str) -> Item:
-    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
-    match wire.get("type"):
-        case "text" | "input_text":
-            return {"type": "input_text", "text": str(wire.get("text") or "")}
-        case "image_url" | "input_image":
-            return _image_part(wire, detail)
-        case "file":
-            return {"type": "input_file", **_given(wire.get("file"))}
-        case "input_file":
-            return _given(wire)
-    raise InvalidRequest(
-        "A message of this chat holds something other than text, a picture or a file. "
-        "The model cannot read it: remove it from the message and send it again."
-    )
-
-
-def _image_part(wire: JsonObject, default: str) -> Item:
-    inner = wire.get("image_url")
-    chat_form = inner if isinstance(inner, Mapping) else {"url": inner}
-    detail = chat_form.get("detail") or wire.get("detail") or default
-    source = _given({"image_url": chat_form.get("url")})
-    return {"type": "input_image", "detail": detail, **source}
-
-
-_NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
-
-
-def _given(wire: object) -> Item:
-    given = {str(k): v for k, v in as_mapping(wire).items() if v is not None}
-    return {k: v for k, v in given.items() if k not in _NOT_THE_CALLERS}
-
-
-def _plain_text(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    return "".join(as_text(as_mapping(p).get("text")) for p in as_list(content))
+def _named(match: re.Match[str]) -> str:
+    bits = match["bits"]
+    if bits:
+        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
+        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
+        return "".join(map(chr, codes)).upper()
+    return (match["ulid"] or match["ulid1"] or "").upper()
 
 
 # ==== owui_chat.input.history: The input items of a chat's history.
@@ -6053,9 +6036,11 @@ def _call_item(call: ToolCall) -> Item:
 
 
 def _split(part: ChatPart) -> Iterable[MarkedText | ChatPart]:
-    if isinstance(part, AssistantText):
-        return split_at_markers(_strip_old_blocks(part.text))
-    return [part]
+    if not isinstance(part, AssistantText):
+        return (part,)
+    *others, last = part.ulids or ("",)
+    bare = (MarkedText(ulid, "") for ulid in others)
+    return (*bare, *split_at_markers(_strip_old_blocks(part.text), last))
 
 
 def _is_answer(item: Item) -> bool:
@@ -6134,9 +6119,8 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
-_LINK = re.compile(
-    rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
-)
+_LINK = re.compile(rf"\[({_LABEL})\]\(({_URL})\)")
+_LONGEST_OPEN = 4000
 
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
@@ -6159,7 +6143,7 @@ class HoldbackBuffer:
 
     def feed(self, text: str) -> str:
         text = self._held + text
-        match = self._unfinished.search(text)
+        match = self._unfinished.search(text, max(0, len(text) - _LONGEST_OPEN))
         place = match.start() if match else len(text)
         self._held = text[place:]
         return text[:place]
@@ -6191,7 +6175,7 @@ class Citations:
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
-        if not isinstance(event, TextDelta):  # a delta is common: it needs no generator
+        if not isinstance(event, TextDelta):
             return self._feed_other(event)
         if event.kind not in ("text", "refusal"):
             return (event,)
@@ -6256,21 +6240,26 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        if "](" in text:
-            text = _LINK.sub(self._linked_number, text)
-        return strip_tracking(text)
+        edits = self._edit_links(text, set()) if _TRACKED in text else []
+        return strip_tracking(_apply_edits(text, edits))
 
-    def _linked_number(self, link: re.Match[str]) -> str:
-        is_found = _TRACKING.search(link["url"])
-        return self._number_of_link(link) if is_found else link[0]
-
-    def _number_of_link(self, link: re.Match[str]) -> str:
-        url, label = strip_tracking(link["url"]), link["label"].strip()
-        number = self._number(url)
-        names_site = "." in label and " " not in label
-        if link["open"] or names_site:
-            return f"[{number}]"
-        return f"[{label}]({url})[{number}]"
+    def _edit_links(
+        self, text: str, sources: Container[str]
+    ) -> list[tuple[int, int, str]]:
+        edits = list[tuple[int, int, str]]()
+        for link in _LINK.finditer(text):
+            (start, end), (label, address) = link.span(), link.groups()
+            if not (_TRACKING.search(address) or address in sources):
+                continue
+            url, label = strip_tracking(address), label.strip()
+            shown = f"[{self._number(url)}]"
+            names_site = "." in label and " " not in label
+            if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
+                start, end = start - 1, end + 1
+            elif not names_site:
+                shown = f"[{label}]({url}){shown}"
+            edits.append((start, end, shown))
+        return edits
 
     def _shown_part(self, part: Item) -> str:
         text, annotations = part_text(part), content_parts(part.get("annotations"))
@@ -6278,12 +6267,7 @@ class Citations:
             return self._linked(text)
         for annotation in annotations:
             self._name(annotation)
-        keys = set(map(_key, annotations))
-        edits = [
-            (link.start(), link.end(), self._number_of_link(link))
-            for link in _LINK.finditer(text)
-            if _TRACKING.search(link["url"]) or link["url"] in keys
-        ]
+        edits = self._edit_links(text, set(map(_key, annotations)))
         starts = [start for start, _, _ in edits]
         ends = [float("-inf"), *(end for _, end, _ in edits)]
         for annotation in annotations:
@@ -7147,6 +7131,290 @@ def _clean_part(part: object) -> object:
     return part
 
 
+# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tools, limits, connections.
+
+MAX_TOOLS_PER_SERVER = 128
+MAX_TOOL_NAME_CHARACTERS = 64
+MAX_REMOTE_BYTES = 8 * 1024 * 1024
+
+MAX_SCHEMA_SIZE = 100_000
+_MAX_SCHEMA_CHARACTERS = 50_000
+MAX_DESCRIPTION_CHARACTERS = 4_000
+_MIN_SECRET_CHARACTERS = 6
+_INVALID_TOOL_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
+
+_ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
+_Response = TypeVar("_Response")
+
+
+class RemoteError(Exception):
+    """A server failed; the text contains no secret."""
+
+
+class RemoteTimeout(RemoteError):
+    """The server took too long."""
+
+
+class RemoteToolSpec(NamedTuple):
+    """A server's description of a tool; `args` is the schema of its arguments."""
+
+    own_name: str
+    description: str
+    args: Mapping[str, Any]
+    only_reads: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTool:
+    """A tool of a server, in the agent's form."""
+
+    name: str
+    description: str
+    args: Mapping[str, Any]
+    run: _ExecuteRemoteTool = field(repr=False)
+    only_reads: bool = False
+
+    async def execute(self, args: dict[str, Any]) -> Any:
+        return await self.run(args)
+
+
+async def run_with_timeout(
+    work: Awaitable[_Response], seconds: float, name: str
+) -> _Response:
+    try:
+        async with asyncio.timeout(seconds):
+            return await work
+    except TimeoutError:
+        raise RemoteTimeout(f"{name} did not answer within {seconds:g} s.") from None
+
+
+def make_remote_tool(
+    label: str, spec: RemoteToolSpec, run: _ExecuteRemoteTool
+) -> RemoteTool:
+    name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
+        :MAX_TOOL_NAME_CHARACTERS
+    ]
+    description = truncate_text(spec.description, MAX_DESCRIPTION_CHARACTERS)
+    return RemoteTool(name, description, spec.args, run, spec.only_reads)
+
+
+def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
+    return allowed is None or any(fnmatchcase(name, pattern) for pattern in allowed)
+
+
+def build_error_result(text: str) -> dict[str, Any]:
+    return {"isError": True, "content": [{"type": "text", "text": text}]}
+
+
+def check_schema_size(schema: object) -> None:
+    json_size(schema, MAX_SCHEMA_SIZE)
+    if len(json.dumps(schema, default=str)) > _MAX_SCHEMA_CHARACTERS:
+        raise JsonTooLarge
+
+
+class LeftOutTools:
+    """Counts the tools of a server that are not offered."""
+
+    def __init__(self) -> None:
+        self.unusable = self.extra = 0
+
+    def describe(self, server: str) -> str:
+        if not (self.unusable or self.extra):
+            return ""
+        return (
+            f"{server} has tools that are not offered: {self.unusable} cannot be "
+            f"used, at least {self.extra} are over the limit of {MAX_TOOLS_PER_SERVER}."
+        )
+
+
+def truncate_text(text: str, characters: int) -> str:
+    return text if len(text) <= characters else f"{text[:characters]} [...]"
+
+
+def redact_secrets(text: str, secrets: Iterable[str]) -> str:
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= _MIN_SECRET_CHARACTERS:
+            text = text.replace(secret, "[redacted]")
+            text = text.replace(json.dumps(secret)[1:-1], "[redacted]")
+    return text
+
+
+_REMOTE_CONNECT_SECONDS = 10.0
+
+
+class RemoteConnection:
+    """The connections of one run to one server; `name` and `valve` are for error texts."""
+
+    def __init__(self, name: str, valve: str) -> None:
+        self._name = name
+        self._valve = valve
+        self._session: aiohttp.ClientSession | None = None
+
+    @asynccontextmanager
+    async def send(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        try:
+            response = await self._open_session().request(
+                method,
+                url,
+                headers={"Accept-Encoding": "identity", **headers},
+                data=body,
+                allow_redirects=False,
+            )
+            try:
+                if 300 <= response.status < 400:
+                    raise RemoteError(
+                        f"{self._name} redirects requests (HTTP {response.status}), "
+                        "which is not followed, because keys would be sent along. An "
+                        f"administrator has to check its address in {self._valve}."
+                    )
+                yield response
+            finally:
+                response.close()  # nothing happens when it was read to its end
+        except (aiohttp.ClientError, OSError, ValueError):
+            raise RemoteError(
+                f"{self._name} cannot be reached, or its answer broke off."
+            ) from None
+
+    async def read_chunks(
+        self, response: aiohttp.ClientResponse
+    ) -> AsyncGenerator[bytes, None]:
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            raise RemoteError(f"{self._name} sent a compressed answer, unasked.")
+        left = MAX_REMOTE_BYTES
+        async for piece in response.content.iter_any():
+            left -= len(piece)
+            if left < 0:
+                most = f"{MAX_REMOTE_BYTES} bytes"
+                raise RemoteError(f"{self._name} sent more than {most}.")
+            yield piece
+
+    async def read_body(
+        self, response: aiohttp.ClientResponse, most: int = MAX_REMOTE_BYTES
+    ) -> bytes:
+        taken = bytearray()
+        async with aclosing(self.read_chunks(response)) as pieces:
+            async for piece in pieces:
+                taken += piece
+                if len(taken) > most:
+                    break
+        return bytes(taken)
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(
+                    total=None, sock_connect=_REMOTE_CONNECT_SECONDS
+                ),
+                auto_decompress=False,
+            )
+        return self._session
+
+
+# ==== toolbox.host_files: Files of Open WebUI, over its API.
+
+_HOST = "Open WebUI"
+_HOST_SECONDS = 30.0
+_ACTIVE_NAME = re.compile(r"\.\w*(htm|xht|svg|xml|xsl|rdf)\w*$", re.IGNORECASE)
+
+
+class HostFiles:
+    """The files of a user: those that are `attached` to a chat, by id, and new ones."""
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        user_id: str = "",
+        attached: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        self.attached = attached
+        self._url = url.strip().rstrip("/")
+        self._key = key
+        self._user_id = user_id
+        self._connection = RemoteConnection(_HOST, "OPEN_WEBUI_URL")
+
+    async def read(self, file_id: str) -> bytes | str:
+        path = f"files/{re.sub('[^A-Za-z0-9-]', '_', file_id)}"
+        try:
+            if (await self._call_json("GET", path)).get("user_id") != self._user_id:
+                return "It belongs to somebody else."
+            return await self._call("GET", f"{path}/content")
+        except RemoteError as failed:
+            return str(failed)
+
+    async def store(self, name: str, media_type: str, content: bytes) -> str:
+        if _ACTIVE_NAME.search(name) or str(guess_type(name)[0]).endswith("+xml"):
+            name, media_type = f"{name}.txt", "text/plain"
+        edge = token_hex(16)
+        head = (
+            f'--{edge}\r\nContent-Disposition: form-data; name="file"; '
+            f'filename="{_header_text(name)}"\r\n'
+            f"Content-Type: {_header_text(media_type)}\r\n\r\n"
+        )
+        body = head.encode("utf-8", "replace") + content + f"\r\n--{edge}--".encode()
+        kind = f"multipart/form-data; boundary={edge}"
+        row = await self._call_json("POST", "files/?process=false", body, kind)
+        path = f"/api/v1/files/{row.get('id')}/content"
+        if row.get("user_id") != self._user_id:
+            reader = {"principal_type": "user", "principal_id": self._user_id}
+            files = [{"type": "file", "id": row.get("id")}]
+            note = {
+                "title": name,
+                "data": {"content": {"md": f"Open it: {path}"}, "files": files},
+                "access_grants": [{**reader, "permission": "read"}],
+            }
+            await self._call_json("POST", "notes/create", json.dumps(note).encode())
+        return path
+
+    async def aclose(self) -> None:
+        await self._connection.close()
+
+    async def _call_json(self, *request: Any) -> Mapping[str, Any]:
+        row = parse_json_object((await self._call(*request)).decode("utf-8", "replace"))
+        if not row or not row.get("id"):
+            raise RemoteError("OPEN_WEBUI_URL is not the address of Open WebUI.")
+        return row
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        kind: str = "application/json",
+    ) -> bytes:
+        if not (self._url and self._key and self._user_id):
+            raise RemoteError(
+                "An administrator has to set OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY in "
+                "the valves of this pipeline."
+            )
+        headers = {"Authorization": f"Bearer {self._key}", "Content-Type": kind}
+
+        async def exchange() -> bytes:
+            url = f"{self._url}/api/v1/{path}"
+            async with self._connection.send(method, url, headers, body) as response:
+                if response.status != 200:
+                    raise RemoteError(f"{_HOST} answered with HTTP {response.status}.")
+                return await self._connection.read_body(response)
+
+        return await run_with_timeout(exchange(), _HOST_SECONDS, _HOST)
+
+
+def _header_text(text: str) -> str:
+    return re.sub(r'[^ -~\u00a0-\uffff]|["\\]', "_", text)
+
+
 # ==== toolbox.processes: Child processes, in any event loop.
 
 
@@ -7241,7 +7509,6 @@ class SandboxLimits(NamedTuple):
     files: int = 1_000
     output: int = 50_000
     returned_files: int = 10
-    packages: int = 512 * MEBIBYTE
     concurrency: int = 4
     idle_seconds: float = 3600.0
     chats: int = 50
@@ -7269,7 +7536,12 @@ class ProcessHandle:
 
 
 NOBODY_UID = 65534
-RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+RUN_ENVIRONMENT = {
+    "HOME": "/tmp",
+    "MPLBACKEND": "agg",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
 
 
 class SandboxUnavailable(Exception):
@@ -7312,7 +7584,7 @@ class SandboxBackend(Protocol):
 # ==== toolbox.sandbox.bubblewrap: Bubblewrap: empty namespaces around a Python interpreter.
 
 _INODE_BYTES = 1024
-_WRITABLE_FOLDERS = ("work", "tmp", "packages")
+_WRITABLE_FOLDERS = ("work", "tmp")
 _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 
 
@@ -7391,10 +7663,10 @@ _READ_ONLY_PATHS = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zo
 class BubblewrapBackend:
     """Makes sandboxes in which a given interpreter runs."""
 
-    def __init__(self, python: Path, wheels: str = "") -> None:
+    def __init__(self, python: Path, packages: str = "") -> None:
         self.name = f"bubblewrap with {python}"
         self._python = python
-        self._wheels = wheels
+        self._packages = packages
 
     async def start(self, program: str, limits: SandboxLimits) -> _BubblewrapProcess:
         command = [_find_bwrap(), *self._options(limits)]
@@ -7430,9 +7702,8 @@ class BubblewrapBackend:
         yield from ("--ro-bind", str(self._python), str(self._python))
         for path in ("/work", "/tmp"):
             yield from ("--size", str(limits.disk), "--tmpfs", path)
-        if self._wheels:
-            yield from ("--ro-bind", self._wheels, "/wheels")
-            yield from ("--size", str(limits.packages), "--tmpfs", "/packages")
+        if self._packages:
+            yield from ("--ro-bind", self._packages, "/packages")
         for name, value in RUN_ENVIRONMENT.items():
             yield from ("--setenv", name, value)
         yield from ("--chdir", "/work", "--remount-ro", "/")
@@ -7592,10 +7863,10 @@ class _ContainerProcess:
 class ContainerBackend:
     """Makes sandboxes with `docker` or `podman`."""
 
-    def __init__(self, client: str, image: str, wheels: str = "") -> None:
+    def __init__(self, client: str, image: str, packages: str = "") -> None:
         self.name = client
         self._image = image
-        self._wheels = wheels
+        self._packages = packages
 
     async def start(self, program: str, limits: SandboxLimits) -> _ContainerProcess:
         path = find_program(self.name)
@@ -7612,9 +7883,8 @@ class ContainerBackend:
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
         rooms = {"/work": limits.disk, "/tmp": limits.disk}
-        if self._wheels:
-            rooms["/packages"] = limits.packages
-            yield from ("--volume", f"{self._wheels}:/wheels:ro")
+        if self._packages:
+            yield from ("--volume", f"{self._packages}:/packages:ro")
         memory = limits.memory + sum(rooms.values())
         yield from ("--user", f"{NOBODY_UID}:{NOBODY_UID}")
         yield from ("--pids-limit", str(limits.processes + 1))
@@ -7639,6 +7909,7 @@ def _client_environment() -> dict[str, str]:
 SANDBOX_PROGRAM = r'''"""What a run does inside the sandbox."""
 
 import _ast
+import errno
 import json
 import os
 import resource
@@ -7656,6 +7927,8 @@ CHUNK_BYTES = 1 << 18
 MAX_PATH_BYTES = 1000
 MAX_LISTED = 20
 RESULT = 3
+NO_MODULE = "An administrator can add packages to the folder SANDBOX_WHEELS."
+NO_SPACE = "Remove files, or let an administrator raise SANDBOX_DISK_MB."
 Stamp = tuple[int, int, int]
 
 
@@ -7812,6 +8085,12 @@ def write_file(request: dict) -> dict:
     return {"done": f"Wrote {len(content)} bytes."}
 
 
+def receive_file(request: dict) -> dict:
+    with open(resolve_path(request["path"]), "wb") as file:
+        file.write(bytes.fromhex(request["content"]))
+    return {"done": "It is there."}
+
+
 def make_folder(request: dict) -> dict:
     os.makedirs(resolve_path(request["path"]), exist_ok=True)
     return {"done": "The folder is there."}
@@ -7915,13 +8194,6 @@ def run_job(job: Callable[[], int], pipes: list[int]) -> None:
 def run_code(request: dict) -> dict:
     limits = request["limits"]
     deadline = time.monotonic() + limits["seconds"]
-    if request["dependencies"]:
-        installing = ChildJob(lambda: install(request["dependencies"]), CHUNK_BYTES)
-        stopped = installing.wait(deadline)
-        status, (_, complaints, _) = installing.finish()
-        if stopped or status:
-            raise Refused("The dependencies were not installed. " + complaints[-2000:])
-        sys.path.insert(0, PACKAGES)
     running = ChildJob(lambda: execute(request), limits["output"])
     stopped = running.wait(deadline)
     status, (output, complaints, result) = running.finish()
@@ -7934,23 +8206,12 @@ def run_code(request: dict) -> dict:
     }
 
 
-def install(dependencies: list[str]) -> int:
-    wheels = sorted(name for name in os.listdir("/wheels") if name.startswith("pip-"))
-    if not wheels:
-        raise SystemExit("The folder of wheels has no wheel of pip.")
-    pip = f"/wheels/{wheels[-1]}/pip"
-    options = (
-        "--quiet --no-input --no-index --no-cache-dir --no-compile "
-        "--disable-pip-version-check --only-binary :all: --find-links /wheels --target"
-    )
-    command = [sys.executable, "-I", pip, "install", *options.split(), PACKAGES]
-    os.execv(sys.executable, [*command, "--", *dependencies])
-
-
 def execute(request: dict) -> int:
     module = type(sys)("__main__")
     sys.modules["__main__"] = module
     sys.argv[:] = ["code"]
+    sys.path[:] = [WORK, *sys.path, PACKAGES]
+    sys.dont_write_bytecode = True  # it would be among the files that were written
     try:
         tree = compile(request["code"], "code", "exec", _ast.PyCF_ONLY_AST)
         assert isinstance(tree, _ast.Module)
@@ -7977,6 +8238,10 @@ def print_error(error: Exception, code: str) -> None:
     while frames and frames.tb_frame.f_code.co_filename != "code":
         frames = frames.tb_next
     traceback.print_exception(type(error), error, frames)
+    if isinstance(error, ModuleNotFoundError):
+        print(NO_MODULE, file=sys.stderr)
+    elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EFBIG):
+        print(NO_SPACE, file=sys.stderr)
 
 
 def write_result(value: object, limit: int) -> None:
@@ -8033,6 +8298,7 @@ OPERATIONS = {
     "list": (list_folder, False),
     "read": (read_file, False),
     "write": (write_file, True),
+    "receive": (receive_file, True),
     "mkdir": (make_folder, True),
     "remove": (remove, True),
 }
@@ -8337,6 +8603,7 @@ class _WorkspaceRoot:
             _remove_if_abandoned(folder)
         made = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
         self._lock = _lock_folder(made)
+        made.chmod(0o711)  # runs of another user read the packages in it
         # Under this name it would be swept, had it no lock yet.
         self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
 
@@ -8383,6 +8650,7 @@ class Workspace:
         self.archive: WorkspaceArchive | None = None
         self.lock = asyncio.Lock()
         self.borrowers = 0
+        self.received: set[str] = set()
         self._folder = folder
         self._limits = limits
         self._numbers = count(1)
@@ -8421,7 +8689,7 @@ class Workspace:
     def _export_file(self, spool: Path, part: FileSlice) -> SandboxFile:
         path = self._new_path()
         _copy_slice(part, spool, path)
-        name = _printable_name(part.name)
+        name = printable_name(part.name)
         media_type, _ = mimetypes.guess_type(name)
         return SandboxFile(name, media_type or "application/octet-stream", path)
 
@@ -8465,12 +8733,20 @@ class WorkspacePool:
             self._timers.pop(chat).cancel()
         workspace = self._workspaces.pop(chat, None)
         if workspace is None:
-            self._root = self._root or _WorkspaceRoot()
-            folder = Path(tempfile.mkdtemp(dir=self._root.path))
+            folder = Path(tempfile.mkdtemp(dir=self._open_root()))
             workspace = Workspace(folder, self._limits)
         self._workspaces[chat] = workspace  # the last of all: it was used last
         workspace.borrowers += 1
         return workspace
+
+    def _open_root(self) -> Path:
+        self._root = self._root or _WorkspaceRoot()
+        return self._root.path
+
+    async def install(self, wheels: Path) -> Path:
+        folder = self._open_root() / "packages"
+        await asyncio.to_thread(_unpack_wheels, wheels, folder)
+        return folder
 
     def _release(self, chat: Hashable, workspace: Workspace) -> None:
         if workspace.borrowers or self._is_closed:
@@ -8511,12 +8787,23 @@ def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
             left -= file.write(spool.read(min(left, MEBIBYTE)))
 
 
-def _printable_name(name: str) -> str:
-    last = name.rsplit("/", 1)[-1]
+def _unpack_wheels(wheels: Path, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for wheel in wheels.glob("*.whl"):
+        with ZipFile(wheel) as archive:
+            archive.extractall(folder)
+    for part in folder.glob("*.data/*lib"):  # purelib and platlib
+        shutil.copytree(part, folder, dirs_exist_ok=True)
+
+
+def printable_name(name: str) -> str:
+    last = name.rsplit("/", 1)[-1][-200:]
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
 
 
 # ==== toolbox.sandbox.tools: The tools of the sandbox: descriptions for the model, calls, results.
+
+ReadFile = Callable[[], Awaitable[bytes | str]]
 
 
 class _SandboxCallFailed(Exception):
@@ -8525,20 +8812,14 @@ class _SandboxCallFailed(Exception):
 
 _RUN_DESCRIPTION = (
     "Runs Python code in a sandbox without network. Each run is a fresh process: only "
-    "files in the workspace, which is the current folder, outlive it. Returns JSON with "
+    "files in the workspace, which is the current folder, outlive it. What the user "
+    "attached is there, by name. Its modules can be imported{0}. Returns JSON with "
     "what was printed (stdout, stderr), the value of the last expression (result), and "
     "the files that were written, which the user is shown. The workspace is the folder "
     "/work. It lives as long as the chat is used and is shared by all tools whose names "
     "begin with python_ or sandbox_."
 )
 _CODE = {"code": {"type": "string", "description": "The Python code."}}
-_DEPENDENCIES = {
-    "dependencies": {
-        "type": "array",
-        "items": {"type": "string"},
-        "description": "Packages to install for this run, like numpy or pandas==2.2.",
-    }
-}
 _PATH = {
     "path": {
         "type": "string",
@@ -8548,7 +8829,8 @@ _PATH = {
 _CONTENT = {
     "content": {"type": "string", "description": "The whole new text of the file."}
 }
-_FILE_TOOLS = {
+_TOOLS = {
+    "python_execute": (_RUN_DESCRIPTION, _CODE),
     "sandbox_fs_list": ("Lists a folder of the workspace.", _PATH),
     "sandbox_fs_read": (
         "Reads a text file of the workspace; any other file is shown to the user.",
@@ -8569,56 +8851,27 @@ _FILE_TOOLS = {
 }
 
 
-def _build_sandbox_specs(with_dependencies: bool) -> list[dict[str, Any]]:
-    run = {**_CODE, **(_DEPENDENCIES if with_dependencies else {})}
-    return [
-        _build_sandbox_spec("python_execute", _RUN_DESCRIPTION, run, ["code"]),
-        *(
-            _build_sandbox_spec(name, description, properties, list(properties))
-            for name, (description, properties) in _FILE_TOOLS.items()
-        ),
-    ]
-
-
 def _build_sandbox_spec(
-    name: str, description: str, properties: Mapping[str, Any], required: list[str]
+    name: str, description: str, properties: Mapping[str, Any]
 ) -> dict[str, Any]:
     parameters = {
         "type": "object",
         "properties": dict(properties),
-        "required": required,
+        "required": list(properties),
         "additionalProperties": False,
     }
     return {"name": name, "description": description, "parameters": parameters}
 
 
-def _build_sandbox_request(
-    name: str, arguments: Mapping[str, Any], with_dependencies: bool
-) -> dict[str, Any]:
-    if name == "python_execute":
-        return _build_run_request(arguments, with_dependencies)
-    if name not in _FILE_TOOLS:
+def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    if name not in _TOOLS:
         raise _SandboxCallFailed(f"There is no tool named {name}.")
-    given = {key: arguments.get(key) for key in _FILE_TOOLS[name][1]}
+    given = {key: arguments.get(key) for key in _TOOLS[name][1]}
     for key, value in given.items():
         if not isinstance(value, str):
             raise _SandboxCallFailed(f"{name} needs {key}, a text.")
-    return {"operation": name.removeprefix("sandbox_fs_"), **given}
-
-
-def _build_run_request(
-    arguments: Mapping[str, Any], with_dependencies: bool
-) -> dict[str, Any]:
-    code, dependencies = arguments.get("code"), arguments.get("dependencies") or []
-    if not isinstance(code, str):
-        raise _SandboxCallFailed("python_execute needs code, a text.")
-    if not isinstance(dependencies, list) or not all(
-        isinstance(one, str) for one in dependencies
-    ):
-        raise _SandboxCallFailed("dependencies is a list of names.")
-    if dependencies and not with_dependencies:
-        raise _SandboxCallFailed("No packages can be installed here; do without.")
-    return {"operation": "run", "code": code, "dependencies": dependencies}
+    operation = "run" if "code" in given else name.removeprefix("sandbox_fs_")
+    return {"operation": operation, **given}
 
 
 _STOP_SENTENCES = {
@@ -8708,14 +8961,11 @@ def _dump_json(value: object) -> str:
 _CONTAINER_IMAGE = "python:3.12-slim"
 
 
-def _list_default_backends(wheels: str) -> list[SandboxBackend]:
-    return [
-        *(BubblewrapBackend(python, wheels) for python in find_interpreters()),
-        *(
-            ContainerBackend(client, _CONTAINER_IMAGE, wheels)
-            for client in ("docker", "podman")
-        ),
-    ]
+def list_backends(packages: str) -> Iterator[SandboxBackend]:
+    for python in find_interpreters():
+        yield BubblewrapBackend(python, packages)
+    for client in ("docker", "podman"):
+        yield ContainerBackend(client, _CONTAINER_IMAGE, packages)
 
 
 class SandboxTools:
@@ -8726,33 +8976,69 @@ class SandboxTools:
         limits: SandboxLimits | None = None,
         wheels: str = "",
         log: Callable[[str], object] = str,
-        backends: Iterable[SandboxBackend] | None = None,
+        make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
     ) -> None:
         self._limits = limits or SandboxLimits()
-        self._with_dependencies = bool(wheels)
+        self._wheels = wheels
         self._log = log
-        self._backends = (
-            _list_default_backends(wheels) if backends is None else backends
-        )
+        self._make_backends = make_backends
+        self._packages = ""
         self._workspaces = WorkspacePool(self._limits)
         self._slots = asyncio.Semaphore(self._limits.concurrency)
         self._probe_lock = asyncio.Lock()
         self._has_probed = False
         self._sandbox: Sandbox | None = None
+        self._compiling: list[ChildProcess] = []
 
     async def specs(self) -> list[dict[str, Any]]:
-        has_sandbox = await self._find_sandbox() is not None
-        return _build_sandbox_specs(self._with_dependencies) if has_sandbox else []
+        if await self._find_sandbox() is None:
+            return []
+        return [
+            _build_sandbox_spec(name, about.format(self._packages), properties)
+            for name, (about, properties) in _TOOLS.items()
+        ]
 
     async def call(
         self, chat_id: str, name: str, arguments: Mapping[str, Any]
     ) -> SandboxResult:
+
+        async def build(_workspace: Workspace) -> dict[str, Any]:
+            return _build_sandbox_request(name, arguments)
+
+        return await self._answer(chat_id, build)
+
+    async def receive(
+        self, chat_id: str, file_id: str, name: str, read: ReadFile
+    ) -> SandboxResult:
+
+        async def build(workspace: Workspace) -> dict[str, Any] | None:
+            if file_id in workspace.received:
+                return None
+            content = await read()
+            if isinstance(content, str):
+                raise _SandboxCallFailed(content)
+            workspace.received.add(file_id)
+            return {
+                "operation": "receive",
+                "path": printable_name(name),
+                "content": content.hex(),
+            }
+
+        return await self._answer(chat_id, build)
+
+    async def _answer(
+        self,
+        chat_id: str,
+        build: Callable[[Workspace], Awaitable[dict[str, Any] | None]],
+    ) -> SandboxResult:
         try:
-            request = _build_sandbox_request(name, arguments, self._with_dependencies)
             sandbox = await self._find_sandbox()
             if sandbox is None:
                 raise _SandboxCallFailed("There is no sandbox on this server.")
             async with self._workspaces.acquire(chat_id) as workspace, self._slots:
+                request = await build(workspace)
+                if request is None:
+                    return SandboxResult("")
                 return await self._run(sandbox, request, workspace)
         except _SandboxCallFailed as failed:
             reason = str(failed)
@@ -8769,6 +9055,9 @@ class SandboxTools:
 
     async def close(self) -> None:
         self._workspaces.refuse_new()
+        for process in self._compiling:
+            process.kill_group()
+            await process.wait()
         if self._sandbox is not None:
             await self._sandbox.stop()
         await self._workspaces.close()
@@ -8784,20 +9073,39 @@ class SandboxTools:
             workspace.store_archive(spool, reply)
             if "damaged" in reply.answer:
                 workspace.clear()
+                workspace.received.clear()
             return _build_sandbox_result(reply, files, self._limits)
 
     async def _find_sandbox(self) -> Sandbox | None:
         async with self._probe_lock:
             if not self._has_probed:
+                backends = await self._prepare_backends()
                 async with self._workspaces.acquire("") as workspace:
                     with workspace.open_spool() as spool:
-                        self._sandbox = await self._probe_backends(spool)
+                        self._sandbox = await self._probe_backends(backends, spool)
                 self._has_probed = True
         return self._sandbox
 
-    async def _probe_backends(self, spool: Path) -> Sandbox | None:
+    async def _prepare_backends(self) -> Iterable[SandboxBackend]:
+        if not self._wheels:
+            return self._make_backends("")
+        try:
+            folder = await self._workspaces.install(Path(self._wheels))
+        except (OSError, BadZipFile) as broken:
+            self._log(f"SANDBOX_WHEELS cannot be installed: {broken}")
+            return self._make_backends("")
+        names = sorted(one.name.partition("-")[0] for one in folder.glob("*.dist-info"))
+        self._packages = f", also the packages {', '.join(names)[:1000]}"
+        for python in find_interpreters():
+            command = (str(python), "-I", "-m", "compileall", "-qq", str(folder))
+            self._compiling.append(await start_process(*command, env={}))
+        return self._make_backends(str(folder))
+
+    async def _probe_backends(
+        self, backends: Iterable[SandboxBackend], spool: Path
+    ) -> Sandbox | None:
         reasons = []
-        for backend in self._backends:
+        for backend in backends:
             sandbox = Sandbox(backend, self._limits)
             try:
                 await sandbox.check_confinement(spool)
@@ -9026,197 +9334,6 @@ def _read_label(row: object) -> str:
     label = row.get("server_label") if isinstance(row, dict) else None
     is_label = isinstance(label, str) and _TOOL_SERVER_LABEL.fullmatch(label)
     return str(label) if is_label else ""
-
-
-# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tools, limits, connections.
-
-MAX_TOOLS_PER_SERVER = 128
-MAX_TOOL_NAME_CHARACTERS = 64
-MAX_REMOTE_BYTES = 8 * 1024 * 1024
-
-MAX_SCHEMA_SIZE = 100_000
-_MAX_SCHEMA_CHARACTERS = 50_000
-MAX_DESCRIPTION_CHARACTERS = 4_000
-_MIN_SECRET_CHARACTERS = 6
-_INVALID_TOOL_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
-
-_ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
-_Response = TypeVar("_Response")
-
-
-class RemoteError(Exception):
-    """A server failed; the text contains no secret."""
-
-
-class RemoteTimeout(RemoteError):
-    """The server took too long."""
-
-
-class RemoteToolSpec(NamedTuple):
-    """A server's description of a tool; `args` is the schema of its arguments."""
-
-    own_name: str
-    description: str
-    args: Mapping[str, Any]
-    only_reads: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteTool:
-    """A tool of a server, in the agent's form."""
-
-    name: str
-    description: str
-    args: Mapping[str, Any]
-    run: _ExecuteRemoteTool = field(repr=False)
-    only_reads: bool = False
-
-    async def execute(self, args: dict[str, Any]) -> Any:
-        return await self.run(args)
-
-
-async def run_with_timeout(
-    work: Awaitable[_Response], seconds: float, name: str
-) -> _Response:
-    try:
-        async with asyncio.timeout(seconds):
-            return await work
-    except TimeoutError:
-        raise RemoteTimeout(f"{name} did not answer within {seconds:g} s.") from None
-
-
-def make_remote_tool(
-    label: str, spec: RemoteToolSpec, run: _ExecuteRemoteTool
-) -> RemoteTool:
-    name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
-        :MAX_TOOL_NAME_CHARACTERS
-    ]
-    description = truncate_text(spec.description, MAX_DESCRIPTION_CHARACTERS)
-    return RemoteTool(name, description, spec.args, run, spec.only_reads)
-
-
-def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
-    return allowed is None or any(fnmatchcase(name, pattern) for pattern in allowed)
-
-
-def build_error_result(text: str) -> dict[str, Any]:
-    return {"isError": True, "content": [{"type": "text", "text": text}]}
-
-
-def check_schema_size(schema: object) -> None:
-    json_size(schema, MAX_SCHEMA_SIZE)
-    if len(json.dumps(schema, default=str)) > _MAX_SCHEMA_CHARACTERS:
-        raise JsonTooLarge
-
-
-class LeftOutTools:
-    """Counts the tools of a server that are not offered."""
-
-    def __init__(self) -> None:
-        self.unusable = self.extra = 0
-
-    def describe(self, server: str) -> str:
-        if not (self.unusable or self.extra):
-            return ""
-        return (
-            f"{server} has tools that are not offered: {self.unusable} cannot be "
-            f"used, at least {self.extra} are over the limit of {MAX_TOOLS_PER_SERVER}."
-        )
-
-
-def truncate_text(text: str, characters: int) -> str:
-    return text if len(text) <= characters else f"{text[:characters]} [...]"
-
-
-def redact_secrets(text: str, secrets: Iterable[str]) -> str:
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _MIN_SECRET_CHARACTERS:
-            text = text.replace(secret, "[redacted]")
-            text = text.replace(json.dumps(secret)[1:-1], "[redacted]")
-    return text
-
-
-_REMOTE_CONNECT_SECONDS = 10.0
-
-
-class RemoteConnection:
-    """The connections of one run to one server; `name` and `valve` are for error texts."""
-
-    def __init__(self, name: str, valve: str) -> None:
-        self._name = name
-        self._valve = valve
-        self._session: aiohttp.ClientSession | None = None
-
-    @asynccontextmanager
-    async def send(
-        self,
-        method: str,
-        url: str,
-        headers: Mapping[str, str],
-        body: bytes | None = None,
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        try:
-            response = await self._open_session().request(
-                method,
-                url,
-                headers={"Accept-Encoding": "identity", **headers},
-                data=body,
-                allow_redirects=False,
-            )
-            try:
-                if 300 <= response.status < 400:
-                    raise RemoteError(
-                        f"{self._name} redirects requests (HTTP {response.status}), "
-                        "which is not followed, because keys would be sent along. An "
-                        f"administrator has to check its address in {self._valve}."
-                    )
-                yield response
-            finally:
-                response.close()  # nothing happens when it was read to its end
-        except (aiohttp.ClientError, OSError, ValueError):
-            raise RemoteError(
-                f"{self._name} cannot be reached, or its answer broke off."
-            ) from None
-
-    async def read_chunks(
-        self, response: aiohttp.ClientResponse
-    ) -> AsyncGenerator[bytes, None]:
-        if response.headers.get("Content-Encoding", "identity") != "identity":
-            raise RemoteError(f"{self._name} sent a compressed answer, unasked.")
-        left = MAX_REMOTE_BYTES
-        async for piece in response.content.iter_any():
-            left -= len(piece)
-            if left < 0:
-                most = f"{MAX_REMOTE_BYTES} bytes"
-                raise RemoteError(f"{self._name} sent more than {most}.")
-            yield piece
-
-    async def read_body(
-        self, response: aiohttp.ClientResponse, most: int = MAX_REMOTE_BYTES
-    ) -> bytes:
-        taken = bytearray()
-        async with aclosing(self.read_chunks(response)) as pieces:
-            async for piece in pieces:
-                taken += piece
-                if len(taken) > most:
-                    break
-        return bytes(taken)
-
-    async def close(self) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(
-                    total=None, sock_connect=_REMOTE_CONNECT_SECONDS
-                ),
-                auto_decompress=False,
-            )
-        return self._session
 
 
 # ==== toolbox.mcp.transports: Two ways to an MCP server: streamable HTTP, and a child process.
@@ -10508,6 +10625,9 @@ class Tool(Protocol):
         """Run it; the model gets what is returned, an exception is a failure."""
 
 
+StoreFile = Callable[[str, str, bytes], Awaitable[str]]
+
+
 class ModelAnswer(NamedTuple):
     """One answer of a model; the last thing that a provider yields."""
 
@@ -10576,7 +10696,7 @@ class OwnToolSettings(NamedTuple):
     limits: CallLimits = CallLimits()
     asks_in_chat: bool = False
     delegates: bool = False
-    files_root: str = ""
+    store_file: StoreFile | None = None
 
 
 class AgentRequest(NamedTuple):
@@ -11246,7 +11366,7 @@ class EarlierRounds(NamedTuple):
 def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRounds:
     starts = find_turn_starts(messages)
     run = messages[starts[-1] + 1 :] if starts else messages
-    turns = [turn for message in run for turn in read_details(message, sign)]
+    turns = [turn for one in run for turn in read_details(one.get(DETAILS_FIELD), sign)]
     answers = read_confirmations(run)
     left = drop_question_calls(run)
     outputs = _read_outputs(left)
@@ -11273,8 +11393,8 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
 def read_chat_notes(
     messages: Sequence[Message], sign: Sign
 ) -> tuple[ChosenStyle | None, frozenset[str]]:
-    turns = (turn for message in messages for turn in read_details(message, sign))
-    notes = [turn.notes for turn in turns]
+    rows = (message.get(DETAILS_FIELD) for message in messages)
+    notes = [turn.notes for row in rows for turn in read_details(row, sign)]
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
     found = (one for note in notes for one in styles if one == note.get("style"))
     allowed = (one for note in notes for one in as_list(note.get("allowed")))
@@ -11497,66 +11617,50 @@ def _read_preset_file(path: str) -> Guide:
 # ==== gpt5_agent.tools.execution: Runs the agent's own tools and converts their results for the model and the page.
 
 MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
-_FILES_PREFIX = "/files"
-
-
-def _read_tool_file(path: str, root: str) -> bytes:
-    if not root.strip():
-        raise InvalidRequest("files cannot be read here: FILES_ROOT is not set")
-    try:
-        with open(_resolve_path(path, realpath(root.strip())), "rb") as file:
-            _check_size(os.fstat(file.fileno()).st_size)
-            content = file.read(MAX_TOOL_FILE_BYTES + 1)
-    except (OSError, ValueError):
-        raise InvalidRequest("the file cannot be read") from None
-    _check_size(len(content))
-    return content
-
-
-def _resolve_path(path: str, root: str) -> str:
-    inside = path.removeprefix(f"{_FILES_PREFIX}/")
-    found = realpath(join(root, inside) if inside != path else path)
-    outside = not isabs(path) or commonpath((root, found)) != root
-    if outside or not isfile(found):
-        raise InvalidRequest(f"there is no such file below {_FILES_PREFIX}")
-    return found
-
-
-def _check_size(size: int) -> None:
-    if size > MAX_TOOL_FILE_BYTES:
-        raise InvalidRequest("the file is larger than 5 MB")
+_MAX_FILES = 10
+_MAX_SHOWN_BYTES = 4_000
+_MAX_SEEN_IMAGES = 20
+_MAX_SEEN_CHARACTERS = 24 * 1024 * 1024
 
 
 _IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
 
-_TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_IMAGE_SIGNATURES = {
+    "image/png": b"\x89PNG\r\n\x1a\n",
+    "image/jpeg": b"\xff\xd8\xff",
+    "image/webp": b"RIFF",
+    "image/gif": None,
+}
 _PART_TYPES = (
     *("text", "json", "link", "image_link", "image"),
-    *("blob", "file", "resource", "resource_link"),
+    *("blob", "resource", "resource_link"),
 )
+
+
+class _ToolFile(NamedTuple):
+
+    name: str
+    media_type: str
+    content: bytes
 
 
 class _ResultPart(NamedTuple):
 
     text: str
     image: str = ""
-    file: Mapping[str, Any] = NO_CARD
+    seen: str = ""
+    file: _ToolFile | None = None
 
 
-def _build_result(result: object, root: str) -> ToolResult:
+def _read_result(result: object) -> tuple[bool, list[_ResultPart]]:
     failed, content = False, result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
         failed, content = result.get("isError") is True, result["content"]
     rows = as_list(content)
-    if not rows or not all(map(_is_part, rows)):
-        text = result if isinstance(result, str) else _format_response(result)
-        return ToolResult(text, failed)
-    parts = [_convert_part(row, root) for row in rows]
-    images = [part.image for part in parts if part.image]
-    files = [part.file for part in parts if part.file]
-    card = {"images": images, "files": files}
-    text = "\n".join(part.text for part in parts)
-    return ToolResult(text, failed, {k: v for k, v in card.items() if v})
+    if rows and all(map(_is_part, rows)):
+        return failed, list(map(_convert_part, rows))
+    text = result if isinstance(result, str) else _format_response(result)
+    return failed, [_ResultPart(text)]
 
 
 def _is_part(row: object) -> bool:
@@ -11567,7 +11671,7 @@ def _format_response(value: object) -> str:
     return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
 
 
-def _convert_part(part: Mapping[str, Any], root: str) -> _ResultPart:
+def _convert_part(part: Mapping[str, Any]) -> _ResultPart:
     name, mime = _read_text_field(part, "name"), _read_text_field(part, "mimeType")
     match part["type"]:
         case "text":
@@ -11582,9 +11686,6 @@ def _convert_part(part: Mapping[str, Any], root: str) -> _ResultPart:
             return _ResultPart(_IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
         case "resource":
             return _build_resource_part(as_mapping(part.get("resource")))
-        case "file":
-            path = _read_text_field(part, "path")
-            return _build_file_part(_read_tool_file(path, root), mime, name or path)
         case "image":
             mime = mime or "image/png"
     return _build_file_part(_decode_base64(part.get("data")), mime, name)
@@ -11607,39 +11708,94 @@ def _build_resource_part(resource: Mapping[str, Any]) -> _ResultPart:
 
 
 def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
-    _check_size(len(content))
+    if len(content) > MAX_TOOL_FILE_BYTES:
+        raise InvalidRequest("the file is larger than 5 MB")
     own = basename(name) or "file"
     kind = mime or guess_type(own)[0] or "application/octet-stream"
+    if kind not in _IMAGE_SIGNATURES:
+        return _ResultPart("", file=_ToolFile(own, kind, content))
+    begin = _IMAGE_SIGNATURES[kind]
     url = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
-    if kind in _TOOL_IMAGE_TYPES:
-        return _ResultPart(_IMAGE_SENT_TEXT, image=url)
-    text = f"Generated file {own} ({kind}, {len(content)} bytes) is sent to the user."
-    return _ResultPart(text, file={"type": "file", "name": own, "url": url})
+    seen = url if begin and content.startswith(begin) else ""
+    return _ResultPart(_IMAGE_SENT_TEXT, url, seen)
 
 
 def _decode_base64(data: object) -> bytes:
+    if isinstance(data, bytes):  # a tool of this program
+        return data
     try:
         return base64.b64decode(str(data or ""), validate=True)
     except ValueError:
         raise InvalidRequest("the file is not base64") from None
 
 
+def _quote_text(content: bytes) -> str:
+    text = content[: _MAX_SHOWN_BYTES + 1].decode("utf-8", "replace")
+    if not content or len(content) > _MAX_SHOWN_BYTES or {"\0", "\ufffd"} & set(text):
+        return ""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"\n\n{fence}\n{text}\n{fence}"
+
+
 class OwnTools:
     """The agent's own tools; `schemas` holds the arguments of each by its name."""
 
-    def __init__(self, tools: Sequence[Tool], root: str) -> None:
+    def __init__(
+        self, tools: Sequence[Tool], store_file: StoreFile | None = None
+    ) -> None:
         self.schemas = {tool.name: tool.args for tool in tools}
         self._tools = {tool.name: tool for tool in tools}
-        self._root = root
+        self._store_file = store_file
+        self._images_left = _MAX_SEEN_IMAGES
+        self._characters_left = _MAX_SEEN_CHARACTERS
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         result = await self._tools[name].execute(arguments)
         if isinstance(result, ToolResult):
             return result
         try:
-            return _build_result(result, self._root)
+            failed, parts = _read_result(result)
         except InvalidRequest as refused:
             return ToolResult(f"tool invoke error: {refused}", failed=True)
+        texts: list[str] = []
+        notes: list[str] = []
+        for part in parts:
+            text, note = part.text, ""
+            if part.file:
+                text, note = await self._give_file(part.file, len(notes))
+            texts.append(text)
+            notes += [note] * bool(note)
+        images = [part.image for part in parts if part.image]
+        card = {"images": images, "notes": notes}
+        text = "\n".join(texts)
+        seen = list(filter(None, map(self._build_image, parts)))
+        output = [{"type": "input_text", "text": text}, *seen] if seen else text
+        return ToolResult(output, failed, {k: v for k, v in card.items() if v})
+
+    async def _give_file(self, file: _ToolFile, given: int) -> tuple[str, str]:
+        if given >= _MAX_FILES:
+            return f"{file.name} is not sent: a call can send {_MAX_FILES} files.", ""
+        shown = re.sub(r"([\\`*_\[\]<>])", r"\\\1", file.name)
+        text = (
+            f"Generated file {file.name} ({file.media_type}, {len(file.content)} bytes)"
+        )
+        try:
+            if self._store_file is None:
+                raise RemoteError("This client is not a chat of Open WebUI.")
+            path = await self._store_file(*file)
+        except RemoteError as refused:
+            quoted = _quote_text(file.content)
+            end = " The user is shown its text instead." if quoted else ""
+            note = f"{shown} could not be stored as a file: {refused}{quoted}"
+            return f"{text} could not be sent to the user: {refused}{end}", note
+        return f"{text} is sent to the user.", f"[{shown}]({path})"
+
+    def _build_image(self, part: _ResultPart) -> Item | None:
+        self._images_left -= bool(part.seen)
+        self._characters_left -= len(part.seen)
+        if not part.seen or min(self._images_left, self._characters_left) < 0:
+            return None
+        return {"type": "input_image", "detail": "auto", "image_url": part.seen}
 
 
 def describe_tool(tool: Tool) -> Item:
@@ -11690,7 +11846,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         _merge_body(request, tools, names),
         request.settings._replace(tools=tools),
     )
-    own = OwnTools(request.own_tools.tools, request.own_tools.files_root)
+    own = OwnTools(request.own_tools.tools, request.own_tools.store_file)
     named = ((names.own_name(str(tool["name"])), tool) for tool in tools)
     host_schemas = {
         name: tool.get("parameters") or {}
@@ -11726,8 +11882,8 @@ def _build_history(
     messages: Sequence[Message], reader: Origin, earlier: EarlierRounds, sign: Sign
 ) -> tuple[str, list[Item]]:
     closed = _drop_last_turn_details(messages, sign) if earlier.open_turn else messages
-    marked, records = restore_from_details(drop_question_calls(closed), sign)
-    system_text, parts = parse_messages(marked)
+    system_text, parts = parse_messages(drop_question_calls(closed))
+    parts, records = restore_from_details(parts, sign)
     items = build_input(parts, records, reader)
     maker = earlier.open_origin
     readable = maker is not None and reader.can_decrypt(maker)
@@ -11736,8 +11892,9 @@ def _build_history(
 
 
 def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:
-    last = max(place for place, each in enumerate(messages) if read_details(each, sign))
-    bare = {k: v for k, v in messages[last].items() if k != "reasoning_details"}
+    rows = enumerate(each.get(DETAILS_FIELD) for each in messages)
+    last = max(place for place, details in rows if read_details(details, sign))
+    bare = {k: v for k, v in messages[last].items() if k != DETAILS_FIELD}
     return [*messages[:last], bare, *messages[last + 1 :]]
 
 
@@ -12031,8 +12188,10 @@ class RoundCalls:
                 result = refused or work.result()[1]
                 yield self._transcript.add_output(call, result)
                 if not refused:
-                    step, output = steps[call["call_id"]], str(result.output)
-                    yield self._steps.end(step, failed=result.failed, detail=output)
+                    step, output = steps[call["call_id"]], result.output
+                    parts = output if isinstance(output, list) else [{"text": output}]
+                    detail = "\n".join(map(part_text, parts))  # no pictures
+                    yield self._steps.end(step, failed=result.failed, detail=detail)
         if decisions.host_call_ids:
             yield StateChanged("waiting_for_tools")
 
@@ -13224,13 +13383,20 @@ class Valves(BaseModel):
     )
     SANDBOX_WHEELS: str = Field(
         default="",
-        description="Folder of wheels that runs may install; if empty, nothing can be "
-        "installed. Example: `/srv/wheels`.",
+        description="Folder of wheels; the packages in them can be imported in the "
+        "sandbox. Example: `/srv/wheels`.",
     )
-    FILES_ROOT: str = Field(
+    OPEN_WEBUI_URL: str = Field(
         default="",
-        description="The only folder whose files tools may return by path; if empty, "
-        "none may. Example: `/files`.",
+        description="Address of Open WebUI for this server, to give and get files. "
+        "Example: `http://open-webui:8080`.",
+    )
+    OPEN_WEBUI_API_KEY: str = Field(
+        default="",
+        description="Key of the account of Open WebUI that owns files which tools make, "
+        "and, if it is an administrator's, reads attached ones. Example: "
+        "`env:OPEN_WEBUI_API_KEY`.",
+        json_schema_extra=_PASSWORD,
     )
     DELEGATION: bool = Field(
         default=False,
@@ -13348,7 +13514,7 @@ class Valves(BaseModel):
     ) -> dict[str, Any]:
         return {name: None if v == "" else v for name, v in serialize(self).items()}
 
-    @field_validator("API_KEY", "PROXY")
+    @field_validator("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY")
     @classmethod
     def _seal(cls, value: str) -> str:
         return seal_secret(value)
@@ -13364,146 +13530,11 @@ class Valves(BaseModel):
         return seal_servers(value)
 
 
-# ==== gpt5_agent.shell.own_tools: The agent's own tools for one answer: tools of other servers, tools of the sandbox.
-
-
-class _SandboxTool(NamedTuple):
-
-    name: str
-    description: str
-    args: Mapping[str, Any]
-    sandbox: SandboxTools
-    chat: str
-
-    async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
-        result = await self.sandbox.call(self.chat, self.name, args)
-        text = {"type": "text", "text": result.text}
-        content = [text, *_build_file_parts(result.files)]
-        return {"isError": result.failed, "content": content}
-
-
-def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
-    left = MAX_TOOL_FILE_BYTES
-    for file in files:
-        content = _read_content(file, left)
-        if content is None:
-            text = f"{file.name} is not shown: files of one call may have 5 MB in all."
-            yield {"type": "text", "text": text}
-            continue
-        left -= len(content)
-        encoded = base64.b64encode(content).decode("ascii")
-        part = {"type": "blob", "data": encoded, "mimeType": file.media_type}
-        yield {**part, "name": file.name}
-
-
-def _read_content(file: SandboxFile, most: int) -> bytes | None:
-    try:
-        with file.path.open("rb") as opened:
-            content = opened.read(most + 1)
-    except OSError:
-        return None
-    return content if len(content) <= most else None
-
-
-def read_server_settings(
-    mcp: str, openapi: str, *, allows_programs: bool
-) -> ToolServerSettings:
-    return ToolServerSettings(
-        reveal_secret(mcp, "MCP_SERVERS_JSON"),
-        reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
-        allows_programs,
-        _reveal_or_none,
-    )
-
-
-def _reveal_or_none(text: str) -> str | None:
-    try:
-        return reveal_secret(text, "an entry")
-    except InvalidRequest:
-        return None
-
-
-def hourly_texts() -> RecentTexts:
-    return RecentTexts(lambda: 24 * monotonic_seconds())  # they are kept for a day
-
-
-class OwnToolPool:
-    """What all answers of a pipeline share; everything is opened on first use."""
-
-    def __init__(self) -> None:
-        self._servers = ToolServers()
-        self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
-        self._logged = hourly_texts()
-
-    @asynccontextmanager
-    async def open_tools(
-        self,
-        valves: Valves,
-        chat: str,
-        log: AgentLog,
-        tell: Callable[[str], object] = str,
-    ) -> AsyncGenerator[tuple[Tool, ...], None]:
-        servers = read_server_settings(
-            valves.MCP_SERVERS_JSON,
-            valves.OPENAPI_SERVERS_JSON,
-            allows_programs=valves.ALLOW_STDIO,
-        )
-        entries = (entry for read in servers.read_entries() for entry in read.entries)
-        log.hide(secret for entry in entries for secret in entry.secrets)
-        sandbox_tools = await self._sandbox_tools(valves, chat, log)
-        names = {tool.name for tool in sandbox_tools}
-        async with self._servers.open_tools(servers) as opened:
-            for remark in (*opened.problems, *opened.remarks):
-                if self._logged.first_time(remark):
-                    log.warn(remark)
-            for problem in opened.problems:
-                tell(f"Tools are missing: {problem}")
-            remote = [tool for tool in opened.tools if tool.name not in names]
-            yield (*remote, *sandbox_tools)
-
-    async def close(self) -> None:
-        for sandbox in self._sandboxes.values():
-            await sandbox.close()
-        await self._servers.close()
-
-    async def _sandbox_tools(
-        self, valves: Valves, chat: str, log: AgentLog
-    ) -> list[_SandboxTool]:
-        if not valves.SANDBOX:
-            return []
-        key = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
-        if key not in self._sandboxes:
-            # Its log outlives the answer that needed it first.
-            self._sandboxes[key] = SandboxTools(*key, AgentLog("sandbox").warn)
-        sandbox = self._sandboxes[key]
-        try:
-            specs = await sandbox.specs()
-        except Exception as error:  # an answer without Python is better than none
-            reason = describe_exception(error)
-            log.warn(f"The tools of the sandbox are not offered: {reason}")
-            return []
-        return [
-            _SandboxTool(
-                spec["name"], spec["description"], spec["parameters"], sandbox, chat
-            )
-            for spec in specs
-        ]
-
-
-def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
-    disk = valves.SANDBOX_DISK_MB * MEBIBYTE
-    return SandboxLimits(
-        seconds=valves.SANDBOX_SECONDS,
-        memory=valves.SANDBOX_MEMORY_MB * MEBIBYTE,
-        disk=disk,
-        file=disk,
-        output=valves.TOOL_OUTPUT_CHARACTERS,
-    )
-
-
 # ==== gpt5_agent.shell.settings: One call of the pipeline: who calls, and the settings from valves and request.
 
 CONTEXT_KEY = "agent_context"
+_MAX_ATTACHED = 20
+_FILE_KEYS = ("type", "id", "name")
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
@@ -13518,6 +13549,7 @@ class PipelineCaller(NamedTuple):
     streams: bool = False
     is_admin: bool = False
     tool_ids: frozenset[str] = frozenset()
+    files: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_host(self) -> bool:
@@ -13543,7 +13575,19 @@ def read_inlet_context(
         context["is_admin"] = True
     if tool_ids := as_list(metadata.get("tool_ids")):
         context["tool_ids"] = tool_ids
+    if files := as_list(metadata.get("files"))[-_MAX_ATTACHED:]:
+        rows = map(as_mapping, files)
+        context["files"] = [{k: row.get(k) for k in _FILE_KEYS} for row in rows]
     return context
+
+
+def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
+    names: set[str] = set()
+    for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
+        if row.get("type") in ("file", "image") and row.get("id"):
+            name = str(row.get("name") or "file")
+            names.add(name := f"{number}-{name}" if name in names else name)
+            yield str(row["id"]), name
 
 
 def _read_tool_id(given: object) -> str:
@@ -13560,6 +13604,7 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
         streams=bool(body.get("stream")),
         is_admin=context.get("is_admin") is True,
         tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
+        files=tuple(_read_attached(context.get("files"))),
         **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
     )
 
@@ -13576,6 +13621,7 @@ class AgentInput(NamedTuple):
     caller: PipelineCaller = PipelineCaller()
     notices: tuple[str, ...] = ()
     is_new: Callable[[str], bool] = bool
+    store_file: StoreFile | None = None
 
     def choose_text(self, key: str, otherwise: str) -> str:
         given = self.body.get(key)
@@ -13624,7 +13670,7 @@ def build_agent_request(
             ),
             question.can_ask,
             valves.DELEGATION,
-            valves.FILES_ROOT.strip(),
+            question.store_file,
         ),
         query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
@@ -13705,6 +13751,155 @@ def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Setting
     )
 
 
+# ==== gpt5_agent.shell.own_tools: The agent's own tools for one answer: tools of other servers, tools of the sandbox.
+
+
+class _SandboxTool(NamedTuple):
+
+    name: str
+    description: str
+    args: Mapping[str, Any]
+    sandbox: SandboxTools
+    chat: str
+    files: HostFiles
+
+    async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
+        problems = []
+        for file_id, name in self.files.attached:
+            read = partial(self.files.read, file_id)
+            received = await self.sandbox.receive(self.chat, file_id, name, read)
+            if received.failed:
+                problems.append(f"{name} is not there. {received.text}")
+        result = await self.sandbox.call(self.chat, self.name, args)
+        text = {"type": "text", "text": "\n".join([result.text, *problems])}
+        content = [text, *_build_file_parts(result.files)]
+        return {"isError": result.failed, "content": content}
+
+
+def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
+    left = MAX_TOOL_FILE_BYTES
+    for file in files:
+        content = _read_content(file, left)
+        if content is None:
+            text = f"{file.name} is not shown: files of one call may have 5 MB in all."
+            yield {"type": "text", "text": text}
+            continue
+        left -= len(content)
+        part = {"type": "blob", "data": content, "mimeType": file.media_type}
+        yield {**part, "name": file.name}
+
+
+def _read_content(file: SandboxFile, most: int) -> bytes | None:
+    try:
+        with file.path.open("rb") as opened:
+            content = opened.read(most + 1)
+    except OSError:
+        return None
+    return content if len(content) <= most else None
+
+
+def read_server_settings(
+    mcp: str, openapi: str, *, allows_programs: bool
+) -> ToolServerSettings:
+    return ToolServerSettings(
+        reveal_secret(mcp, "MCP_SERVERS_JSON"),
+        reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
+        allows_programs,
+        _reveal_or_none,
+    )
+
+
+def _reveal_or_none(text: str) -> str | None:
+    try:
+        return reveal_secret(text, "an entry")
+    except InvalidRequest:
+        return None
+
+
+def hourly_texts() -> RecentTexts:
+    return RecentTexts(lambda: 24 * monotonic_seconds())  # they are kept for a day
+
+
+def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
+    key = reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY")
+    log.hide([key])
+    return HostFiles(valves.OPEN_WEBUI_URL, key, caller.user_id, caller.files)
+
+
+class OwnToolPool:
+    """What all answers of a pipeline share; everything is opened on first use."""
+
+    def __init__(self) -> None:
+        self._servers = ToolServers()
+        self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
+        self._logged = hourly_texts()
+
+    @asynccontextmanager
+    async def open_tools(
+        self,
+        valves: Valves,
+        chat: str,
+        log: AgentLog,
+        files: HostFiles,
+        tell: Callable[[str], object] = str,
+    ) -> AsyncGenerator[tuple[Tool, ...], None]:
+        servers = read_server_settings(
+            valves.MCP_SERVERS_JSON,
+            valves.OPENAPI_SERVERS_JSON,
+            allows_programs=valves.ALLOW_STDIO,
+        )
+        entries = (entry for read in servers.read_entries() for entry in read.entries)
+        log.hide(secret for entry in entries for secret in entry.secrets)
+        sandbox_tools = await self._sandbox_tools(valves, chat, log, files)
+        names = {tool.name for tool in sandbox_tools}
+        async with self._servers.open_tools(servers) as opened:
+            for remark in (*opened.problems, *opened.remarks):
+                if self._logged.first_time(remark):
+                    log.warn(remark)
+            for problem in opened.problems:
+                tell(f"Tools are missing: {problem}")
+            remote = [tool for tool in opened.tools if tool.name not in names]
+            yield (*remote, *sandbox_tools)
+
+    async def close(self) -> None:
+        for sandbox in self._sandboxes.values():
+            await sandbox.close()
+        await self._servers.close()
+
+    async def _sandbox_tools(
+        self, valves: Valves, chat: str, log: AgentLog, files: HostFiles
+    ) -> list[_SandboxTool]:
+        if not valves.SANDBOX:
+            return []
+        key = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
+        if key not in self._sandboxes:
+            # Its log outlives the answer that needed it first.
+            self._sandboxes[key] = SandboxTools(*key, AgentLog("sandbox").warn)
+        sandbox = self._sandboxes[key]
+        try:
+            specs = await sandbox.specs()
+        except Exception as error:  # an answer without Python is better than none
+            reason = describe_exception(error)
+            log.warn(f"The tools of the sandbox are not offered: {reason}")
+            return []
+        own = (sandbox, chat, files)
+        return [
+            _SandboxTool(spec["name"], spec["description"], spec["parameters"], *own)
+            for spec in specs
+        ]
+
+
+def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
+    disk = valves.SANDBOX_DISK_MB * MEBIBYTE
+    return SandboxLimits(
+        seconds=valves.SANDBOX_SECONDS,
+        memory=valves.SANDBOX_MEMORY_MB * MEBIBYTE,
+        disk=disk,
+        file=disk,
+        output=valves.TOOL_OUTPUT_CHARACTERS,
+    )
+
+
 # ==== gpt5_agent.shell.views: Renders agent events: native events for Open WebUI, chunks for plain HTTP clients.
 
 _LISTENER_EVENTS: Mapping[type, str] = {
@@ -13724,6 +13919,11 @@ def _build_image_chunks(event: RunEvent) -> Iterator[Chunk]:
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     if images:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
+
+
+def _read_note(event: RunEvent) -> str:
+    notes = event.card.get("notes", ()) if isinstance(event, ToolOutput) else ()
+    return "\n\n".join(notes)
 
 
 def _build_source_chunk(source: ContextSource) -> Chunk:
@@ -13817,6 +14017,11 @@ class HostRenderer:
         if isinstance(event, RunDone):
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))
+        if note := _read_note(event):  # shown as if the model had said it
+            index = -1 - len(self._native.items)
+            item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
+            yield from self._native.render(ItemAdded(index, item))
+            yield from self._native.render(ItemDone(index, item, shown=note))
         yield from _build_image_chunks(event)
 
     def _render_shown(self, events: Iterator[RunEvent]) -> Iterator[Chunk]:
@@ -13869,6 +14074,8 @@ class ClientRenderer:
                 for shown in self._thoughts.show(event):
                     self._store_item(shown)
                     yield from self._chunks.render(shown)
+                if note := _read_note(event):
+                    yield from self._chunks.render(TextDelta(-1, "reasoning", 0, note))
                 for chunk in _build_image_chunks(event):
                     yield {**self._chunks.head, **chunk}
 
@@ -13942,10 +14149,16 @@ async def _open_run(
     question, caller, log = call.question, call.caller, call.log
     endpoint = build_endpoint(question.valves, log)
     workspace = caller.workspace or log.run_id
-    notices = list(question.notices)
-    opened = call.own_tools.open_tools(question.valves, workspace, log, notices.append)
-    async with opened as tools:
-        question = question._replace(tools=tools, notices=tuple(notices))
+    valves, pool = question.valves, call.own_tools
+    files, notices = open_host_files(valves, caller, log), list(question.notices)
+    async with (
+        aclosing(files),
+        pool.open_tools(valves, workspace, log, files, notices.append) as tools,
+    ):
+        store_file = files.store if caller.is_host else None
+        question = question._replace(
+            tools=tools, store_file=store_file, notices=tuple(notices)
+        )
         request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller, shows_thoughts(question))
         async with aclosing(run_agent(request)) as events:

@@ -34,6 +34,7 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Container,
     Coroutine,
     Iterable,
     Iterator,
@@ -806,6 +807,7 @@ CALL_OUTPUTS = {
     "custom_tool_call": "custom_tool_call_output",
 }
 _CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
+_OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
@@ -826,7 +828,7 @@ def is_call(item: JsonObject) -> bool:
 
 
 def is_call_output(item: JsonObject) -> bool:
-    return item.get("type") in CALL_OUTPUTS.values()
+    return item.get("type") in _OUTPUTS
 
 
 def is_reasoning(item: JsonObject) -> bool:
@@ -883,16 +885,14 @@ def _paired_places(items: Sequence[JsonObject]) -> set[int]:
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
     for place, item in enumerate(items):
-        call_id = item.get("call_id")
+        kind, call_id = item.get("type"), item.get("call_id")
         if not isinstance(call_id, str):
             continue
-        if is_call(item):
+        if kind in _CALLS:
             if item.get("name"):  # of some only the place is known
                 calls.setdefault(call_id, place)
-        elif call_id in calls and call_id not in outputs:
-            call = items[calls[call_id]]
-            if CALL_OUTPUTS[item_type(call)] == item_type(item):
-                outputs[call_id] = place
+        elif call_id in calls and kind == CALL_OUTPUTS[items[calls[call_id]]["type"]]:
+            outputs.setdefault(call_id, place)
     return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
@@ -906,7 +906,8 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     dangling: list[Item] = []  # reasoning whose product has not come yet
     lost_call = False
     for place, item in enumerate(rows):
-        calls, answers = is_call(item), is_call_output(item)
+        kind = item.get("type")
+        calls, answers = kind in _CALLS, kind in _OUTPUTS
         if (calls or answers) and place not in pairs:
             lost_call = lost_call or calls
             continue
@@ -916,7 +917,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             dangling = []
         lost_call = False
         dangling.append(item)
-        if not is_reasoning(item):
+        if kind != "reasoning":
             kept += dangling
             dangling = []
     return kept
@@ -3777,7 +3778,7 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     rows = list(items)
     outputs = {
         item["call_id"]: item
-        for item in rows
+        for item in filter(is_call_output, rows)
         if _is_remote(item, "function_call_output")
     }
     if not outputs:
@@ -3827,10 +3828,12 @@ _MADE_HERE = "replayed"
 
 def strip_for_replay(item: Item) -> Item:
     kept = _without(item, _NEVER_REPLAYED)
-    if item_type(item) == "message" and isinstance(kept.get("content"), list):
+    if kind_of(item).tool:
+        return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    if isinstance(kept.get("content"), list) and item_type(item) == "message":
         parts = content_parts(kept["content"])
         kept = {**kept, "content": [_without(one, ("logprobs",)) for one in parts]}
-    return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    return kept
 
 
 def _without(fields: Item, names: Sequence[str]) -> Item:
@@ -5912,6 +5915,8 @@ class AssistantText(NamedTuple):
     """Text of an assistant's message, as the host gives it back."""
 
     text: str
+    ulids: Sequence[str] = ()
+    details: object = None
 
 
 class ToolCall(NamedTuple):
@@ -5931,6 +5936,9 @@ class ToolMessage(NamedTuple):
 
 
 ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
+
+
+DETAILS_FIELD = "reasoning_details"
 
 
 def parse_messages(
@@ -5955,9 +5963,9 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
         case "system" | "developer":
             yield UserMessage(_input_message("developer", content, detail))
         case "assistant":
-            text = _plain_text(content)
-            if text.strip():
-                yield AssistantText(text)
+            text, details = _plain_text(content), message.get(DETAILS_FIELD)
+            if details or text.strip():
+                yield AssistantText(text, details=details)
             yield from _calls(message.get("tool_calls"))
         case "tool":
             yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
@@ -6043,12 +6051,26 @@ def attach_stored_messages(
 ) -> list[ChatPart]:
     result, users = list(parts), user_messages(parts)
     if metadata.get("regeneration_message_id") and users:
-        users.popitem()  # how to answer again is in the request alone
+        users.popitem()
     asked, answer = map(metadata.get, ("user_message_id", "message_id"))
-    branch = list(_stored_branch(rows, str(asked or ""), str(answer or "")))
+    hidden = Counter[str]()
+    branch = list(_stored_branch(rows, str(asked or ""), str(answer or ""), hidden))
     for place, stored in zip(reversed(users), branch, strict=False):
         result[place] = users[place]._replace(stored=stored)
-    return result
+    if not hidden:
+        return result
+    kept = [part for part in result if not _take_hidden(part, hidden)]
+    if any(hidden.values()) or len(users) < len(branch):
+        raise InvalidRequest(_HIDDEN_MESSAGE)
+    return kept
+
+
+def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
+    if not isinstance(part, UserMessage) or part.item["role"] != "developer":
+        return False
+    words = message_text(part.item)
+    hidden[words] -= (is_hidden := hidden[words] > 0)
+    return is_hidden
 
 
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
@@ -6063,7 +6085,7 @@ _HIDDEN_MESSAGE = (
 
 
 def _stored_branch(
-    rows: JsonObject, message_id: str, answer_id: str
+    rows: JsonObject, message_id: str, answer_id: str, hidden: Counter[str]
 ) -> Iterator[StoredMessage]:
     seen = set[str]()
     while isinstance(row := rows.get(message_id), Mapping) and message_id not in seen:
@@ -6073,6 +6095,8 @@ def _stored_branch(
             answer_id = ""
         elif row.get("role") == "assistant":
             answer_id = message_id
+        elif row.get("role") == "developer":
+            hidden[_plain_text(row.get("content"))] += 1
         else:
             raise InvalidRequest(_HIDDEN_MESSAGE)
         message_id = str(row.get("parentId") or "")
@@ -6095,7 +6119,7 @@ _FOREIGN = (
     r"[^\S\n]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-# A text without any of these has no marker; searching for them is cheap.
+# Without one a text has no marker, and a search for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 
 
@@ -6117,11 +6141,11 @@ def _has_marker(text: str) -> bool:
     return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
 
 
-def split_at_markers(text: str) -> Iterator[MarkedText]:
+def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
     if not any(map(text.__contains__, _SIGNS)):
-        yield MarkedText("", text)  # its ends are the model's own
+        yield MarkedText(ulid, text.strip() if ulid else text)
         return
-    ulid, start = "", 0
+    start = 0
     for match in _MARKER.finditer(text):
         piece = text[start : match.start()].strip()
         if ulid or piece:
@@ -6133,7 +6157,6 @@ def split_at_markers(text: str) -> Iterator[MarkedText]:
 
 
 def strip_markers(text: str) -> str:
-    # Repeated, because a line of another pipe may become a line of its own only now.
     for _ in range(_MOST_PASSES):
         if not _has_marker(text):
             break
@@ -6183,7 +6206,7 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
         return False
     try:
         expected = sign([*scope, _without_signature(fields)])
-    except (RecursionError, TypeError, ValueError):  # nothing that this pipe wrote
+    except (RecursionError, TypeError, ValueError):
         return False
     return hmac.compare_digest(expected, signature)
 
@@ -6287,7 +6310,6 @@ def _records_in(value: object, sign: Sign | None) -> Iterator[Record]:
 
 
 def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
-    # The chat has the text of the last message only: it stands behind the marker.
     heads, last = payload[:-1], payload[-1:]
     items = [item for item in heads if item_type(item) != "message"]
     return tuple(filter(None, harmless_items([*items, *last])))
@@ -6295,7 +6317,7 @@ def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
 
 def harmless_items(items: Sequence[Item]) -> list[Item | None]:
     found: list[Item | None] = []
-    stays = True  # the text behind the marker
+    stays = True
     for item in reversed(items):
         found.append(_stub(item) if stays or not is_reasoning(item) else None)
         stays = found[-1] is not None
@@ -6346,9 +6368,9 @@ def _wire(record: Record) -> dict[str, Any]:
     }
 
 
-MAX_STORED_KB = 4096  # in one chat: the host reads and writes it at every answer
+MAX_STORED_KB = 4096  # in one chat, which the host reads at every answer
 
-_KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
+_KEPT_SHARE = 0.75  # so that few answers change the beginning of the next one
 _SHORT = 500
 _STAYS = ("__v", "dead", "repairs")
 
@@ -6593,9 +6615,11 @@ def _call_item(call: ToolCall) -> Item:
 
 
 def _split(part: ChatPart) -> Iterable[MarkedText | ChatPart]:
-    if isinstance(part, AssistantText):
-        return split_at_markers(_strip_old_blocks(part.text))
-    return [part]
+    if not isinstance(part, AssistantText):
+        return (part,)
+    *others, last = part.ulids or ("",)
+    bare = (MarkedText(ulid, "") for ulid in others)
+    return (*bare, *split_at_markers(_strip_old_blocks(part.text), last))
 
 
 def _is_answer(item: Item) -> bool:
@@ -6777,9 +6801,8 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
-_LINK = re.compile(
-    rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
-)
+_LINK = re.compile(rf"\[({_LABEL})\]\(({_URL})\)")
+_LONGEST_OPEN = 4000
 
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
@@ -6802,7 +6825,7 @@ class HoldbackBuffer:
 
     def feed(self, text: str) -> str:
         text = self._held + text
-        match = self._unfinished.search(text)
+        match = self._unfinished.search(text, max(0, len(text) - _LONGEST_OPEN))
         place = match.start() if match else len(text)
         self._held = text[place:]
         return text[:place]
@@ -6834,7 +6857,7 @@ class Citations:
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
-        if not isinstance(event, TextDelta):  # a delta is common: it needs no generator
+        if not isinstance(event, TextDelta):
             return self._feed_other(event)
         if event.kind not in ("text", "refusal"):
             return (event,)
@@ -6899,21 +6922,26 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        if "](" in text:
-            text = _LINK.sub(self._linked_number, text)
-        return strip_tracking(text)
+        edits = self._edit_links(text, set()) if _TRACKED in text else []
+        return strip_tracking(_apply_edits(text, edits))
 
-    def _linked_number(self, link: re.Match[str]) -> str:
-        is_found = _TRACKING.search(link["url"])
-        return self._number_of_link(link) if is_found else link[0]
-
-    def _number_of_link(self, link: re.Match[str]) -> str:
-        url, label = strip_tracking(link["url"]), link["label"].strip()
-        number = self._number(url)
-        names_site = "." in label and " " not in label
-        if link["open"] or names_site:
-            return f"[{number}]"
-        return f"[{label}]({url})[{number}]"
+    def _edit_links(
+        self, text: str, sources: Container[str]
+    ) -> list[tuple[int, int, str]]:
+        edits = list[tuple[int, int, str]]()
+        for link in _LINK.finditer(text):
+            (start, end), (label, address) = link.span(), link.groups()
+            if not (_TRACKING.search(address) or address in sources):
+                continue
+            url, label = strip_tracking(address), label.strip()
+            shown = f"[{self._number(url)}]"
+            names_site = "." in label and " " not in label
+            if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
+                start, end = start - 1, end + 1
+            elif not names_site:
+                shown = f"[{label}]({url}){shown}"
+            edits.append((start, end, shown))
+        return edits
 
     def _shown_part(self, part: Item) -> str:
         text, annotations = part_text(part), content_parts(part.get("annotations"))
@@ -6921,12 +6949,7 @@ class Citations:
             return self._linked(text)
         for annotation in annotations:
             self._name(annotation)
-        keys = set(map(_key, annotations))
-        edits = [
-            (link.start(), link.end(), self._number_of_link(link))
-            for link in _LINK.finditer(text)
-            if _TRACKING.search(link["url"]) or link["url"] in keys
-        ]
+        edits = self._edit_links(text, set(map(_key, annotations)))
         starts = [start for start, _, _ in edits]
         ends = [float("-inf"), *(end for _, end, _ in edits)]
         for annotation in annotations:
@@ -7098,7 +7121,7 @@ def _merge_output(
 ) -> Iterable[ChatPart]:
     records = list(filter(_is_record, run))
     places = _places(answer, run) if records else None
-    return answer if places is None else _with_markers(answer, records, places)
+    return answer if places is None else _with_records(answer, records, places)
 
 
 def _places(
@@ -7144,26 +7167,27 @@ def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
     return any(isinstance(p, ToolCall) and p.call_id in call_ids for p in answer)
 
 
-def _with_markers(
+def _with_records(
     answer: Sequence[ChatPart], kept: Sequence[Item], places: Mapping[str, _Place]
 ) -> Iterator[ChatPart]:
-    lines: list[dict[int, str]] = [{} for _ in range(len(answer) + 1)]
+    ulids: list[dict[int, list[str]]] = [{} for _ in range(len(answer) + 1)]
     for item in kept:
         place = places.get(item.get("before") or "")
         if place is None and item.get("before"):
-            continue  # its text is gone
+            continue
         number, at = place or (len(answer), 0)
-        line = format_marker("items", _item_id(item).removeprefix(_RECORD_ID))
-        lines[number][at] = lines[number].get(at, "") + line
-    for part, here in zip(answer, lines, strict=False):
-        if isinstance(part, AssistantText):
-            cuts = [*sorted({0, *here}), len(part.text)]
-            texts = (here.get(a, "") + part.text[a:b] for a, b in pairwise(cuts))
-            yield AssistantText("".join(texts))
-        else:
-            yield from map(AssistantText, here.values())
+        own = _item_id(item).removeprefix(_RECORD_ID).upper()
+        ulids[number].setdefault(at, []).append(own)
+    for part, here in zip(answer, ulids, strict=False):
+        text = part if isinstance(part, AssistantText) else AssistantText("")
+        if here:
+            here[0] = [*here.get(0, ()), *text.ulids]
+            for start, end in pairwise([*sorted(here), len(text.text)]):
+                yield AssistantText(text.text[start:end].strip(), here[start])
+        if not here or part is not text:
             yield part
-    yield from map(AssistantText, lines[-1].values())
+    for rows in ulids[-1].values():
+        yield AssistantText("", rows)
 
 
 def _output_of(message: object) -> list[Item]:
@@ -8030,15 +8054,15 @@ def write_details(
         _entry(back, shown)
         for item, shown in items
         for back in replay_output([item], with_reasoning=True)
-        if not has_plain_reasoning(back)  # it is not kept beyond its run
+        if not has_plain_reasoning(back)
     ]
     carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
     return [sign_object({**head, **named}, sign, carried), *carried]
 
 
-def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
+def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     turns: dict[str, list[Item]] = {}
-    for entry in filter(_is_entry, as_list(message.get("reasoning_details"))):
+    for entry in filter(_is_entry, as_list(details)):
         turns.setdefault(entry["turn"], []).append(entry)
     ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
     return [_turn(turn, sign) for turn in ordered]
@@ -8048,7 +8072,7 @@ def _entry(item: Item, shown: str) -> Item:
     if is_reasoning(item):
         rest = {k: v for k, v in item.items() if k != "encrypted_content"}
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
-    typed = {"type": item_type(item), **item}  # a message in its short form has none
+    typed = {"type": item_type(item), **item}
     if not _says_just(item, shown):
         return {"type": _ITEM, "item": typed, "shown": shown}
     [part] = content_parts(item["content"])
@@ -8068,10 +8092,10 @@ def _is_entry(entry: object) -> bool:
     if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
         return False
     kind, item = entry.get("type"), entry.get("item")
-    if kind == _TURN:
-        return True
-    needed = entry.get("data") if kind == _REASONING else "type" in as_mapping(item)
-    return kind in (_REASONING, _ITEM) and isinstance(item, dict) and bool(needed)
+    if kind == _TURN or not isinstance(item, dict):
+        return kind == _TURN
+    needed = entry.get("data") if kind == _REASONING else "type" in item
+    return kind in (_REASONING, _ITEM) and bool(needed)
 
 
 def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
@@ -8104,73 +8128,51 @@ def _stub_detail(detail: _DetailItem, stub: Item | None) -> _DetailItem | None:
 
 
 def restore_from_details(
-    messages: Sequence[Mapping[str, Any]], sign: Sign | None
-) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
+    parts: Iterable[ChatPart], sign: Sign | None
+) -> tuple[list[ChatPart], dict[str, Record]]:
     records: dict[str, Record] = {}
-    found, textless = list[Mapping[str, Any]](), ""
-    for message in messages:
-        known = as_mapping(message)  # the reader reports what is none
-        if known.get("role") == "user":
-            found += _marker_message(textless)
-            textless = ""
-        if turns := read_details(known, sign):
-            text, markers = _mark_text(as_text(known.get("content")), turns, records)
-            found.append({**known, "content": text})
-            textless += markers
-        else:
-            found.append(message)
-    return [*found, *_marker_message(textless)], records
+    found, textless = list[ChatPart](), list[AssistantText]()
+    for part in parts:
+        if isinstance(part, AssistantText) and part.details:
+            turns = read_details(part.details, sign)
+            for one in _name_records(part.text, turns, records):
+                (found if one.text else textless).append(one)
+            continue
+        if isinstance(part, UserMessage):
+            found += textless
+            textless = []
+        found.append(part)
+    return [*found, *textless], records
 
 
-def _marker_message(text: str) -> list[Item]:
-    return [{"role": "assistant", "content": text}] if text else []
-
-
-class _Span(NamedTuple):
-
-    items: tuple[_DetailItem, ...]
-    origin: Origin
-
-    @property
-    def last(self) -> _DetailItem:
-        return self.items[-1]
-
-
-def _mark_text(
+def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
-) -> tuple[str, str]:
-    spans = [one for turn in turns for one in _spans_of(turn)]
-    texts, marked, textless = deque(_split_text(content, spans)), "", ""
-    for span in spans:
-        marker = _add_record(span, records)
-        if span.last.shown and texts:
-            marked += marker + _own_text(span.last, texts.popleft())
-        else:
-            textless += marker
-    return "".join([marked, *texts]), textless
+) -> Iterator[AssistantText]:
+    shown = [one.shown for turn in turns for one in turn.items if one.shown]
+    texts = deque(_split_text(content if content.strip() else "", shown))
+    for turn in turns:
+        begun: list[_DetailItem] = []
+        for detail in turn.items:
+            begun.append(detail)
+            if detail.shown or detail is turn.items[-1]:
+                has_text = detail.shown and texts
+                text = _own_text(detail, texts.popleft()) if has_text else ""
+                yield AssistantText(text, [_add_record(begun, turn.origin, records)])
+                begun = []
+    yield from map(AssistantText, texts)
 
 
-def _add_record(span: _Span, records: dict[str, Record]) -> str:
-    ulid, last = f"{len(records):026d}", span.last
-    payload = tuple(detail.item for detail in span.items)
+def _add_record(
+    items: Sequence[_DetailItem], origin: Origin, records: dict[str, Record]
+) -> str:
+    ulid, last = f"{len(records):026d}", items[-1]
+    payload = tuple([detail.item for detail in items])
     shown = as_text(last.shown) and text_digest(message_text(last.item))
-    records[ulid] = record = Record(ulid, "", 0, payload, "", span.origin, shown)
-    return format_marker(record.kind, ulid)
+    records[ulid] = Record(ulid, "", 0, payload, "", origin, shown)
+    return ulid
 
 
-def _spans_of(turn: DetailTurn) -> list[_Span]:
-    found: list[_Span] = []
-    begun: list[_DetailItem] = []
-    for detail in turn.items:
-        begun.append(detail)
-        if detail.shown:
-            found.append(_Span(tuple(begun), turn.origin))
-            begun = []
-    return [*found, _Span(tuple(begun), turn.origin)] if begun else found
-
-
-def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
-    shown = (span.last.shown for span in spans if span.last.shown)
+def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
     lengths = [one if isinstance(one, int) else len(one) for one in shown]
     texts, start = list[str](), 0
     for length in lengths[:-1]:
@@ -8216,8 +8218,9 @@ def stored_image_ids(
     }
     if not any(drawn.values()):
         return []
-    texts = (p.text for p in parts if isinstance(p, AssistantText))
-    named = {piece.ulid for text in texts for piece in split_at_markers(text)}
+    texts = [p for p in parts if isinstance(p, AssistantText)]
+    named = {piece.ulid for p in texts for piece in split_at_markers(p.text)}
+    named = named.union(*(p.ulids for p in texts))
     return [file_id for ulid in named for file_id in drawn.get(ulid, ())]
 
 
@@ -8349,7 +8352,6 @@ class Recorder:
 
     def _wait(self, index: int, item: Item) -> None:
         if self._is_kept(item):
-            # The chat returns what a remote server said: its card has it.
             for one in replay_items(item):
                 if not is_call_output(one):
                     insort(self._pending, (index, one), key=itemgetter(0))
@@ -8364,7 +8366,6 @@ class Recorder:
         is_marked = self._scope.cites or item.get("phase") or self._after_message
         if not (self._pending or is_marked or kind == "refusal"):
             return
-        # Without a phase the text itself is all there is to know of the message.
         plain = self._pending and not item.get("phase")
         stub = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
         self._records[index] = self._record(() if plain else (stub,))
@@ -8374,7 +8375,6 @@ class Recorder:
         record = self._records.pop(ended.output_index, None)
         text = message_text(ended.item)
         if record is None:
-            # The host strips texts. A marker would have to stand in front of this one.
             is_cut = text != text.strip() and not self._pending
             if is_cut and self._scope.carrier == "output":
                 whole = self._record((_stored_message(ended.item),))
@@ -8429,7 +8429,7 @@ def _returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
 
 
 def _stored_message(item: Item) -> Item:
-    return {**strip_for_replay(item), "type": "message"}  # the short form has no type
+    return {**strip_for_replay(item), "type": "message"}
 
 
 def _without_shown_text(item: Item) -> Item:
@@ -10576,7 +10576,7 @@ class ChatKeys:
             return json.loads(
                 self._cipher.decrypt(nonce, rest, self._scope(message_id))
             )
-        except Exception:  # not ours, or changed: the package has its own exceptions
+        except Exception:
             return None
 
     def _scope(self, message_id: str) -> bytes:
@@ -10603,7 +10603,7 @@ class ChatStore:
 
     def __init__(self, caller: Caller, chat: JsonObject, keys: ChatKeys) -> None:
         self.messages = _messages_of(chat)
-        in_answers = output_values(self.messages)  # the host takes those along
+        in_answers = output_values(self.messages)
         rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
         chat = {**chat, **in_answers}
         self.records = read_records(chat, keys.sign)
@@ -10624,7 +10624,7 @@ class ChatStore:
         }
 
     async def write(self, record: Record, output_index: int | None = None) -> None:
-        del output_index  # the marker tells the place
+        del output_index
         self._own[record.ulid] = record
         self._is_behind = True
         if len(self._own) >= self._due:
@@ -10804,8 +10804,8 @@ def _read_messages(
     store: ChatStore | None,
     before: DelegatedRound | None,
 ) -> tuple[_Chat, str]:
-    messages, records = restore_from_details(call.messages, sign)
-    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
+    instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
+    parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, store)
     chat = _Chat(call, model, store, before, instructions, parts, records)
     for change in _PASSES:
@@ -10829,11 +10829,17 @@ def _choose_model(
     return model, f"{model.name} answers: {choice.why}."
 
 
+_LEFT_OUT = "a developer's message in its row was left out"
+
+
 def _attach_stored(chat: _Chat) -> _Chat:
     rows = chat.store.messages if chat.store else {}
-    parts = add_tool_images(chat.parts, rows)
-    metadata = chat.call.host.metadata
-    parts = attach_stored_messages(parts, rows, metadata)
+    call, metadata = chat.call, chat.call.host.metadata
+    given = add_tool_images(chat.parts, rows)
+    parts = attach_stored_messages(given, rows, metadata)
+    told = f"chat {call.caller.chat_id}: {_LEFT_OUT}"
+    if len(parts) < len(given) and call.capabilities.first_time(told):
+        call.log.line("WARNING", told)
     return chat._replace(parts=attach_files(parts, rows, metadata))
 
 

@@ -110,6 +110,7 @@ CALL_OUTPUTS = {
 }
 """Calls that we answer, and the types of their answers."""
 _CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
+_OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
@@ -135,7 +136,7 @@ def is_call(item: JsonObject) -> bool:
 
 def is_call_output(item: JsonObject) -> bool:
     """Say whether `item` answers a call."""
-    return item.get("type") in CALL_OUTPUTS.values()
+    return item.get("type") in _OUTPUTS
 
 
 def is_reasoning(item: JsonObject) -> bool:
@@ -211,16 +212,14 @@ def _paired_places(items: Sequence[JsonObject]) -> set[int]:
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
     for place, item in enumerate(items):
-        call_id = item.get("call_id")
+        kind, call_id = item.get("type"), item.get("call_id")
         if not isinstance(call_id, str):
             continue
-        if is_call(item):
+        if kind in _CALLS:
             if item.get("name"):  # of some only the place is known
                 calls.setdefault(call_id, place)
-        elif call_id in calls and call_id not in outputs:
-            call = items[calls[call_id]]
-            if CALL_OUTPUTS[item_type(call)] == item_type(item):
-                outputs[call_id] = place
+        elif call_id in calls and kind == CALL_OUTPUTS[items[calls[call_id]]["type"]]:
+            outputs.setdefault(call_id, place)
     return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
@@ -239,7 +238,8 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     dangling: list[Item] = []  # reasoning whose product has not come yet
     lost_call = False
     for place, item in enumerate(rows):
-        calls, answers = is_call(item), is_call_output(item)
+        kind = item.get("type")
+        calls, answers = kind in _CALLS, kind in _OUTPUTS
         if (calls or answers) and place not in pairs:
             lost_call = lost_call or calls
             continue
@@ -249,7 +249,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             dangling = []
         lost_call = False
         dangling.append(item)
-        if not is_reasoning(item):
+        if kind != "reasoning":
             kept += dangling
             dangling = []
     return kept

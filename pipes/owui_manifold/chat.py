@@ -158,8 +158,8 @@ def _read_messages(
     before: DelegatedRound | None,
 ) -> tuple[_Chat, str]:
     """Return the chat as it is to be sent, and why its model was chosen, if known."""
-    messages, records = restore_from_details(call.messages, sign)
-    instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
+    instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
+    parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, store)
     chat = _Chat(call, model, store, before, instructions, parts, records)
     for change in _PASSES:
@@ -184,12 +184,18 @@ def _choose_model(
     return model, f"{model.name} answers: {choice.why}."
 
 
+_LEFT_OUT = "a developer's message in its row was left out"
+
+
 def _attach_stored(chat: _Chat) -> _Chat:
     """Give the parts what the host stores of them."""
     rows = chat.store.messages if chat.store else {}
-    parts = add_tool_images(chat.parts, rows)
-    metadata = chat.call.host.metadata
-    parts = attach_stored_messages(parts, rows, metadata)
+    call, metadata = chat.call, chat.call.host.metadata
+    given = add_tool_images(chat.parts, rows)
+    parts = attach_stored_messages(given, rows, metadata)
+    told = f"chat {call.caller.chat_id}: {_LEFT_OUT}"
+    if len(parts) < len(given) and call.capabilities.first_time(told):
+        call.log.line("WARNING", told)
     return chat._replace(parts=attach_files(parts, rows, metadata))
 
 

@@ -365,7 +365,7 @@ texts = st.text(min_size=1, max_size=20).filter(
     lambda text: bool(text.strip()) and not has_marker(text)
 )
 phases = st.sampled_from([None, "commentary", "final_answer"])
-two_parts = texts.map(
+two_parts = texts.filter(lambda text: text == text.strip()).map(
     lambda text: {
         **message("x", text),
         "content": [part for _ in "ab" for part in message("x", text)["content"]],

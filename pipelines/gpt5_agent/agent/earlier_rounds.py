@@ -23,6 +23,7 @@ from openai_responses.json_input import as_list, as_mapping, parse_json_object
 from openai_responses.models.usage import Usage, add_usage
 from openai_responses.requests.replay import Origin
 from owui_chat.host_tools import HOST_ERROR_PREFIXES
+from owui_chat.messages import DETAILS_FIELD
 from owui_chat.storage.details_carrier import DetailTurn, read_details
 from owui_chat.storage.signature import Sign
 
@@ -64,7 +65,7 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
     """Return what the messages after the user's last one contain."""
     starts = find_turn_starts(messages)
     run = messages[starts[-1] + 1 :] if starts else messages
-    turns = [turn for message in run for turn in read_details(message, sign)]
+    turns = [turn for one in run for turn in read_details(one.get(DETAILS_FIELD), sign)]
     answers = read_confirmations(run)
     left = drop_question_calls(run)
     outputs = _read_outputs(left)
@@ -92,8 +93,8 @@ def read_chat_notes(
     messages: Sequence[Message], sign: Sign
 ) -> tuple[ChosenStyle | None, frozenset[str]]:
     """Return the first style of policies that a chat noted, and approvals for it."""
-    turns = (turn for message in messages for turn in read_details(message, sign))
-    notes = [turn.notes for turn in turns]
+    rows = (message.get(DETAILS_FIELD) for message in messages)
+    notes = [turn.notes for row in rows for turn in read_details(row, sign)]
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
     found = (one for note in notes for one in styles if one == note.get("style"))
     allowed = (one for note in notes for one in as_list(note.get("allowed")))

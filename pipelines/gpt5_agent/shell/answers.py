@@ -12,7 +12,7 @@ from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.bridge import AnswerPiece
 from gpt5_agent.shell.log import AgentLog
-from gpt5_agent.shell.own_tools import OwnToolPool
+from gpt5_agent.shell.own_tools import OwnToolPool, open_host_files
 from gpt5_agent.shell.settings import (
     AgentInput,
     PipelineCaller,
@@ -91,10 +91,16 @@ async def _open_run(
     question, caller, log = call.question, call.caller, call.log
     endpoint = build_endpoint(question.valves, log)
     workspace = caller.workspace or log.run_id
-    notices = list(question.notices)
-    opened = call.own_tools.open_tools(question.valves, workspace, log, notices.append)
-    async with opened as tools:
-        question = question._replace(tools=tools, notices=tuple(notices))
+    valves, pool = question.valves, call.own_tools
+    files, notices = open_host_files(valves, caller, log), list(question.notices)
+    async with (
+        aclosing(files),
+        pool.open_tools(valves, workspace, log, files, notices.append) as tools,
+    ):
+        store_file = files.store if caller.is_host else None
+        question = question._replace(
+            tools=tools, store_file=store_file, notices=tuple(notices)
+        )
         request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller, shows_thoughts(question))
         async with aclosing(run_agent(request)) as events:
