@@ -7,6 +7,7 @@ says is made up, everything else is what a person sees.
 
 import argparse
 import asyncio
+import json
 import subprocess
 import sys
 from contextlib import AsyncExitStack
@@ -15,11 +16,14 @@ from pathlib import Path
 
 import release
 from hosts.admin_pages import IMPORT_ERROR, AdminPages
+from hosts.agent import FUNCTION_CALLING, connected, install_pipeline
 from hosts.chromium import Chromium
 from hosts.offline import BootError, host_python
 from hosts.open_webui import OpenWebUI
 from hosts.page import ChatPage
+from hosts.pipelines_server import PipelinesServer
 from hosts.pipes import valves_changed
+from hosts.tabs import Tab
 from hosts.users import EVERYBODY_READS, User
 from hosts.valves_dialog import fill_valves
 from simulator import Simulator
@@ -96,6 +100,7 @@ async def make_pictures(folder: Path) -> None:
         await show_switches(studio)
         await show_user_valves(studio)
         await show_picture(studio, simulator)
+        await show_agent(studio, simulator)
         # Open WebUI's own, behind the success of an import.
         errors = [one for one in chat.errors if not one.endswith(IMPORT_ERROR)]
         if errors:
@@ -185,6 +190,51 @@ async def show_picture(studio: Studio, simulator: Simulator) -> None:
         drawn = studio.chat.answers.last.locator("img[src*='/files/']")
         await drawn.first.wait_for()
     await studio.take("picture", LOW)
+
+
+async def show_agent(studio: Studio, simulator: Simulator) -> None:
+    """The agents: their server, their settings, a question to a person, two tasks."""
+    page, admin = studio.chat.page, studio.chat.user
+    values = {
+        "BASE_URL": simulator.base_url,
+        "API_KEY": simulator.api_key,
+        "TOOL_APPROVAL": "water_*=ask",
+        "DELEGATION": True,
+    }
+    simulator.default_scenario = "swim,delay=60"
+    async with PipelinesServer() as server:
+        await install_pipeline(server, values)
+        async with connected(admin, server):
+            for number, name in enumerate(("connections", "pipelines"), 1):
+                await page.goto(f"{admin.url}/admin/settings/{name}")
+                shown = ("Manage OpenAI API Connections", "Upload Pipeline")[
+                    number - 1
+                ]
+                await page.get_by_text(shown).first.wait_for()
+                await page.wait_for_timeout(500)
+                await studio.take(f"agent-{number}-{name}")
+            await page.goto(f"{admin.url}/?models={FUNCTION_CALLING}&tools=lake")
+            await page.wait_for_selector("#chat-input")
+            await studio.chat.ask(
+                "Can I swim in the lake at Zürich this afternoon?", wait=False
+            )
+            await page.get_by_text("Allow for this chat").first.wait_for()
+            await studio.take("agent-3-approval")
+            await show_tasks(studio)
+
+
+async def show_tasks(studio: Studio) -> None:
+    """A task for another run, whose steps are listed above the answer."""
+    page, admin = studio.chat.page, studio.chat.user
+    choice = {"type": "function", "function": {"name": "delegate"}}
+    task = {"task": "sim:short When is the bath open?"}
+    async with Tab(admin) as tab:
+        said = f"sim:tool {json.dumps(task)}"
+        turn = await tab.send(FUNCTION_CALLING, said, body={"tool_choice": choice})
+    await page.goto(f"{admin.url}/c/{turn.chat_id}")
+    await page.get_by_text("1 tool call").first.click()
+    await page.get_by_text("TASK 1").first.wait_for()
+    await studio.take("agent-4-tasks")
 
 
 def shrink(folder: Path) -> None:
