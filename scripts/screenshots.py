@@ -207,9 +207,7 @@ async def show_agent(studio: Studio, simulator: Simulator) -> None:
         async with connected(admin, server):
             for number, name in enumerate(("connections", "pipelines"), 1):
                 await page.goto(f"{admin.url}/admin/settings/{name}")
-                shown = ("Manage OpenAI API Connections", "Upload Pipeline")[
-                    number - 1
-                ]
+                shown = ("Manage OpenAI API Connections", "Upload Pipeline")[number - 1]
                 await page.get_by_text(shown).first.wait_for()
                 await page.wait_for_timeout(500)
                 await studio.take(f"agent-{number}-{name}")
