@@ -196,7 +196,6 @@ class JsonTooLarge(ValueError):
 
 
 class JsonBudget:
-    """The work that may still be done on what others sent."""
 
     def __init__(self, left: int) -> None:
         self.left = left
@@ -265,6 +264,8 @@ _ITEM_KINDS = {
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
     "custom_tool_call_output": _ItemKind(),
+    "tool_search_call": _ItemKind(),
+    "tool_search_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -289,7 +290,6 @@ _ITEM_KINDS = {
         is_call=True,
         include="code_interpreter_call.outputs",
     ),
-    # It would be looked up by an id that was never stored: see `image_message`.
     "image_generation_call": _ItemKind(
         tool="image_generation", returned="never", refused_at_minimal=True
     ),
@@ -321,7 +321,7 @@ CALL_OUTPUTS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
 }
-_CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
+_CALLS = tuple(CALL_OUTPUTS)
 _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
@@ -344,6 +344,10 @@ def is_call(item: JsonObject) -> bool:
 
 def is_call_output(item: JsonObject) -> bool:
     return item.get("type") in _OUTPUTS
+
+
+def is_tool_search(item: JsonObject) -> bool:
+    return item.get("type") in ("tool_search_call", "tool_search_output")
 
 
 def is_reasoning(item: JsonObject) -> bool:
@@ -404,7 +408,7 @@ def _paired_places(items: Sequence[JsonObject]) -> set[int]:
         if not isinstance(call_id, str):
             continue
         if kind in _CALLS:
-            if item.get("name"):  # of some only the place is known
+            if item.get("name"):
                 calls.setdefault(call_id, place)
         elif call_id in calls and kind == CALL_OUTPUTS[items[calls[call_id]]["type"]]:
             outputs.setdefault(call_id, place)
@@ -418,7 +422,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     rows = list(items)
     pairs = _paired_places(rows)
     kept: list[Item] = []
-    dangling: list[Item] = []  # reasoning whose product has not come yet
+    dangling: list[Item] = []
     lost_call = False
     for place, item in enumerate(rows):
         kind = item.get("type")
@@ -426,7 +430,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
         if (calls or answers) and place not in pairs:
             lost_call = lost_call or calls
             continue
-        # Reasoning before several calls stays as long as one of them stays.
         is_input = answers or item.get("role") in _INPUT_ROLES
         if is_input or (lost_call and not calls):
             dangling = []
@@ -507,7 +510,7 @@ def is_host_returned(item: JsonObject) -> bool:
     if kind.tool == "web_search" and action not in _ACTIONS:
         return False
     if item_type(item) == "mcp_list_tools" and item.get("error"):
-        return False  # without a list the API asks the server again
+        return False
     return all(item.get(key) is not None for key in kind.required)
 
 
@@ -525,7 +528,7 @@ def is_replayed(item: JsonObject) -> bool:
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     kept: list[Item] = []
-    dangling: list[Item] = []  # reasoning whose product has not come yet
+    dangling: list[Item] = []
     for item in items:
         if is_reasoning(item):
             dangling.append(item)
@@ -567,7 +570,6 @@ PIPE_VALVES = "the valves of this pipe"
 
 
 class ConnectionFailed(ResponsesError):
-    """The server could not be reached, or went away before it answered."""
 
     def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
         super().__init__(sentence)
@@ -578,7 +580,6 @@ TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
 
 
 class TimedOut(ResponsesError):
-    """A time limit of the run was exceeded."""
 
     def __init__(self, kind: TimeoutKind) -> None:
         super().__init__("The model's server did not answer in time. Try again.")
@@ -594,7 +595,6 @@ class UnreadableAnswer(ResponsesError):
 
 
 class AnswerTooLarge(ResponsesError):
-    """The answer is larger than what is accepted."""
 
     def __init__(self) -> None:
         super().__init__("The model's server sent more than is accepted.")
@@ -605,7 +605,6 @@ class MalformedEvent(ResponsesError):
 
 
 class ApiError(NamedTuple):
-    """The error that the API reports (docs/reference/responses-api.md, "Errors")."""
 
     code: str | None = None
     type: str | None = None
@@ -619,7 +618,6 @@ class ApiError(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure before the first event."""
 
     status: int | None = None
     error: ApiError = ApiError()
@@ -628,7 +626,6 @@ class Failure(NamedTuple):
 
 
 class ApiRefused(ResponsesError):
-    """The API answered with an HTTP status of 400 or more, or with an error."""
 
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         super().__init__(sentence)
@@ -710,30 +707,19 @@ _RATE_LIMIT = (
 
 NO_CREDIT_CODES = frozenset(
     {
-        "insufficient_quota",
-        "credit_balance_exhausted",
-        "organization_spend_limit_exceeded",
-        "project_spend_limit_exceeded",
-        "organization_usage_limit_exceeded",
-        "project_usage_limit_exceeded",
+        *("insufficient_quota", "credit_balance_exhausted"),
+        *("organization_spend_limit_exceeded", "project_spend_limit_exceeded"),
+        *("organization_usage_limit_exceeded", "project_usage_limit_exceeded"),
     }
 )
 
 PICTURE_CODES = frozenset(
     {
-        "invalid_image",
-        "invalid_image_format",
-        "invalid_base64_image",
-        "invalid_image_url",
-        "image_too_large",
-        "image_too_small",
-        "image_parse_error",
-        "invalid_image_mode",
-        "image_file_too_large",
-        "unsupported_image_media_type",
-        "empty_image_file",
-        "failed_to_download_image",
-        "image_file_not_found",
+        *("invalid_image", "invalid_image_format", "invalid_base64_image"),
+        *("invalid_image_url", "image_too_large", "image_too_small"),
+        *("image_parse_error", "invalid_image_mode", "image_file_too_large"),
+        *("unsupported_image_media_type", "empty_image_file"),
+        *("failed_to_download_image", "image_file_not_found"),
     }
 )
 
@@ -830,27 +816,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 }
 
 
-_EndingKind = Literal[
-    "completed",
-    "incomplete",
-    "failed",
-    "error",
-    "refused",
-    "invalid",
-    "unreachable",
-    "unreadable",
-    "malformed",
-    "cut",
-    "first_event_timeout",
-    "idle_timeout",
-    "total_timeout",
-]
-
-
 class Ending(NamedTuple):
-    """How a run ended; `code` is the API's word for the cause."""
 
-    kind: _EndingKind
+    kind: str
     code: str | None = None
     sentence: str = ""
 
@@ -863,7 +831,7 @@ class Ending(NamedTuple):
         return self._replace(sentence=f"{before}Try again.") if rest else self
 
 
-def _usual_ending(kind: _EndingKind) -> Ending:
+def _usual_ending(kind: str) -> Ending:
     return Ending(kind, sentence=SENTENCES[kind][""])
 
 
@@ -888,23 +856,23 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
     return Ending(kind, _code(error), failure_sentence(error))
 
 
+_EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
+    MalformedEvent: ("malformed", ""),
+    AnswerTooLarge: ("malformed", "too_large"),
+    ResponseLost: ("cut", "lost"),
+    UnreadableAnswer: ("unreadable", "-"),
+    InvalidRequest: ("invalid", "-"),
+}
+
+
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    match error:
-        case TimedOut():
-            return _usual_ending(error.kind)
-        case MalformedEvent():
-            return _usual_ending("malformed")
-        case AnswerTooLarge():
-            return Ending("malformed", sentence=SENTENCES["malformed"]["too_large"])
-        case ApiRefused():
-            return Ending("refused", _code(error.error), str(error))
-        case ResponseLost():
-            return Ending("cut", sentence=SENTENCES["cut"]["lost"])
-        case UnreadableAnswer():
-            return Ending("unreadable", sentence=str(error))
-        case InvalidRequest():
-            return Ending("invalid", sentence=str(error))
-    return CUT if has_begun else Ending("unreachable", sentence=str(error))
+    if isinstance(error, TimedOut):
+        return _usual_ending(error.kind)
+    if isinstance(error, ApiRefused):
+        return Ending("refused", _code(error.error), str(error))
+    unreached = ("cut", "") if has_begun else ("unreachable", "-")
+    kind, word = _EXCEPTIONS.get(type(error), unreached)
+    return Ending(kind, None, str(error) if word == "-" else SENTENCES[kind][word])
 
 
 def _code(error: ApiError) -> str | None:
@@ -985,7 +953,7 @@ def api_word(word: str | None) -> str | None:
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
 chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5
-chatgpt-image-latest||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
+chatgpt-image-latest||||||2026-12-01|gpt-image-2.6-sunburst or -flare
 codex-mini-latest|||reasoning summary functions vision|||2026-02-12|gpt-5.4-mini
 gpt-3.5-turbo|||functions|4096||2026-10-23|gpt-5.6-terra
 gpt-3.5-turbo-0125|||functions|4096||2026-10-23|gpt-5.6-terra
@@ -1003,65 +971,67 @@ gpt-4.1-nano|||functions vision|32768||2026-10-23|gpt-5.6-luna
 gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
 gpt-4o-2024-05-13|||functions hosted vision|4096||2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
+gpt-5|minimal some|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
 gpt-5-chat-latest|||vision|16384||2026-07-23|gpt-5.5
-gpt-5-codex|usual|medium|usual|+||2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal usual|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-codex|some|medium|usual|+||2026-07-23|gpt-5.4
+gpt-5-mini|minimal some|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal some|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
 gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
-gpt-5.1|none usual|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
+gpt-5.1|none some|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-07-23|gpt-5.5
-gpt-5.1-codex|usual|medium|usual|+||2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|usual xhigh|medium|usual|+||2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|usual|medium|usual|+||2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14 2||
+gpt-5.1-codex|some|medium|usual|+||2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|some xhigh|medium|usual|+||2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|some|medium|usual|+||2026-07-23|gpt-5.4-mini
+gpt-5.2|none some xhigh|none|full|+|1.75 0.175 - 14 2||
 gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
-gpt-5.2-codex|usual xhigh||usual|+||2026-07-23|gpt-5.4
+gpt-5.2-codex|some xhigh||usual|+||2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
-gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15 2||
-gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
-gpt-5.4-nano|none usual xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.3-codex|none some xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none some xhigh|none|5.4|+|2.5 0.25 - 15 2||
+gpt-5.4-mini|none some xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
+gpt-5.4-nano|none some xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
 gpt-5.4-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.5|none usual xhigh|medium|5.4|+|5 0.5 - 30 2.5||
+gpt-5.5|none some xhigh|medium|5.4|+|5 0.5 - 30 2.5||
 gpt-5.5-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2 2||
-gpt-5.6-sol|none usual xhigh max|medium|5.6 pro_mode|+|4 0.4 5 20 2||
-gpt-5.6-terra|none usual xhigh max|medium|5.6 pro_mode|+|2 0.2 2.5 12 2||
-gpt-6-astra|usual xhigh max|medium|6 pro_mode|+|10 1 12.5 50 2 6||
-gpt-6-astra-law|usual xhigh max||6 pro_mode|+|10 1 - 50||
+gpt-5.6-cyber|none more|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none more|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2 2||
+gpt-5.6-sol|none more|medium|5.6 pro_mode|+|4 0.4 5 20 2||
+gpt-5.6-terra|none more|medium|5.6 pro_mode|+|2 0.2 2.5 12 2||
+gpt-6-astra|more|medium|6 pro_mode|+|10 1 12.5 50 2 6||
+gpt-6-astra-law|more||6 pro_mode|+|10 1 - 50||
 gpt-6-cyber|||6||||
-gpt-6-luna|none usual xhigh max|medium|6 pro_mode|+|0.1 0.01 0.125 0.5 2||
+gpt-6-luna|none more|medium|6 pro_mode|+|0.1 0.01 0.125 0.5 2||
 gpt-6-rosalind|||6|+|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|6 pro_mode|+|2 0.2 2.5 10 2||
-gpt-6.1-sol|usual xhigh max|medium|6 pro_mode|+|2 0.1 2.5 10 2 6||
-gpt-6.1-terra|none usual xhigh max|medium|6 pro_mode|+|1 0.05 1.25 5 2||
-gpt-6.2-astra|usual xhigh max||6.2|+|8 0.4 10 40 2||
+gpt-6-sol|none more|medium|6 pro_mode|+|2 0.2 2.5 10 2||
+gpt-6.1-sol|more|medium|6 pro_mode|+|2 0.1 2.5 10 2 6||
+gpt-6.1-terra|none more|medium|6 pro_mode|+|1 0.05 1.25 5 2||
+gpt-6.2-astra|more||6.2|+|8 0.4 10 40 2||
 gpt-6.2-astra-law|||6.2||||
-gpt-6.2-sol|usual xhigh max||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
+gpt-6.2-sol|more||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
 gpt-daybreak-blue-latest|||usual long_prices|+|4 0.4 5 20||
 gpt-daybreak-red-latest|||usual long_prices|+|12.5 1.25 15.625 75||
-gpt-image-1-mini||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
-gpt-image-1.5||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
+gpt-image-1-mini||||||2026-12-01|gpt-image-2.6-sunburst or -flare
+gpt-image-1.5||||||2026-12-01|gpt-image-2.6-sunburst or -flare
 gpt-rosalind-research|||usual||5 0.5 - 25||
-o1|usual|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol-pro
-o3|usual|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
-o3-mini|usual|medium|reasoning summary functions|100000||2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
-o4-mini|usual|medium|usual -image_generation|100000||2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
+o1|some|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol
+o1-pro|some|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol-pro
+o3|some|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|some|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
+o3-mini|some|medium|reasoning summary functions|100000||2026-10-23|gpt-5.6-sol
+o3-pro|some|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
+o4-mini|some|medium|usual -image_generation|100000||2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|some|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
 """
 
-CATALOG_TRAITS: dict[str, str] = {
+CATALOG_WORDS: dict[str, str] = {
+    "some": "low medium high",
+    "more": "some xhigh max",
     "usual": "reasoning summary functions hosted vision",
     "full": "usual verbosity",
     "5.4": "full all_turns long_prices regional",
     "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration long_fast",
+    "6": "5.6 appends_configuration",
     "6.2": "6 prefix_bound",
 }
 
@@ -1088,7 +1058,6 @@ _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
-    """US dollars for a million tokens, and how often they are paid at other tiers."""
 
     input: float | None
     cached: float | None
@@ -1101,7 +1070,6 @@ class ModelPrices(NamedTuple):
 
 
 class ModelFacts(NamedTuple):
-    """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
@@ -1120,7 +1088,6 @@ class ModelFacts(NamedTuple):
     all_turns: bool = False
     diagnostics: bool = False
     long_prices: bool = False
-    long_fast: bool = False
     regional: bool = False
     max_output_tokens: int | None = None
     shutdown: str | None = None
@@ -1133,7 +1100,6 @@ _PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
-    """What a name stands for."""
 
     id: str
     family: str
@@ -1213,7 +1179,7 @@ def _model_facts(model_id: str) -> ModelFacts:
     if match := _WRAPPED_ID.match(model_id):
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
-        efforts = tuple(_USUAL_EFFORTS.split())
+        efforts = tuple(_expand_words("some"))
         return _reasoning_facts("usual")._replace(efforts=efforts)
     match = _GPT_VERSION.match(model_id)
     if not match:
@@ -1221,21 +1187,21 @@ def _model_facts(model_id: str) -> ModelFacts:
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    known = [name for name in CATALOG_TRAITS if name[0].isdigit()]
+    known = [name for name in CATALOG_WORDS if name[0].isdigit()]
     newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
     return _reasoning_facts(newest[-1] if newest else "full")
 
 
 def _reasoning_facts(traits: str) -> ModelFacts:
-    return ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
+    return ModelFacts(sampling="never", **_read_traits(_expand_words(traits)))
 
 
-def _expand_traits(text: str) -> list[str]:
+def _expand_words(text: str) -> list[str]:
     return [
         one
         for word in text.split()
         for one in (
-            _expand_traits(CATALOG_TRAITS[word]) if word in CATALOG_TRAITS else [word]
+            _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
         )
     ]
 
@@ -1262,18 +1228,17 @@ def _shown_word(word: str) -> str:
 _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
-_USUAL_EFFORTS = "low medium high"
 
 
 def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
-    words = _expand_traits(traits)
+    words = _expand_words(traits)
     sampling = "never" if "reasoning" in words else "always"
     return name, ModelFacts(
         **_read_traits(words),
         lacks=tuple(word[1:] for word in words if word[0] == "-"),
-        efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
+        efforts=tuple(_expand_words(efforts)),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
         max_output_tokens=int(output.replace("+", "128000")) if output else None,
@@ -1294,7 +1259,6 @@ CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 
 
 class Usage(NamedTuple):
-    """Counts of one response, or of several added together."""
 
     input: int = 0
     output: int = 0
@@ -1343,11 +1307,11 @@ def cost_of_run(
     host: str = "",
 ) -> float | None:
     costs = [_cost_of_tokens(one, facts, today) for one in usages]
-    known = [cost for cost in costs if cost is not None]
-    if len(known) < len(costs):
+    if None in costs:
         return None
     is_regional = facts.regional and host.endswith(".api.openai.com")
-    return sum(known) * (1.1 if is_regional else 1) + _cost_of_tools(output)
+    tokens = sum(filter(None, costs)) * (1.1 if is_regional else 1)
+    return tokens + sum(kind_of(item).fee for item in output)
 
 
 _LONG_INPUT = 272_000
@@ -1356,8 +1320,6 @@ _LONG_INPUT = 272_000
 def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
     prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
     factor = prices and _tier_factor(usage.tier, prices, today)
-    if is_long and usage.tier in _FAST and not facts.long_fast:
-        return None
     if not (prices and factor) or prices.input is None or prices.output is None:
         return None
     cached = prices.input if prices.cached is None else prices.cached
@@ -1368,20 +1330,13 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
     return factor * (2 * read + 1.5 * made if is_long else read + made) / _MILLION
 
 
-_FAST = ("fast", "priority")
-
-
 def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
-    if tier in _FAST:
+    if tier in ("fast", "priority"):
         return prices.fast
     if tier == "ultrafast":
         is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
         return prices.ultrafast_later if is_later else prices.ultrafast
     return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
-
-
-def _cost_of_tools(output: Iterable[Item]) -> float:
-    return sum(kind_of(item).fee for item in output)
 
 
 # ==== openai_responses.clock: Time, random numbers, ids of both, digests, recent texts; threads for long work.
@@ -1412,11 +1367,10 @@ _MOST_TEXTS = 5000
 
 
 class RecentTexts:
-    """The texts of the last day, five thousand at most."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         self._now = now
-        self._ends: dict[int, float] = {}  # by hash: a text may be long, or secret
+        self._ends: dict[int, float] = {}
 
     def __contains__(self, text: str) -> bool:
         return self._now() < self._ends.get(hash(text), 0)
@@ -1461,7 +1415,6 @@ def new_ulid() -> str:
 
 
 class Repair(NamedTuple):
-    """One change."""
 
     action: str
     target: str
@@ -1620,21 +1573,48 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
     return {key: inner for key, inner in value.items() if key != keys[0]}
 
 
+def all_tools(tools: Iterable[Item]) -> Iterator[Item]:
+    for tool in tools:
+        yield tool
+        yield from content_parts(tool.get("tools"))
+
+
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     tools, choice = payload.get("tools") or [], payload.get("tool_choice")
-    kept = [tool for tool in tools if json_digest(tool) != repair.target]
-    gone = [tool for tool in tools if tool not in kept]
-    if not gone:
+    kept = _other_tools(tools, repair.target)
+    if kept == tools:
         return payload
-    named = {name for tool in gone for name in (tool_name(tool), tool.get("type"))}
+    left = {id(tool): tool_name(tool) for tool in all_tools(kept)}
+    gone = [tool for tool in all_tools(tools) if id(tool) not in left]
     allowed = as_mapping(choice).get("tools")
     if isinstance(allowed, list):
-        left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
-        choice = {**as_mapping(choice), "tools": left} if left else "none"
-    elif choice == "required" or tool_name(as_mapping(choice)) in named:
+        chosen = [one for one in allowed if tool_name(one) in left.values()]
+        choice = {**as_mapping(choice), "tools": chosen} if chosen else "none"
+    elif choice == "required" or any(_means(choice, tool) for tool in gone):
         choice = None
     changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
+
+
+def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
+    kept = [tool for tool in tools if json_digest(tool) != target]
+    is_searched = any(tool.get("type") == "tool_search" for tool in kept)
+    found: list[Item] = []
+    for tool in kept:
+        if "tools" not in tool:
+            found.append(tool)
+        elif inner := [
+            one
+            for one in content_parts(tool["tools"])
+            if json_digest(one) != target
+            and (is_searched or not one.get("defer_loading"))
+        ]:
+            found.append({**tool, "tools": inner})
+    return found
+
+
+def _means(choice: object, tool: Item) -> bool:
+    return tool_name(as_mapping(choice)) in (tool_name(tool), tool.get("type"))
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:
@@ -1678,7 +1658,6 @@ def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
 
 
 class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline."""
 
     event: str
     data: str
@@ -1688,7 +1667,6 @@ _LINE_BYTES = 64
 
 
 class EventStreamDecoder:
-    """Turns chunks of any size into events."""
 
     def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
         self._most_bytes = most_bytes
@@ -1703,8 +1681,7 @@ class EventStreamDecoder:
             raise AnswerTooLarge
         if self._after_cr and chunk:
             self._after_cr = False
-            if chunk.startswith(b"\n"):  # the second half of a CRLF
-                chunk = chunk[1:]
+            chunk = chunk.removeprefix(b"\n")
         if b"\n" not in chunk and b"\r" not in chunk:
             self._partial_line.extend(chunk)
             return []
@@ -1736,7 +1713,6 @@ class EventStreamDecoder:
                     data = value.decode("utf-8", "replace")
                     events.append(tuple.__new__(ServerSentEvent, (name, data)))
                 self._event, self._lines, self._size = b"", [], 0
-            # id, retry, comments and unknown fields are not used
         return events
 
 
@@ -1744,7 +1720,6 @@ NO_CARD: JsonObject = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
-    """An addition to a text that grows."""
 
     output_index: int
     kind: str
@@ -1754,7 +1729,6 @@ class TextDelta(NamedTuple):
 
 
 class TextDone(NamedTuple):
-    """A text that has ended: it replaces the deltas of the same kind and place."""
 
     output_index: int
     kind: str
@@ -1764,7 +1738,6 @@ class TextDone(NamedTuple):
 
 
 class AnnotationAdded(NamedTuple):
-    """What a place in a text refers to."""
 
     output_index: int
     part: int
@@ -1773,7 +1746,6 @@ class AnnotationAdded(NamedTuple):
 
 
 class PartialImage(NamedTuple):
-    """An image as far as it is drawn."""
 
     output_index: int
     number: int
@@ -1783,14 +1755,12 @@ class PartialImage(NamedTuple):
 
 
 class ItemAdded(NamedTuple):
-    """An item began; its content is still missing."""
 
     output_index: int
     item: Item
 
 
 class ItemDone(NamedTuple):
-    """The item as it counts, byte for byte."""
 
     output_index: int
     item: Item
@@ -1799,14 +1769,12 @@ class ItemDone(NamedTuple):
 
 
 class FinalResponse(NamedTuple):
-    """The end of a response, with its final snapshot."""
 
     status: str
     response: JsonObject
 
 
 class StreamError(NamedTuple):
-    """The request failed; no response object comes with it."""
 
     error: ApiError
 
@@ -1835,16 +1803,15 @@ _Reader = Callable[[JsonObject], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
-    if event.data == "[DONE]":  # other servers end their streams with it
+    if event.data == "[DONE]":
         return None
-    text = event.data.strip(" \t\n\r")  # white space of RFC 8259, section 2
+    text = event.data.strip(" \t\n\r")
     try:
-        wire, end = _JSON_READER.raw_decode(text)  # faster than json.loads
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        wire, end = _JSON_READER.raw_decode(text)
+    except (ValueError, RecursionError):
         wire, end = None, -1
     if end != len(text) or not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
-    # A level takes two characters at least, so a delta needs no look.
     may_be_deep = (
         len(text) > 2 * MAX_JSON_DEPTH
         and text.count("[") + text.count("{") > MAX_JSON_DEPTH
@@ -1877,7 +1844,7 @@ def _index(wire: JsonObject) -> int:
 def _text_reader(
     event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
 ) -> _Reader:
-    new = partial(tuple.__new__, event)  # half the time of the named tuple's own
+    new = partial(tuple.__new__, event)
 
     def read(wire: JsonObject) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire.get("output_index"), wire[field]
@@ -1896,10 +1863,8 @@ def _text_reader(
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
-    annotation, part = wire.get("annotation"), _checked(
-        wire.get("content_index", 0), int
-    )
-    if annotation is None:  # the type allows it; the final item has all annotations
+    part = _checked(wire.get("content_index", 0), int)
+    if (annotation := wire.get("annotation")) is None:
         return None
     item_id = as_text(wire.get("item_id"))
     return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
@@ -1924,7 +1889,6 @@ def _final_reader(status: str) -> _Reader:
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
-    # In the flat form `type` is only "error".
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
 
@@ -1967,7 +1931,6 @@ NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
 
 
 class ToolOutput(NamedTuple):
-    """A call got its output; `item` is the input item that gives it to the model."""
 
     output_index: int
     item: Item
@@ -1976,7 +1939,6 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
-    """One response ended; `usage` is None if the server did not tell it."""
 
     response_id: str
     status: str
@@ -1984,7 +1946,6 @@ class ResponseDone(NamedTuple):
 
 
 class Status(NamedTuple):
-    """A status line for the person who waits."""
 
     sentence: str
     repair: Repair | None = None
@@ -1994,7 +1955,6 @@ class Status(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What the log needs to know about the last response."""
 
     request_id: str = ""
     model: str = ""
@@ -2002,10 +1962,11 @@ class Trace(NamedTuple):
     error: ApiError = ApiError()
     removed: Mapping[str, int] = MappingProxyType({})
     subject: str = ""
+    response_id: str = ""
+    cache: Mapping[str, Any] = MappingProxyType({})
 
 
 class RunDone(NamedTuple):
-    """The last event of every run, however it ended."""
 
     ending: Ending
     usage: Usage | None = None
@@ -2033,24 +1994,18 @@ _ASSIGNED = _NAME_ENDS + _VALUE_OPENS
 _LOOKS_SECRET = re.compile(
     "|".join(
         [
-            # A header: its value goes on to the end of the line or of the quotes.
             rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
             r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
-            # A name whose value is one word, or in quotes.
             r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
             r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
             rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
-            # A query parameter.
             r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
             r"""[^\s"'\\&#;)}\]>]++""",
             r"(?P<scheme>://)[^\s/?#\"'<>]*@",
             r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
-            # `Basic` is a word too: base64 has digits, or a capital inside a word.
             r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
             r"[A-Za-z0-9+/]{8,}+={0,2}",
             r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
-            # A JSON Web Token begins with `{"` in base64, a Fernet token with its
-            # version and four bytes of a time that are zero for a while yet.
             r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
             r"(?:\.[A-Za-z0-9_-]*+)?",
             r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
@@ -2121,7 +2076,6 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address and the key of a server; an address can contain a password."""
 
     base_url: str = field(repr=False)
     api_key: str = field(repr=False)
@@ -2132,10 +2086,11 @@ class Endpoint:
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
     strict: bool = False
+    is_alike: bool = False
 
     def url(self, path: str) -> str:
         base = _normalize_base_url(self.base_url)
-        query = urlsplit(self.base_url.strip()).query  # Azure's api-version
+        query = urlsplit(self.base_url.strip()).query
         joint = "&" if "?" in path else "?"
         return base + path + (query and joint + query)
 
@@ -2147,6 +2102,11 @@ class Endpoint:
         if "OpenAI" not in sentence or self.host.endswith(".openai.com"):
             return sentence
         return sentence.replace("OpenAI", self.host)
+
+    @property
+    def is_openai(self) -> bool:
+        is_own = f".{self.host}".endswith(".openai.com") and not self.strict
+        return is_own or (self.is_alike and not self.is_azure)
 
     @property
     def is_azure(self) -> bool:
@@ -2204,7 +2164,7 @@ def url_parts(text: str) -> SplitResult | None:
     try:
         parts = urlsplit(text)
         sound = bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets without an address, a port that is no number
+    except ValueError:
         return None
     return parts if sound and parts.scheme in ("http", "https") else None
 
@@ -2226,7 +2186,6 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
 def _environment_proxy(url: str) -> str | None:
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    # Each call reads the whole environment. If it names no proxy, one call is enough.
     if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
@@ -2398,7 +2357,6 @@ _FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
 
 
 class SchemaReferences:
-    """What the references of a schema name, as pointers; `#` is the schema itself."""
 
     def __init__(self, root: JsonObject) -> None:
         self.root = root
@@ -2525,7 +2483,6 @@ def function_parameters(
 ) -> tuple[_Schema, bool]:
     mended = _MendedSchema(schema)
     if strict_left and mended.is_simple:
-        # What a server sends need not be a schema.
         with suppress(_NotStrict, TypeError, AttributeError, ValueError):
             strict_left.spend(json_size(mended.root, LARGEST_SCHEMA))
             strict = _strict(mended.root, 1)
@@ -2762,7 +2719,6 @@ _DIGEST = 12
 
 @dataclass(frozen=True)
 class ToolNames:
-    """Translates the names of tools for the API and back; `known` are their own names."""
 
     known: tuple[str, ...] = ()
 
@@ -2821,6 +2777,29 @@ _LONGEST_CALL_ID = 64
 
 def _spelling(name: str) -> str:
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
+
+
+def fit_calls(items: Sequence[Item], tools: Sequence[Item]) -> list[Item]:
+    kinds = {*map(item_type, tools), *map(item_type, items)}
+    is_searched = bool(kinds & {"tool_search", "additional_tools"})
+    spaces = {
+        as_text(inner.get("name")): tool.get("name")
+        for tool in tools
+        for inner in content_parts(tool.get("tools"))
+    }
+    return [
+        clean_call(_fit_call(item, spaces, is_searched) if is_call(item) else item)
+        for item in items
+        if is_searched or not is_tool_search(item)
+    ]
+
+
+def _fit_call(call: Item, spaces: Mapping[str, Any], is_searched: bool) -> Item:
+    space = spaces.get(as_text(call.get("name")))
+    if not is_searched and "namespace" in call:
+        return {key: call[key] for key in call if key != "namespace"}
+    is_lost = is_searched and space and not call.get("namespace")
+    return {**call, "namespace": space} if is_lost else call
 
 
 def clean_call(item: Item) -> Item:
@@ -3013,7 +2992,6 @@ _ServiceTier = Literal[
 
 
 class ResponsesRequest(BaseModel):
-    """The body of `POST /responses`, with the API's field names and values."""
 
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -3054,14 +3032,13 @@ class ResponsesRequest(BaseModel):
         return repair_payload(fields, self.repairs) if self.repairs else fields
 
     def items(self) -> list[Item]:
-        return list(map(clean_call, self.input))
+        return fit_calls(self.input, self.tools or ())
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
 
 
 class Settings(NamedTuple):
-    """What the administrator and the user chose; the caller's keys have priority."""
 
     effort: str | None = None
     summary: str | None = None
@@ -3201,7 +3178,6 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 
 class RetryPolicy(NamedTuple):
-    """How often to retry, and the longest wait in seconds."""
 
     max_retries: int = 2
     max_wait: float = 60.0
@@ -3230,8 +3206,6 @@ def _is_retried(failure: Failure) -> bool:
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
-# Repairs
-
 _MOST_REPAIRS = 3
 _OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
 _OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
@@ -3240,6 +3214,8 @@ _OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
     "404",
     "",
 }
+_LASTING_CODES = _OWN_SENTENCES | _RETRIED_CODES
+_UNREAD = "invalid_encrypted_content"
 _UNREADABLE = re.compile(
     r"provided without its required"
     r"|Items are not persisted when"
@@ -3256,6 +3232,7 @@ _UNKNOWN = re.compile(
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 )
+_INNER_TOOL = re.compile(r"\.tools\[(\d{1,6})\]")
 _NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
 _NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
 _QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
@@ -3277,11 +3254,15 @@ class _Refusal(NamedTuple):
     payload: Mapping[str, Any]
     rows: list[tuple[str, Item]]
     error: ApiError
-    lost_items: bool
+    done: Sequence[Repair]
 
     @property
     def last(self) -> str:
         return self.rows[-1][0] if self.rows else ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.error.param} {self.error.message}"
 
     @property
     def is_unknown(self) -> bool:
@@ -3292,31 +3273,37 @@ class _Refusal(NamedTuple):
 def find_repair(
     request: ResponsesRequest, failure: Failure, done: int = 0
 ) -> Status | None:
-    error = failure.error
-    words = {error.code, error.type}
-    if failure.status in _OTHER_CAUSES or words & (_OWN_SENTENCES | _RETRIED_CODES):
+    error, repairs = failure.error, request.repairs
+    if failure.status in _OTHER_CAUSES or {error.code, error.type} & _LASTING_CODES:
         return None
-    rows = repair_items(request.items(), request.repairs)
-    lost_items = any(one.action == "item" for one in request.repairs)
-    refusal = _Refusal(request.payload(), rows, error, lost_items)
-    if done < _MOST_REPAIRS:
-        for found in _repairs(refusal):
-            if found.repair and _is_new(found.repair, request.repairs):
-                return found
-    has_plain = any(one.action == "plain" for one in request.repairs)
-    has_place = _NAMED_PLACE.search(f"{error.param} {error.message}")
-    is_other = failure.status is None or (failure.status == 404 and not has_place)
-    if has_plain or is_other or _is_retried(failure):
+    rows = repair_items(request.items(), repairs)
+    refusal = _Refusal(request.payload(), rows, error, repairs)
+    if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
+        return found
+    is_lost = failure.status == 404 and not _NAMED_PLACE.search(refusal.text)
+    if failure.status is None or is_lost or _is_retried(failure):
         return None
     plain = Repair("plain", refusal.last)
-    changed = repair_items(request.items(), [*request.repairs, plain])
-    sent = [item for _, item in changed]
-    return _told(plain) if sent and sent != [item for _, item in rows] else None
+    changed = [sent for _, sent in repair_items(request.items(), [*repairs, plain])]
+    return _told(plain) if changed not in ([], [sent for _, sent in rows]) else None
 
 
-def _is_new(repair: Repair, done: Sequence[Repair]) -> bool:
-    given_up = {(one.target, one.value) for one in done if one.value}
-    return repair not in done and (repair.target, repair.new) not in given_up
+def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
+    if failure.error.code != "server_error" and (failure.status or 0) < 500:
+        return None
+    refusal = _Refusal(request.payload(), [], failure.error, request.repairs)
+    found = _best(refusal, map(_tool, _searches(refusal)))
+    return found._replace(is_lasting=False) if found else None
+
+
+def _best(refusal: _Refusal, repairs: Iterable[Status]) -> Status | None:
+    given_up = {(one.target, one.value) for one in refusal.done if one.value}
+    for found in repairs:
+        repair = found.repair
+        is_new = repair and repair not in refusal.done
+        if is_new and repair and (repair.target, repair.new) not in given_up:
+            return found
+    return None
 
 
 def _told(repair: Repair) -> Status:
@@ -3324,30 +3311,19 @@ def _told(repair: Repair) -> Status:
 
 
 def _repairs(refusal: _Refusal) -> Iterator[Status]:
-    has_text = any(has_plain_reasoning(sent) for _, sent in refusal.rows)
-    without_text = _told(Repair("reasoning_text", ""))
-    named = f"{refusal.error.param} {refusal.error.message}".lower()
-    if has_text and "reasoning" in named:
-        yield without_text
-    yield from _by_words(refusal)
-    yield from _by_place(refusal)
-    if refusal.error.code in PICTURE_CODES:
-        yield from _newest_media(refusal)
-    yield from _by_id(refusal)
-    if _UNREADABLE.search(refusal.error.message):
-        yield from _unread_reasoning(refusal)
-    paths = _parameter_paths(refusal)
-    if refusal.error.param in paths:
-        yield _parameter(refusal, str(refusal.error.param))
-    yield from _by_tool_name(refusal)
-    yield from _by_parameter_name(refusal, paths)
-    if has_text:
-        yield without_text
+    first = [_plain_reasoning] if "reasoning" in refusal.text.lower() else []
+    for find in (*first, *_FINDERS):
+        yield from find(refusal)
+
+
+def _plain_reasoning(refusal: _Refusal) -> Iterator[Status]:
+    if any(has_plain_reasoning(sent) for _, sent in refusal.rows):
+        yield _told(Repair("reasoning_text", ""))
 
 
 def _by_words(refusal: _Refusal) -> Iterator[Status]:
     words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
-    if refusal.error.code == "invalid_encrypted_content":
+    if refusal.error.code == _UNREAD:
         yield from _unread_reasoning(refusal)
     if "code_interpreter_call" in kinds and "container" in words.lower():
         yield _told(Repair("kind", f"code_interpreter_call@{refusal.last}"))
@@ -3360,15 +3336,16 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
-    if any(is_encrypted(sent) for _, sent in refusal.rows):
+    is_told = refusal.error.code == _UNREAD or _UNREADABLE.search(refusal.error.message)
+    if is_told and any(is_encrypted(sent) for _, sent in refusal.rows):
         yield _told(Repair("reasoning", refusal.last))
 
 
 def _newest_media(refusal: _Refusal) -> Iterator[Status]:
-    for number in reversed(range(len(refusal.rows))):
-        if has_media(refusal.rows[number][1]):
-            yield from _item(refusal, number)
-            break
+    if refusal.error.code in PICTURE_CODES:
+        places = [n for n, (_, one) in enumerate(refusal.rows) if has_media(one)]
+        for newest in places[-1:]:
+            yield from _item(refusal, newest)
 
 
 def _find_place(
@@ -3383,7 +3360,7 @@ def _find_place(
 
 def named_place(request: ResponsesRequest, error: ApiError) -> str:
     if not _NAMED_PLACE.search(f"{error.param} {error.message}"):
-        return ""  # most runs have no error, and a payload may be large
+        return ""
     found = _find_place(request.payload(), error)
     if found is None:
         return ""
@@ -3397,13 +3374,18 @@ def _by_place(refusal: _Refusal) -> Iterator[Status]:
         return
     where, number, path, named = found
     keys = re.findall(r"[a-z_]+", path)
+    is_named = bool(refusal.error.param)
+    if inner := _INNER_TOOL.match(path):
+        tools = content_parts(named.get("tools"))[int(inner[1]) :]
+        yield from (_tool(tool)._replace(is_named=is_named) for tool in tools[:1])
+    elif item_type(named) == "namespace":
+        yield from map(_tool, _searches(refusal))
     if refusal.is_unknown and keys:
         target = f"{where}:{'.'.join([item_type(named), *keys])}"
         sentence = f"The model's server does not know {keys[-1]}: answering without it."
-        is_named = bool(refusal.error.param)
         yield Status(sentence, Repair("field", target), is_named=is_named)
     elif where == "tools":
-        yield _tool(named)._replace(is_named=bool(refusal.error.param))
+        yield _tool(named)._replace(is_named=is_named)
     else:
         yield from _item(refusal, number)
 
@@ -3426,7 +3408,7 @@ def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     elif item_type(sent) == "message" and plain_item(sent) != sent:
         sentence = f"One earlier {noun} was sent as plain text."
         yield Status(sentence, Repair("text", target))
-    if is_hosted(sent) and refusal.lost_items:
+    if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
         words = f"Earlier items of the kind {noun} were left out."
         yield Status(words, Repair("kind", f"{item_type(sent)}@{refusal.last}"))
     if is_call_output(sent) or sent.get("role", "assistant") == "assistant":
@@ -3434,6 +3416,11 @@ def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
         if is_call(sent) or is_call_output(sent):
             sentence = f"One earlier {noun} was sent as plain text."
         yield Status(sentence, Repair("item", target))
+
+
+def _by_parameter(refusal: _Refusal) -> Iterator[Status]:
+    if refusal.error.param in _parameter_paths(refusal):
+        yield _parameter(refusal, refusal.error.param)
 
 
 def _parameter_paths(refusal: _Refusal) -> list[str]:
@@ -3444,16 +3431,16 @@ def _parameter_paths(refusal: _Refusal) -> list[str]:
     kept = {*_NOT_REPAIRED}
     if "format" in payload.get("text", ()):
         kept.add("text")
-    if not refusal.is_unknown:  # the API would store the answer
+    if not refusal.is_unknown:
         kept.add("store")
     return [path for path in (*inner, *payload) if path not in kept]
 
 
-def _by_parameter_name(refusal: _Refusal, paths: Iterable[str]) -> Iterator[Status]:
+def _by_parameter_name(refusal: _Refusal) -> Iterator[Status]:
     words = refusal.error.message
     quoted = {*_QUOTED.findall(words)}
     found = quoted | {*re.findall(r"\b[a-z]+(?:[._][a-z]+)+\b", words)}
-    for path in paths:
+    for path in _parameter_paths(refusal):
         if path in found or path.rpartition(".")[2] in quoted:
             yield _parameter(refusal, path)
 
@@ -3483,11 +3470,18 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
     words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
-    for tool in refusal.payload.get("tools") or ():
+    for tool in _tools(refusal):
         if words & {tool_name(tool), tool.get("type")}:
-            # A server that cannot be reached may be there again soon.
             is_down = "retrieving tool list" in refusal.error.message
             yield _tool(tool)._replace(is_lasting=not is_down)
+
+
+def _tools(refusal: _Refusal) -> Iterator[Item]:
+    return all_tools(refusal.payload.get("tools") or ())
+
+
+def _searches(refusal: _Refusal) -> Iterator[Item]:
+    return (t for t in _tools(refusal) if t.get("type") == "tool_search")
 
 
 def _tool(tool: Item) -> Status:
@@ -3496,11 +3490,16 @@ def _tool(tool: Item) -> Status:
     return Status(sentence, Repair("tool", json_digest(tool)))
 
 
+_FINDERS = (
+    *(_by_words, _by_place, _newest_media, _by_id, _unread_reasoning),
+    *(_by_parameter, _by_tool_name, _by_parameter_name, _plain_reasoning),
+)
+
+
 # ==== openai_responses.loop.response: The state machine of one response.
 
 
 class ResponseState:
-    """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
         self.ending: Ending | None = None
@@ -3510,9 +3509,9 @@ class ResponseState:
         self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
-        self._items: list[Item] = []  # as they were announced
+        self._items: list[Item] = []
         self._ids: dict[str, int] = {}
-        self._latest: dict[int, int] = {}  # places by `output_index`
+        self._latest: dict[int, int] = {}
         self._early: dict[str | int, list[TextDelta | TextDone]] = {}
         self._open: dict[int, dict[TextPlace, list[str]]] = {}
         self._ended: dict[int, Item] = {}
@@ -3638,15 +3637,17 @@ class ResponseState:
         self.ending = _ending_of(event.status, response)
         error = read_api_error(response.get("error"))
         self.refusal = error if event.status == "failed" else None
+        response_id = as_text(response.get("id"))
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
             error=error,
             removed=_removals(response.get("input_transformations")),
+            response_id=response_id,
+            cache=as_mapping(response.get("prompt_cache_diagnostics")),
         )
         events: list[RunEvent] = []
         for place, item in self._match(content_parts(response.get("output"))):
             events += self._end(place, _NOWHERE, item)
-        response_id = str(response.get("id") or "")
         return [*events, ResponseDone(response_id, event.status, self.usage)]
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
@@ -3687,16 +3688,12 @@ def _lacks_call_id(item: Item) -> bool:
     return is_call(item) and not as_text(item.get("call_id"))
 
 
-_MOST_REMOVALS = 9
-
-
 def _removals(transformations: object) -> Mapping[str, int]:
-    counts = Counter(
+    return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
         if row.get("action") == "removed"
     )
-    return dict(counts.most_common(_MOST_REMOVALS))
 
 
 def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
@@ -3767,9 +3764,6 @@ def _new_session() -> aiohttp.ClientSession:
         keepalive_timeout=_KEEPALIVE_SECONDS,
         ttl_dns_cache=_DNS_SECONDS,
     )
-    # Proxies of the environment are looked up by this package, because trust_env would
-    # also send the contents of a .netrc file. Cookies that a gateway sets for one user
-    # must not be sent for another. A few compressed bytes can expand to gigabytes.
     return aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -3779,7 +3773,6 @@ def _new_session() -> aiohttp.ClientSession:
 
 
 class Timeouts(NamedTuple):
-    """Limits in seconds; a `total` of 0 means no limit."""
 
     connect: float = 30.0
     first_event: float = 300.0
@@ -3792,7 +3785,6 @@ def _now() -> float:
 
 
 class Deadlines:
-    """The limit that is active now, over all attempts of one run."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
@@ -3858,7 +3850,6 @@ class _HttpResponse:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
-        # aiohttp puts the exception in front of the bytes that arrived before it.
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait() or await self.read_any()
 
@@ -3881,7 +3872,7 @@ class _HttpResponse:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        connection = self._response.connection  # None once the body has ended
+        connection = self._response.connection
         transport = connection.transport if connection else None
         if transport is None or not transport.is_reading():
             yield
@@ -3911,7 +3902,7 @@ class _HttpResponse:
 
     async def refusal(self, model: str) -> ApiRefused:
         status, headers = self._response.status, self._response.headers
-        error = ApiError()  # a redirection, no body, or not JSON
+        error = ApiError()
         if status >= 400:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
@@ -3924,35 +3915,25 @@ class _HttpResponse:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    text = headers.get("retry-after")
-    milliseconds, seconds = _number(headers.get("retry-after-ms")), _number(text)
-    if milliseconds is not None:
-        return milliseconds / 1000
-    if seconds is not None or text is None:
-        return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - unix_seconds())
-    except ValueError:
-        return None
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if 0 <= value < float("inf") else None
+    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+        with suppress(ValueError):
+            seconds = float(headers.get(name, "")) / per_second
+            if 0 <= seconds < float("inf"):
+                return seconds
+    with suppress(ValueError):
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+        return max(0.0, date.timestamp() - unix_seconds())
+    return None
 
 
 _NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
-    aiohttp.ServerTimeoutError,  # for connecting; aiohttp has no other limit
+    aiohttp.ServerTimeoutError,
 )
 
 
 class Connections:
-    """Sends requests; has one session for each event loop."""
 
     def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         self._idle_seconds = idle_seconds
@@ -4008,7 +3989,7 @@ class Connections:
             try:
                 yield response
             finally:
-                response.close()  # has no effect after it was read to the end
+                response.close()
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
         path, contexts = endpoint.ca_bundle, self._certificates
@@ -4019,7 +4000,7 @@ class Connections:
             if key not in contexts:
                 contexts[key] = ssl.create_default_context(cafile=path)
             return contexts[key]
-        except (OSError, ValueError):  # no such file, or no certificates in it
+        except (OSError, ValueError):
             problem = (
                 "CA_BUNDLE is not a file with certificates that this server can read"
             )
@@ -4057,7 +4038,6 @@ async def _encode(payload: JsonObject) -> bytes:
             await asyncio.sleep(0)
     whole = json.dumps(payload, ensure_ascii=False)
     before, found, after = whole.partition('"input": [')
-    # A lone surrogate, as of a broken copy, must not stop the request.
     return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
 
 
@@ -4075,7 +4055,7 @@ async def _receive(
             _network_sentence(error, endpoint.host),
             was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
-    except ValueError:  # a line break in the key, a host that no name server knows
+    except ValueError:
         problem = (
             "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot be "
             "sent"
@@ -4104,7 +4084,6 @@ _THOUGHT_SHARE = 0.1
 
 
 class Limits(NamedTuple):
-    """How a run behaves towards viewers and towards the server."""
 
     join_seconds: float = 0.05
     timeouts: Timeouts = Timeouts()
@@ -4115,7 +4094,6 @@ class Limits(NamedTuple):
 
 
 class Attempts:
-    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
 
     def __init__(
         self, endpoint: Endpoint, connections: Connections, limits: Limits
@@ -4216,7 +4194,12 @@ class Attempts:
         is_open = self.request.background and not self.response.refusal
         if failure is None or (is_open and _may_run(self.error)):
             return None, 0.0
+        wait = retry_wait(
+            self.limits.retries, self._retries, failure, random_fraction()
+        )
         found = find_repair(self.request, failure, self._repaired)
+        if not found and wait is None:
+            found = last_repair(self.request, failure)
         if found and found.repair:
             place = named_place(self.request, failure.error)
             self._repaired += 1
@@ -4224,9 +4207,6 @@ class Attempts:
             self.request = self.request.model_copy(update={"repairs": repairs})
             reason = " ".join(filter(None, (place, failure.error.message)))
             return found._replace(reason=reason), 0.0
-        wait = retry_wait(
-            self.limits.retries, self._retries, failure, random_fraction()
-        )
         if wait is None:
             return None, 0.0
         self._retries += 1
@@ -4253,7 +4233,6 @@ class _Background:
         self._is_left = False
 
     def is_new(self, event: ServerSentEvent) -> bool:
-        # The event is parsed twice; a background run has few events a second.
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
@@ -4337,14 +4316,14 @@ class _Background:
 
     def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
         asked, limits = self._asks, self._attempts.limits
-        if asked and error is None:  # the server is still working on it
+        if asked and error is None:
             self._failures, self._asks = 0, not self._can_resume
             return limits.poll_seconds
         self._failures = 0 if has_news else self._failures + 1
         failure = error.failure if isinstance(error, ApiRefused) else Failure()
         wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
         if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: request the response itself
+            self._resumable, wait = False, 0.0
         self._asks = not (has_news and self._can_resume)
         if wait is None:
             self._is_left = isinstance(error, ApiRefused) and error.status == 404
@@ -4393,7 +4372,7 @@ async def _stream_response(
             if batch:
                 deadlines.event_arrived()
             events, malformed = _batch_events(batch, state, background)
-            del batch, chunk  # hold no bytes of the wire while deltas gather
+            del batch, chunk
             for event in events:
                 yield event
             if malformed:
@@ -4663,7 +4642,6 @@ Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide."""
 
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
@@ -4735,7 +4713,6 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
 
 
 class ToolResult(NamedTuple):
-    """The result of a tool: an `output` for the model, and a `card`."""
 
     output: str | list[Item]
     failed: bool = False
@@ -4743,7 +4720,6 @@ class ToolResult(NamedTuple):
 
 
 class CallableTools(Protocol):
-    """The tools of a request, by their own names or by those that the API was given."""
 
     def parameters(self, name: str) -> JsonObject | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
@@ -4751,7 +4727,11 @@ class CallableTools(Protocol):
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call will run, and its arguments."""
+        """Return the own name of the tool that a call will run, and its arguments.
+
+        A tool that passes calls on names another one, with other arguments. None: there
+        is no such tool.
+        """
 
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool waits for a person; no limit counts that time."""
@@ -4761,7 +4741,6 @@ class CallableTools(Protocol):
 
 
 class CallLimits(NamedTuple):
-    """Limits of calls: how many at once, how many seconds, how much output."""
 
     at_once: int = 8
     seconds: float = 120.0
@@ -4770,7 +4749,6 @@ class CallLimits(NamedTuple):
 
 
 class Toolset(NamedTuple):
-    """What a run needs to answer calls and approval requests itself."""
 
     tools: CallableTools
     approver: Approver = Approver()
@@ -4805,7 +4783,7 @@ async def run_calls(
     checked = []
     for call in calls:
         checked.append(_check_call(call, toolset.tools))
-        await asyncio.sleep(0)  # a check may take some milliseconds
+        await asyncio.sleep(0)
     batch = _Batch(toolset)
     tasks = [
         asyncio.create_task(batch.answer(str(call["call_id"]), one))
@@ -4820,7 +4798,7 @@ async def run_calls(
         for call, task in zip(calls, tasks, strict=True):
             await (batch.wait(task) if task in limited else asyncio.wait([task]))
             if not task.done():
-                _cancel(limited)  # all at once, so that no waiting call starts
+                _cancel(limited)
             if task.done() and not task.cancelled():
                 yield call, task.result()
             else:
@@ -4841,7 +4819,7 @@ class _Batch:
     def __init__(self, toolset: Toolset) -> None:
         self._toolset = toolset
         self._slots = asyncio.Semaphore(toolset.limits.at_once)
-        self._asking = asyncio.Lock()  # questions are asked one by one
+        self._asking = asyncio.Lock()
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + toolset.limits.batch_seconds
 
@@ -4851,7 +4829,7 @@ class _Batch:
             if left > 0:
                 await asyncio.wait([task], timeout=left)
             elif self._asking.locked():
-                async with self._asking:  # the time of the question is added back
+                async with self._asking:
                     continue
             else:
                 return
@@ -4930,7 +4908,6 @@ async def _call_tool(
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
-        # A tool that raises SystemExit, or cancels itself, must not end the run.
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
         return tool_error(f"{name} failed. Tell the user, or try another way.")
 
@@ -4960,7 +4937,6 @@ def _name(call: Item) -> str:
 
 
 class Origin(NamedTuple):
-    """The model family, the server, and the account that produced an item."""
 
     family: str
     endpoint: str = ""
@@ -5387,7 +5363,6 @@ def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
 
 
 class Attachment(NamedTuple):
-    """A file at a message, as the host notes it there."""
 
     file_id: str
     name: str
@@ -5396,7 +5371,6 @@ class Attachment(NamedTuple):
 
 
 class StoredMessage(NamedTuple):
-    """A message of the user as the chat's row holds it."""
 
     row: JsonObject
     answer_id: str
@@ -5407,7 +5381,6 @@ class StoredMessage(NamedTuple):
 
 
 class UserMessage(NamedTuple):
-    """A message that no model wrote."""
 
     item: Item
     stored: StoredMessage | None = None
@@ -5422,7 +5395,6 @@ class UserMessage(NamedTuple):
 
 
 class AssistantText(NamedTuple):
-    """Text of an assistant's message, as the host gives it back."""
 
     text: str
     ulids: Sequence[str] = ()
@@ -5430,7 +5402,6 @@ class AssistantText(NamedTuple):
 
 
 class ToolCall(NamedTuple):
-    """A tool call of an assistant's message; the arguments of a custom one are a text."""
 
     call_id: str
     name: str
@@ -5439,7 +5410,6 @@ class ToolCall(NamedTuple):
 
 
 class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
@@ -5554,7 +5524,6 @@ UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 
 
 class Record(NamedTuple):
-    """The items that one marker names, in the order of the wire."""
 
     ulid: str
     model: str
@@ -5611,7 +5580,6 @@ class _DetailItem(NamedTuple):
 
 
 class DetailTurn(NamedTuple):
-    """A response as it came back, with its notes."""
 
     items: tuple[_DetailItem, ...]
     origin: Origin
@@ -5796,7 +5764,6 @@ _MOST_DELETED = 20
 
 
 class CodeTexts:
-    """The texts of a run, out of which the host's texts for stored code are taken."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = list(texts)
@@ -5851,7 +5818,6 @@ _MOST_PASSES = 5
 
 
 class MarkedText(NamedTuple):
-    """A piece of text, and the id in the marker before it; empty without a marker."""
 
     ulid: str
     text: str
@@ -6064,19 +6030,16 @@ def _message_item(kept: Item | None, shown: str) -> Item:
 
 
 class SourceCited(NamedTuple):
-    """A source to list below the answer, in the host's form."""
 
     source: JsonObject
 
 
 class Marker(NamedTuple):
-    """Text that names a record; it belongs to the event that follows."""
 
     text: str
 
 
 class StoredRecord(NamedTuple):
-    """A value to store in the answer's own output."""
 
     ulid: str
     value: JsonObject
@@ -6084,7 +6047,6 @@ class StoredRecord(NamedTuple):
 
 
 class TurnDetails(NamedTuple):
-    """The entries of a response for the `reasoning_details` of its reasoning."""
 
     details: Sequence[Item]
 
@@ -6135,7 +6097,6 @@ OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
 
 
 class HoldbackBuffer:
-    """Holds back the end of a growing text while it may become something to replace."""
 
     def __init__(self, unfinished: re.Pattern[str]) -> None:
         self._unfinished = unfinished
@@ -6162,12 +6123,11 @@ def _kept_of_tracking(match: re.Match[str]) -> str:
 
 
 class Citations:
-    """Numbers the sources of one run; the same events give the same numbers."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
-        self._waiting = deque[str]()  # sources that the page does not know yet
+        self._waiting = deque[str]()
         self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
 
     @property
@@ -6194,7 +6154,7 @@ class Citations:
                 yield from self._sources(ended=True)
             case ToolOutput():
                 yield event
-                yield from self._sources(ended=True)  # before the numbers that follow
+                yield from self._sources(ended=True)
                 yield from self._host_sources(event.card.get("sources", ()))
             case RunDone():
                 for index in [*self._growing]:
@@ -6385,6 +6345,7 @@ def host_usage(ended: RunDone) -> Chunk:
         },
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         **({} if cost is None else {"cost": cost}),
+        **({"response_id": compared} if (compared := ended.trace.response_id) else {}),
     }
     return {"usage": counts}
 
@@ -6440,7 +6401,6 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 
 
 class ChunkRenderer:
-    """Shows one run as growing text and reasoning, which includes commentary."""
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
         self.head = {
@@ -6451,7 +6411,7 @@ class ChunkRenderer:
         }
         self._open_calls: dict[str, Item] = {}
         self._held = HoldbackBuffer(OPEN_TRACKING)
-        self._length = 0  # of the text so far
+        self._length = 0
         self._places: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
 
@@ -6705,7 +6665,6 @@ _FEW_FILES = 32
 
 
 class OutputItems:
-    """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
@@ -6808,13 +6767,12 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
 
 
 class Commentary:
-    """Shows one message of commentary; `place` is that of its item."""
 
     def __init__(self, shown: OutputItems) -> None:
         self.place = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []
-        self._length = self._stored = 0  # of it, and how much the host has
+        self._length = self._stored = 0
         self._ended: ItemDone | None = None
         self._marker = (self.place, "")
 
@@ -6921,7 +6879,6 @@ def _end_after_code(shown: OutputItems) -> Chunks:
 
 
 class NativeRenderer:
-    """Shows one run."""
 
     def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
         self._now = now
@@ -7156,7 +7113,6 @@ class RemoteTimeout(RemoteError):
 
 
 class RemoteToolSpec(NamedTuple):
-    """A server's description of a tool; `args` is the schema of its arguments."""
 
     own_name: str
     description: str
@@ -7166,7 +7122,6 @@ class RemoteToolSpec(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-    """A tool of a server, in the agent's form."""
 
     name: str
     description: str
@@ -7213,7 +7168,6 @@ def check_schema_size(schema: object) -> None:
 
 
 class LeftOutTools:
-    """Counts the tools of a server that are not offered."""
 
     def __init__(self) -> None:
         self.unusable = self.extra = 0
@@ -7243,7 +7197,6 @@ _REMOTE_CONNECT_SECONDS = 10.0
 
 
 class RemoteConnection:
-    """The connections of one run to one server; `name` and `valve` are for error texts."""
 
     def __init__(self, name: str, valve: str) -> None:
         self._name = name
@@ -7330,7 +7283,6 @@ _ACTIVE_NAME = re.compile(r"\.\w*(htm|xht|svg|xml|xsl|rdf)\w*$", re.IGNORECASE)
 
 
 class HostFiles:
-    """The files of a user: those that are `attached` to a chat, by id, and new ones."""
 
     def __init__(
         self,
@@ -7419,7 +7371,6 @@ def _header_text(text: str) -> str:
 
 
 class ChildProcess:
-    """A process that leads a session and a group; each pipe that was asked for."""
 
     def __init__(self, command: Sequence[str], options: Mapping[str, Any]) -> None:
         self._process = Popen(command, start_new_session=True, bufsize=0, **options)
@@ -7499,7 +7450,6 @@ MEBIBYTE = 1024 * 1024
 
 
 class SandboxLimits(NamedTuple):
-    """The limits of one run; sizes are in bytes."""
 
     seconds: float = 30.0
     memory: int = 512 * MEBIBYTE
@@ -7515,7 +7465,6 @@ class SandboxLimits(NamedTuple):
 
 
 class ProcessHandle:
-    """Refers to one process that leads a group."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -7556,7 +7505,6 @@ def find_program(name: str) -> str:
 
 
 class SandboxProcess(Protocol):
-    """One sandbox with one program in it, which reads stdin and answers on stdout."""
 
     process: ChildProcess
 
@@ -7571,7 +7519,6 @@ class SandboxProcess(Protocol):
 
 
 class SandboxBackend(Protocol):
-    """A way to make sandboxes."""
 
     @property
     def name(self) -> str:
@@ -7661,7 +7608,6 @@ _READ_ONLY_PATHS = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zo
 
 
 class BubblewrapBackend:
-    """Makes sandboxes in which a given interpreter runs."""
 
     def __init__(self, python: Path, packages: str = "") -> None:
         self.name = f"bubblewrap with {python}"
@@ -7861,7 +7807,6 @@ class _ContainerProcess:
 
 
 class ContainerBackend:
-    """Makes sandboxes with `docker` or `podman`."""
 
     def __init__(self, client: str, image: str, packages: str = "") -> None:
         self.name = client
@@ -8373,7 +8318,6 @@ class SandboxReplyMissing(Exception):
 
 
 class FileSlice(NamedTuple):
-    """The place of a file that the code wrote, inside a reply."""
 
     name: str
     start: int
@@ -8381,7 +8325,6 @@ class FileSlice(NamedTuple):
 
 
 class SandboxReply(NamedTuple):
-    """A valid answer; `archive` is where the workspace begins, if it is there."""
 
     answer: Mapping[str, Any]
     archive: int | None
@@ -8426,14 +8369,12 @@ class RunStopped(Exception):
 
 
 class WorkspaceArchive(NamedTuple):
-    """A stored workspace: where it begins in which file."""
 
     path: Path
     start: int
 
 
 class Sandbox:
-    """Runs requests in the sandboxes of a backend."""
 
     def __init__(self, backend: SandboxBackend, limits: SandboxLimits) -> None:
         self._backend = backend
@@ -8636,7 +8577,6 @@ class SandboxClosed(Exception):
 
 
 class SandboxFile(NamedTuple):
-    """A file that a run wrote: `path` is where its bytes are."""
 
     name: str
     media_type: str
@@ -8644,7 +8584,6 @@ class SandboxFile(NamedTuple):
 
 
 class Workspace:
-    """What one chat keeps."""
 
     def __init__(self, folder: Path, limits: SandboxLimits) -> None:
         self.archive: WorkspaceArchive | None = None
@@ -8704,7 +8643,6 @@ class Workspace:
 
 
 class WorkspacePool:
-    """The workspaces of all chats, each lent to one run at a time."""
 
     def __init__(self, limits: SandboxLimits) -> None:
         self._limits = limits
@@ -8881,7 +8819,6 @@ _STOP_SENTENCES = {
 
 
 class SandboxResult(NamedTuple):
-    """The answer of a tool: a text for the model, files for the host to store."""
 
     text: str
     failed: bool = False
@@ -8969,7 +8906,6 @@ def list_backends(packages: str) -> Iterator[SandboxBackend]:
 
 
 class SandboxTools:
-    """The tools of one server; who knows a `chat_id` has access to its workspace."""
 
     def __init__(
         self,
@@ -9197,7 +9133,6 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ServerEntry:
-    """One server; `allowed` are patterns of its tools' own names, None allows all."""
 
     label: str
     url: str = ""
@@ -9211,7 +9146,6 @@ class ServerEntry:
 
 
 class ServerEntries(NamedTuple):
-    """The usable servers, and the problems of the others."""
 
     entries: tuple[ServerEntry, ...] = ()
     problems: tuple[str, ...] = ()
@@ -9221,7 +9155,6 @@ _RevealSecret = Callable[[str], str | None]
 
 
 class ToolServerSettings(NamedTuple):
-    """The servers in the valves; `allows_programs` is for MCP over stdio."""
 
     mcp: str = ""
     openapi: str = ""
@@ -9403,7 +9336,6 @@ class _McpTransport:
 
 
 class McpHttpTransport(_McpTransport):
-    """One session with a server, if the server has sessions."""
 
     def __init__(self, entry: ServerEntry) -> None:
         super().__init__(entry)
@@ -9575,7 +9507,6 @@ class _Program:
 
 
 class McpStdioTransport(_McpTransport):
-    """One program, which lives as long as the session."""
 
     def __init__(self, entry: ServerEntry) -> None:
         super().__init__(entry)
@@ -9671,7 +9602,6 @@ class _RpcError(Exception):
 
 
 class McpClient:
-    """One server, for one run, in one session; several calls can run at once."""
 
     def __init__(
         self, entry: ServerEntry, on_tools_changed: Callable[[], object] = str
@@ -9889,7 +9819,6 @@ _EXPLODED_STYLES = ("form", "deepObject")
 
 
 class OpenApiParameter(NamedTuple):
-    """A parameter; `argument` is its name in the tool, `style` its serialization."""
 
     argument: str
     name: str
@@ -10029,7 +9958,6 @@ PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
 class OpenApiOperation(NamedTuple):
-    """A tool that is a request; `url` has its path parameters in braces."""
 
     spec: RemoteToolSpec
     method: str
@@ -10039,7 +9967,6 @@ class OpenApiOperation(NamedTuple):
 
 
 class OpenApiDocument(NamedTuple):
-    """A document loaded from `url`; its calls go to `base_url` if that is set."""
 
     content: Any
     url: str
@@ -10161,7 +10088,6 @@ class _OpenApiRequest(NamedTuple):
 
 
 class OpenApiClient:
-    """One server, for one run; everything is opened on first use."""
 
     def __init__(self, entry: ServerEntry) -> None:
         self._entry = entry
@@ -10362,7 +10288,6 @@ class _CachedTools(NamedTuple):
 
 
 class ToolServers:
-    """Lends tools; nothing is connected before they are listed."""
 
     def __init__(
         self, now: Callable[[], float] = monotonic, wait_seconds: float = _WAIT_SECONDS
@@ -10487,13 +10412,11 @@ StepKind = Literal["round", "model", "tool"]
 
 
 class StateChanged(NamedTuple):
-    """The agent is doing something else now."""
 
     state: AgentState
 
 
 class StepStarted(NamedTuple):
-    """A step of the log began; `parent` is the id of its outer step, or empty."""
 
     id: str
     parent: str
@@ -10504,7 +10427,6 @@ class StepStarted(NamedTuple):
 
 
 class StepEnded(NamedTuple):
-    """A step of the log ended; `usage` are the tokens that the model reported."""
 
     step: StepStarted
     seconds: float
@@ -10514,7 +10436,6 @@ class StepEnded(NamedTuple):
 
 
 class RoundEnded(NamedTuple):
-    """The model's answer in a round is complete."""
 
     name: str
     items: tuple[tuple[int, Item], ...]
@@ -10523,7 +10444,6 @@ class RoundEnded(NamedTuple):
 
 
 class ContextSource(NamedTuple):
-    """A text that was given to the model."""
 
     name: str
     text: str
@@ -10531,7 +10451,6 @@ class ContextSource(NamedTuple):
 
 
 class ToolCallRequested(NamedTuple):
-    """A call that waits for approval; `security_warning` is set if it can do harm."""
 
     tool_name: str
     args: Mapping[str, Any]
@@ -10542,14 +10461,12 @@ class ToolCallRequested(NamedTuple):
 
 
 class NewMessage(NamedTuple):
-    """The complete answer."""
 
     content: str
     format: Literal["markdown", "text"] = "markdown"
 
 
 class RunMetadata(NamedTuple):
-    """What an answer took, over all its rounds; `price` is 0 if unknown."""
 
     strategy: str
     model: str
@@ -10579,7 +10496,6 @@ class RunMetadata(NamedTuple):
 
 
 class ExecutionEnded(NamedTuple):
-    """The whole answer has ended."""
 
     metadata: RunMetadata
 
@@ -10607,7 +10523,6 @@ AgentEvent = RunEvent | AgentOnlyEvent
 
 
 class Tool(Protocol):
-    """Something that the model can call; `args` is the JSON Schema of its arguments."""
 
     @property
     def name(self) -> str:
@@ -10629,7 +10544,6 @@ StoreFile = Callable[[str, str, bytes], Awaitable[str]]
 
 
 class ModelAnswer(NamedTuple):
-    """One answer of a model; the last thing that a provider yields."""
 
     is_final: bool
     tool_calls: tuple[Item, ...]
@@ -10638,7 +10552,6 @@ class ModelAnswer(NamedTuple):
 
 
 class Provider(Protocol):
-    """A model that continues a history."""
 
     def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
@@ -10647,7 +10560,6 @@ class Provider(Protocol):
 
 
 class Guide(BaseModel):
-    """Who the agent is, and what it remembers before a chat begins."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel
@@ -10668,7 +10580,6 @@ ChosenStyle = Literal["full", "lean"]
 
 
 class Persona(NamedTuple):
-    """Who the agent is: its instruction, changes of the policies, a guide."""
 
     instruction: str = ""
     overrides: str = ""
@@ -10677,7 +10588,6 @@ class Persona(NamedTuple):
 
 
 class AgentLimits(NamedTuple):
-    """When the agent has to answer; 0 is no limit."""
 
     iterations: int = 6
     seconds: float = 0.0
@@ -10689,7 +10599,6 @@ class AgentLimits(NamedTuple):
 
 
 class OwnToolSettings(NamedTuple):
-    """The tools that run here."""
 
     tools: Sequence[Tool] = ()
     approver: Approver = Approver()
@@ -10700,7 +10609,6 @@ class OwnToolSettings(NamedTuple):
 
 
 class AgentRequest(NamedTuple):
-    """One question to the agent."""
 
     strategy: str
     model: str
@@ -10736,7 +10644,6 @@ _ITERATION_LIMIT_TEXT = (
 
 
 class RunTotals:
-    """The sums of a run; earlier rounds of the same answer are added."""
 
     def __init__(self, budget: AgentLimits, parent: Self | None = None) -> None:
         self.rounds = 0
@@ -10813,7 +10720,6 @@ class RunTotals:
 
 
 class StepLog:
-    """Makes the events of the step log; writes a line for each end."""
 
     def __init__(self, log: Callable[[str], object], *, debug: bool) -> None:
         self._log = log
@@ -11042,7 +10948,6 @@ _TOOL_REPEATED_TEXT = (
 
 
 class GuardedTools:
-    """Tools whose calls are checked; a failure has one fixed text, and is not repeated."""
 
     def __init__(
         self,
@@ -11346,7 +11251,6 @@ _REFUSAL_PREFIXES = (
 
 
 class EarlierRounds(NamedTuple):
-    """The rounds before this one."""
 
     rounds: int = 0
     calls: int = 0
@@ -11738,7 +11642,6 @@ def _quote_text(content: bytes) -> str:
 
 
 class OwnTools:
-    """The agent's own tools; `schemas` holds the arguments of each by its name."""
 
     def __init__(
         self, tools: Sequence[Tool], store_file: StoreFile | None = None
@@ -11810,7 +11713,6 @@ def describe_tool(tool: Tool) -> Item:
 
 
 class PreparedRun(NamedTuple):
-    """What a run of the agent begins with."""
 
     model: ResolvedModel
     request: ResponsesRequest
@@ -11952,7 +11854,6 @@ def _merge_body(
 
 
 class AnswerEvents:
-    """Checks and passes on the events of one answer; its indexes start at `first`."""
 
     def __init__(
         self, first: int, shown_name: Callable[[str], str], *, holds_calls: bool
@@ -12018,7 +11919,6 @@ class AnswerEvents:
 
 
 class Transcript:
-    """The history of a run: answers of the model and outputs of calls."""
 
     def __init__(self, history: Iterable[Item]) -> None:
         self.history = list(history)
@@ -12051,7 +11951,6 @@ _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 
 class CallDecisions(NamedTuple):
-    """What happens to the calls of a round; they have their tools' own names."""
 
     calls: tuple[Item, ...]
     refusals: Mapping[str, ToolResult]
@@ -12070,7 +11969,6 @@ class CallDecisions(NamedTuple):
 
 
 class RoundCalls:
-    """Decides about the calls of a run, runs those that are ours, and reports them."""
 
     def __init__(
         self,
@@ -12287,7 +12185,6 @@ RunTask = Callable[[AgentRequest, RunTotals], Awaitable[ToolResult]]
 
 
 class DelegateTool(NamedTuple):
-    """Runs tasks with the settings of a request; `slots` limits how many at once."""
 
     request: AgentRequest
     totals: RunTotals
@@ -12496,7 +12393,6 @@ class _MessageParts:
 
 
 class ThoughtFilter:
-    """Shows one run, over all its rounds, under its own indexes."""
 
     def __init__(self, *, emits: bool) -> None:
         self._shows_thoughts = emits
@@ -12601,7 +12497,6 @@ def _answer_text(message: Item) -> str:
 
 
 class ResponsesProvider:
-    """Continues a history, one answer of the model at a time."""
 
     def __init__(self, request: AgentRequest, prepared: PreparedRun) -> None:
         self._settings = request
@@ -12965,7 +12860,6 @@ class _AnswerReader:
 
 
 class AsyncBridge:
-    """The event loop of one pipeline, in a thread that the first work starts."""
 
     def __init__(
         self,
@@ -13061,7 +12955,6 @@ _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
 
 class AgentLog:
-    """The log of one answer, for any thread; `run_id` is in front of every line."""
 
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
@@ -13222,7 +13115,6 @@ _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
 
 
 class Valves(BaseModel):
-    """Settings of the administrator; the page shows them in this order."""
 
     # The key and the address
 
@@ -13539,7 +13431,6 @@ _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
 class PipelineCaller(NamedTuple):
-    """Which message of which chat is answered, or which task of the host."""
 
     model: str = ""
     chat_id: str = ""
@@ -13610,7 +13501,6 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
 
 
 class AgentInput(NamedTuple):
-    """One question: `can_ask` allows approvals in the chat, `tools` run here."""
 
     strategy: str
     messages: Sequence[Mapping[str, Any]]
@@ -13827,7 +13717,6 @@ def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> Ho
 
 
 class OwnToolPool:
-    """What all answers of a pipeline share; everything is opened on first use."""
 
     def __init__(self) -> None:
         self._servers = ToolServers()
@@ -13966,7 +13855,6 @@ def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
 
 
 class HostRenderer:
-    """Shows a run in Open WebUI."""
 
     def __init__(self, emits_thoughts: bool, origin: Origin, sign: Sign) -> None:
         self._native = NativeRenderer(monotonic_seconds)
@@ -14051,7 +13939,6 @@ class HostRenderer:
 
 
 class ClientRenderer:
-    """Shows a run as chunks of a chat completion."""
 
     def __init__(
         self, emits_thoughts: bool, completion_id: str, created: int, model: str
@@ -14106,7 +13993,6 @@ _Renderer = HostRenderer | ClientRenderer
 
 
 class PipelineCall(NamedTuple):
-    """One call of the pipeline, with what is needed to answer it."""
 
     question: AgentInput
     caller: PipelineCaller
@@ -14299,7 +14185,6 @@ class _UnloggedAnswer(dict[str, Any]):
 
 
 class Pipeline:
-    """Two agents, which share one loop."""
 
     Valves = Valves
 

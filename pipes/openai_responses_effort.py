@@ -38,17 +38,14 @@ def line_icon(paths: str) -> str:
 
 
 class Filter:
-    """A switch that asks for an effort, which each user chooses in a menu."""
 
     class Valves(BaseModel):
-        """Settings of the administrator."""
 
         priority: int = Field(
             default=0, description="When this filter runs, among others."
         )
 
     class UserValves(BaseModel):
-        """Settings of a user."""
 
         # The page shows the words of a menu as they are.
         EFFORT: Literal["as the model chooses", "low", "medium", "high", "highest"] = (

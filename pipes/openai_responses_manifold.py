@@ -117,11 +117,10 @@ _MOST_TEXTS = 5000
 
 
 class RecentTexts:
-    """The texts of the last day, five thousand at most."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         self._now = now
-        self._ends: dict[int, float] = {}  # by hash: a text may be long, or secret
+        self._ends: dict[int, float] = {}
 
     def __contains__(self, text: str) -> bool:
         return self._now() < self._ends.get(hash(text), 0)
@@ -239,7 +238,6 @@ class JsonTooLarge(ValueError):
 
 
 class JsonBudget:
-    """The work that may still be done on what others sent."""
 
     def __init__(self, left: int) -> None:
         self.left = left
@@ -308,7 +306,6 @@ PIPE_VALVES = "the valves of this pipe"
 
 
 class ConnectionFailed(ResponsesError):
-    """The server could not be reached, or went away before it answered."""
 
     def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
         super().__init__(sentence)
@@ -319,7 +316,6 @@ TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
 
 
 class TimedOut(ResponsesError):
-    """A time limit of the run was exceeded."""
 
     def __init__(self, kind: TimeoutKind) -> None:
         super().__init__("The model's server did not answer in time. Try again.")
@@ -335,7 +331,6 @@ class UnreadableAnswer(ResponsesError):
 
 
 class AnswerTooLarge(ResponsesError):
-    """The answer is larger than what is accepted."""
 
     def __init__(self) -> None:
         super().__init__("The model's server sent more than is accepted.")
@@ -346,7 +341,6 @@ class MalformedEvent(ResponsesError):
 
 
 class ApiError(NamedTuple):
-    """The error that the API reports (docs/reference/responses-api.md, "Errors")."""
 
     code: str | None = None
     type: str | None = None
@@ -360,7 +354,6 @@ class ApiError(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure before the first event."""
 
     status: int | None = None
     error: ApiError = ApiError()
@@ -369,7 +362,6 @@ class Failure(NamedTuple):
 
 
 class ApiRefused(ResponsesError):
-    """The API answered with an HTTP status of 400 or more, or with an error."""
 
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         super().__init__(sentence)
@@ -451,30 +443,19 @@ _RATE_LIMIT = (
 
 NO_CREDIT_CODES = frozenset(
     {
-        "insufficient_quota",
-        "credit_balance_exhausted",
-        "organization_spend_limit_exceeded",
-        "project_spend_limit_exceeded",
-        "organization_usage_limit_exceeded",
-        "project_usage_limit_exceeded",
+        *("insufficient_quota", "credit_balance_exhausted"),
+        *("organization_spend_limit_exceeded", "project_spend_limit_exceeded"),
+        *("organization_usage_limit_exceeded", "project_usage_limit_exceeded"),
     }
 )
 
 PICTURE_CODES = frozenset(
     {
-        "invalid_image",
-        "invalid_image_format",
-        "invalid_base64_image",
-        "invalid_image_url",
-        "image_too_large",
-        "image_too_small",
-        "image_parse_error",
-        "invalid_image_mode",
-        "image_file_too_large",
-        "unsupported_image_media_type",
-        "empty_image_file",
-        "failed_to_download_image",
-        "image_file_not_found",
+        *("invalid_image", "invalid_image_format", "invalid_base64_image"),
+        *("invalid_image_url", "image_too_large", "image_too_small"),
+        *("image_parse_error", "invalid_image_mode", "image_file_too_large"),
+        *("unsupported_image_media_type", "empty_image_file"),
+        *("failed_to_download_image", "image_file_not_found"),
     }
 )
 
@@ -571,27 +552,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 }
 
 
-_EndingKind = Literal[
-    "completed",
-    "incomplete",
-    "failed",
-    "error",
-    "refused",
-    "invalid",
-    "unreachable",
-    "unreadable",
-    "malformed",
-    "cut",
-    "first_event_timeout",
-    "idle_timeout",
-    "total_timeout",
-]
-
-
 class Ending(NamedTuple):
-    """How a run ended; `code` is the API's word for the cause."""
 
-    kind: _EndingKind
+    kind: str
     code: str | None = None
     sentence: str = ""
 
@@ -604,7 +567,7 @@ class Ending(NamedTuple):
         return self._replace(sentence=f"{before}Try again.") if rest else self
 
 
-def _usual_ending(kind: _EndingKind) -> Ending:
+def _usual_ending(kind: str) -> Ending:
     return Ending(kind, sentence=SENTENCES[kind][""])
 
 
@@ -629,23 +592,23 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
     return Ending(kind, _code(error), failure_sentence(error))
 
 
+_EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
+    MalformedEvent: ("malformed", ""),
+    AnswerTooLarge: ("malformed", "too_large"),
+    ResponseLost: ("cut", "lost"),
+    UnreadableAnswer: ("unreadable", "-"),
+    InvalidRequest: ("invalid", "-"),
+}
+
+
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    match error:
-        case TimedOut():
-            return _usual_ending(error.kind)
-        case MalformedEvent():
-            return _usual_ending("malformed")
-        case AnswerTooLarge():
-            return Ending("malformed", sentence=SENTENCES["malformed"]["too_large"])
-        case ApiRefused():
-            return Ending("refused", _code(error.error), str(error))
-        case ResponseLost():
-            return Ending("cut", sentence=SENTENCES["cut"]["lost"])
-        case UnreadableAnswer():
-            return Ending("unreadable", sentence=str(error))
-        case InvalidRequest():
-            return Ending("invalid", sentence=str(error))
-    return CUT if has_begun else Ending("unreachable", sentence=str(error))
+    if isinstance(error, TimedOut):
+        return _usual_ending(error.kind)
+    if isinstance(error, ApiRefused):
+        return Ending("refused", _code(error.error), str(error))
+    unreached = ("cut", "") if has_begun else ("unreachable", "-")
+    kind, word = _EXCEPTIONS.get(type(error), unreached)
+    return Ending(kind, None, str(error) if word == "-" else SENTENCES[kind][word])
 
 
 def _code(error: ApiError) -> str | None:
@@ -750,6 +713,8 @@ _ITEM_KINDS = {
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
     "custom_tool_call_output": _ItemKind(),
+    "tool_search_call": _ItemKind(),
+    "tool_search_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -774,7 +739,6 @@ _ITEM_KINDS = {
         is_call=True,
         include="code_interpreter_call.outputs",
     ),
-    # It would be looked up by an id that was never stored: see `image_message`.
     "image_generation_call": _ItemKind(
         tool="image_generation", returned="never", refused_at_minimal=True
     ),
@@ -806,7 +770,7 @@ CALL_OUTPUTS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
 }
-_CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
+_CALLS = tuple(CALL_OUTPUTS)
 _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
@@ -829,6 +793,10 @@ def is_call(item: JsonObject) -> bool:
 
 def is_call_output(item: JsonObject) -> bool:
     return item.get("type") in _OUTPUTS
+
+
+def is_tool_search(item: JsonObject) -> bool:
+    return item.get("type") in ("tool_search_call", "tool_search_output")
 
 
 def is_reasoning(item: JsonObject) -> bool:
@@ -889,7 +857,7 @@ def _paired_places(items: Sequence[JsonObject]) -> set[int]:
         if not isinstance(call_id, str):
             continue
         if kind in _CALLS:
-            if item.get("name"):  # of some only the place is known
+            if item.get("name"):
                 calls.setdefault(call_id, place)
         elif call_id in calls and kind == CALL_OUTPUTS[items[calls[call_id]]["type"]]:
             outputs.setdefault(call_id, place)
@@ -903,7 +871,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     rows = list(items)
     pairs = _paired_places(rows)
     kept: list[Item] = []
-    dangling: list[Item] = []  # reasoning whose product has not come yet
+    dangling: list[Item] = []
     lost_call = False
     for place, item in enumerate(rows):
         kind = item.get("type")
@@ -911,7 +879,6 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
         if (calls or answers) and place not in pairs:
             lost_call = lost_call or calls
             continue
-        # Reasoning before several calls stays as long as one of them stays.
         is_input = answers or item.get("role") in _INPUT_ROLES
         if is_input or (lost_call and not calls):
             dangling = []
@@ -992,7 +959,7 @@ def is_host_returned(item: JsonObject) -> bool:
     if kind.tool == "web_search" and action not in _ACTIONS:
         return False
     if item_type(item) == "mcp_list_tools" and item.get("error"):
-        return False  # without a list the API asks the server again
+        return False
     return all(item.get(key) is not None for key in kind.required)
 
 
@@ -1010,7 +977,7 @@ def is_replayed(item: JsonObject) -> bool:
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     kept: list[Item] = []
-    dangling: list[Item] = []  # reasoning whose product has not come yet
+    dangling: list[Item] = []
     for item in items:
         if is_reasoning(item):
             dangling.append(item)
@@ -1044,7 +1011,7 @@ def _texts(values: object) -> list[str]:
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
 chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5
-chatgpt-image-latest||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
+chatgpt-image-latest||||||2026-12-01|gpt-image-2.6-sunburst or -flare
 codex-mini-latest|||reasoning summary functions vision|||2026-02-12|gpt-5.4-mini
 gpt-3.5-turbo|||functions|4096||2026-10-23|gpt-5.6-terra
 gpt-3.5-turbo-0125|||functions|4096||2026-10-23|gpt-5.6-terra
@@ -1062,65 +1029,67 @@ gpt-4.1-nano|||functions vision|32768||2026-10-23|gpt-5.6-luna
 gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
 gpt-4o-2024-05-13|||functions hosted vision|4096||2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
+gpt-5|minimal some|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
 gpt-5-chat-latest|||vision|16384||2026-07-23|gpt-5.5
-gpt-5-codex|usual|medium|usual|+||2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal usual|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-codex|some|medium|usual|+||2026-07-23|gpt-5.4
+gpt-5-mini|minimal some|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal some|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
 gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
-gpt-5.1|none usual|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
+gpt-5.1|none some|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-07-23|gpt-5.5
-gpt-5.1-codex|usual|medium|usual|+||2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|usual xhigh|medium|usual|+||2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|usual|medium|usual|+||2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14 2||
+gpt-5.1-codex|some|medium|usual|+||2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|some xhigh|medium|usual|+||2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|some|medium|usual|+||2026-07-23|gpt-5.4-mini
+gpt-5.2|none some xhigh|none|full|+|1.75 0.175 - 14 2||
 gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
-gpt-5.2-codex|usual xhigh||usual|+||2026-07-23|gpt-5.4
+gpt-5.2-codex|some xhigh||usual|+||2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
-gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15 2||
-gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
-gpt-5.4-nano|none usual xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.3-codex|none some xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none some xhigh|none|5.4|+|2.5 0.25 - 15 2||
+gpt-5.4-mini|none some xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
+gpt-5.4-nano|none some xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
 gpt-5.4-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.5|none usual xhigh|medium|5.4|+|5 0.5 - 30 2.5||
+gpt-5.5|none some xhigh|medium|5.4|+|5 0.5 - 30 2.5||
 gpt-5.5-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2 2||
-gpt-5.6-sol|none usual xhigh max|medium|5.6 pro_mode|+|4 0.4 5 20 2||
-gpt-5.6-terra|none usual xhigh max|medium|5.6 pro_mode|+|2 0.2 2.5 12 2||
-gpt-6-astra|usual xhigh max|medium|6 pro_mode|+|10 1 12.5 50 2 6||
-gpt-6-astra-law|usual xhigh max||6 pro_mode|+|10 1 - 50||
+gpt-5.6-cyber|none more|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none more|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2 2||
+gpt-5.6-sol|none more|medium|5.6 pro_mode|+|4 0.4 5 20 2||
+gpt-5.6-terra|none more|medium|5.6 pro_mode|+|2 0.2 2.5 12 2||
+gpt-6-astra|more|medium|6 pro_mode|+|10 1 12.5 50 2 6||
+gpt-6-astra-law|more||6 pro_mode|+|10 1 - 50||
 gpt-6-cyber|||6||||
-gpt-6-luna|none usual xhigh max|medium|6 pro_mode|+|0.1 0.01 0.125 0.5 2||
+gpt-6-luna|none more|medium|6 pro_mode|+|0.1 0.01 0.125 0.5 2||
 gpt-6-rosalind|||6|+|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|6 pro_mode|+|2 0.2 2.5 10 2||
-gpt-6.1-sol|usual xhigh max|medium|6 pro_mode|+|2 0.1 2.5 10 2 6||
-gpt-6.1-terra|none usual xhigh max|medium|6 pro_mode|+|1 0.05 1.25 5 2||
-gpt-6.2-astra|usual xhigh max||6.2|+|8 0.4 10 40 2||
+gpt-6-sol|none more|medium|6 pro_mode|+|2 0.2 2.5 10 2||
+gpt-6.1-sol|more|medium|6 pro_mode|+|2 0.1 2.5 10 2 6||
+gpt-6.1-terra|none more|medium|6 pro_mode|+|1 0.05 1.25 5 2||
+gpt-6.2-astra|more||6.2|+|8 0.4 10 40 2||
 gpt-6.2-astra-law|||6.2||||
-gpt-6.2-sol|usual xhigh max||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
+gpt-6.2-sol|more||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
 gpt-daybreak-blue-latest|||usual long_prices|+|4 0.4 5 20||
 gpt-daybreak-red-latest|||usual long_prices|+|12.5 1.25 15.625 75||
-gpt-image-1-mini||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
-gpt-image-1.5||||||2026-12-01|gpt-image-2.6-sunburst or gpt-image-2.6-flare
+gpt-image-1-mini||||||2026-12-01|gpt-image-2.6-sunburst or -flare
+gpt-image-1.5||||||2026-12-01|gpt-image-2.6-sunburst or -flare
 gpt-rosalind-research|||usual||5 0.5 - 25||
-o1|usual|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol-pro
-o3|usual|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
-o3-mini|usual|medium|reasoning summary functions|100000||2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
-o4-mini|usual|medium|usual -image_generation|100000||2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
+o1|some|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol
+o1-pro|some|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol-pro
+o3|some|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|some|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
+o3-mini|some|medium|reasoning summary functions|100000||2026-10-23|gpt-5.6-sol
+o3-pro|some|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
+o4-mini|some|medium|usual -image_generation|100000||2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|some|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
 """
 
-CATALOG_TRAITS: dict[str, str] = {
+CATALOG_WORDS: dict[str, str] = {
+    "some": "low medium high",
+    "more": "some xhigh max",
     "usual": "reasoning summary functions hosted vision",
     "full": "usual verbosity",
     "5.4": "full all_turns long_prices regional",
     "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration long_fast",
+    "6": "5.6 appends_configuration",
     "6.2": "6 prefix_bound",
 }
 
@@ -1147,7 +1116,6 @@ _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
-    """US dollars for a million tokens, and how often they are paid at other tiers."""
 
     input: float | None
     cached: float | None
@@ -1160,7 +1128,6 @@ class ModelPrices(NamedTuple):
 
 
 class ModelFacts(NamedTuple):
-    """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
@@ -1179,7 +1146,6 @@ class ModelFacts(NamedTuple):
     all_turns: bool = False
     diagnostics: bool = False
     long_prices: bool = False
-    long_fast: bool = False
     regional: bool = False
     max_output_tokens: int | None = None
     shutdown: str | None = None
@@ -1192,7 +1158,6 @@ _PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
-    """What a name stands for."""
 
     id: str
     family: str
@@ -1272,7 +1237,7 @@ def _model_facts(model_id: str) -> ModelFacts:
     if match := _WRAPPED_ID.match(model_id):
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
-        efforts = tuple(_USUAL_EFFORTS.split())
+        efforts = tuple(_expand_words("some"))
         return _reasoning_facts("usual")._replace(efforts=efforts)
     match = _GPT_VERSION.match(model_id)
     if not match:
@@ -1280,21 +1245,21 @@ def _model_facts(model_id: str) -> ModelFacts:
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    known = [name for name in CATALOG_TRAITS if name[0].isdigit()]
+    known = [name for name in CATALOG_WORDS if name[0].isdigit()]
     newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
     return _reasoning_facts(newest[-1] if newest else "full")
 
 
 def _reasoning_facts(traits: str) -> ModelFacts:
-    return ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
+    return ModelFacts(sampling="never", **_read_traits(_expand_words(traits)))
 
 
-def _expand_traits(text: str) -> list[str]:
+def _expand_words(text: str) -> list[str]:
     return [
         one
         for word in text.split()
         for one in (
-            _expand_traits(CATALOG_TRAITS[word]) if word in CATALOG_TRAITS else [word]
+            _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
         )
     ]
 
@@ -1321,18 +1286,17 @@ def _shown_word(word: str) -> str:
 _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
-_USUAL_EFFORTS = "low medium high"
 
 
 def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
-    words = _expand_traits(traits)
+    words = _expand_words(traits)
     sampling = "never" if "reasoning" in words else "always"
     return name, ModelFacts(
         **_read_traits(words),
         lacks=tuple(word[1:] for word in words if word[0] == "-"),
-        efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
+        efforts=tuple(_expand_words(efforts)),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
         max_output_tokens=int(output.replace("+", "128000")) if output else None,
@@ -1402,7 +1366,6 @@ def _entry_error(model: str, what: str) -> InvalidRequest:
 
 
 class Usage(NamedTuple):
-    """Counts of one response, or of several added together."""
 
     input: int = 0
     output: int = 0
@@ -1455,11 +1418,11 @@ def cost_of_run(
     host: str = "",
 ) -> float | None:
     costs = [_cost_of_tokens(one, facts, today) for one in usages]
-    known = [cost for cost in costs if cost is not None]
-    if len(known) < len(costs):
+    if None in costs:
         return None
     is_regional = facts.regional and host.endswith(".api.openai.com")
-    return sum(known) * (1.1 if is_regional else 1) + _cost_of_tools(output)
+    tokens = sum(filter(None, costs)) * (1.1 if is_regional else 1)
+    return tokens + sum(kind_of(item).fee for item in output)
 
 
 def read_prices(text: str) -> dict[str, ModelPrices]:
@@ -1475,8 +1438,6 @@ _LONG_INPUT = 272_000
 def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
     prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
     factor = prices and _tier_factor(usage.tier, prices, today)
-    if is_long and usage.tier in _FAST and not facts.long_fast:
-        return None
     if not (prices and factor) or prices.input is None or prices.output is None:
         return None
     cached = prices.input if prices.cached is None else prices.cached
@@ -1487,20 +1448,13 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
     return factor * (2 * read + 1.5 * made if is_long else read + made) / _MILLION
 
 
-_FAST = ("fast", "priority")
-
-
 def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
-    if tier in _FAST:
+    if tier in ("fast", "priority"):
         return prices.fast
     if tier == "ultrafast":
         is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
         return prices.ultrafast_later if is_later else prices.ultrafast
     return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
-
-
-def _cost_of_tools(output: Iterable[Item]) -> float:
-    return sum(kind_of(item).fee for item in output)
 
 
 def _read_row(row: object) -> ModelPrices:
@@ -1520,7 +1474,6 @@ def _read_row(row: object) -> ModelPrices:
 
 
 class Repair(NamedTuple):
-    """One change."""
 
     action: str
     target: str
@@ -1679,21 +1632,48 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
     return {key: inner for key, inner in value.items() if key != keys[0]}
 
 
+def all_tools(tools: Iterable[Item]) -> Iterator[Item]:
+    for tool in tools:
+        yield tool
+        yield from content_parts(tool.get("tools"))
+
+
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     tools, choice = payload.get("tools") or [], payload.get("tool_choice")
-    kept = [tool for tool in tools if json_digest(tool) != repair.target]
-    gone = [tool for tool in tools if tool not in kept]
-    if not gone:
+    kept = _other_tools(tools, repair.target)
+    if kept == tools:
         return payload
-    named = {name for tool in gone for name in (tool_name(tool), tool.get("type"))}
+    left = {id(tool): tool_name(tool) for tool in all_tools(kept)}
+    gone = [tool for tool in all_tools(tools) if id(tool) not in left]
     allowed = as_mapping(choice).get("tools")
     if isinstance(allowed, list):
-        left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
-        choice = {**as_mapping(choice), "tools": left} if left else "none"
-    elif choice == "required" or tool_name(as_mapping(choice)) in named:
+        chosen = [one for one in allowed if tool_name(one) in left.values()]
+        choice = {**as_mapping(choice), "tools": chosen} if chosen else "none"
+    elif choice == "required" or any(_means(choice, tool) for tool in gone):
         choice = None
     changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
+
+
+def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
+    kept = [tool for tool in tools if json_digest(tool) != target]
+    is_searched = any(tool.get("type") == "tool_search" for tool in kept)
+    found: list[Item] = []
+    for tool in kept:
+        if "tools" not in tool:
+            found.append(tool)
+        elif inner := [
+            one
+            for one in content_parts(tool["tools"])
+            if json_digest(one) != target
+            and (is_searched or not one.get("defer_loading"))
+        ]:
+            found.append({**tool, "tools": inner})
+    return found
+
+
+def _means(choice: object, tool: Item) -> bool:
+    return tool_name(as_mapping(choice)) in (tool_name(tool), tool.get("type"))
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:
@@ -1737,7 +1717,6 @@ def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
 
 
 class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline."""
 
     event: str
     data: str
@@ -1747,7 +1726,6 @@ _LINE_BYTES = 64
 
 
 class EventStreamDecoder:
-    """Turns chunks of any size into events."""
 
     def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
         self._most_bytes = most_bytes
@@ -1762,8 +1740,7 @@ class EventStreamDecoder:
             raise AnswerTooLarge
         if self._after_cr and chunk:
             self._after_cr = False
-            if chunk.startswith(b"\n"):  # the second half of a CRLF
-                chunk = chunk[1:]
+            chunk = chunk.removeprefix(b"\n")
         if b"\n" not in chunk and b"\r" not in chunk:
             self._partial_line.extend(chunk)
             return []
@@ -1795,7 +1772,6 @@ class EventStreamDecoder:
                     data = value.decode("utf-8", "replace")
                     events.append(tuple.__new__(ServerSentEvent, (name, data)))
                 self._event, self._lines, self._size = b"", [], 0
-            # id, retry, comments and unknown fields are not used
         return events
 
 
@@ -1803,7 +1779,6 @@ NO_CARD: JsonObject = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
-    """An addition to a text that grows."""
 
     output_index: int
     kind: str
@@ -1813,7 +1788,6 @@ class TextDelta(NamedTuple):
 
 
 class TextDone(NamedTuple):
-    """A text that has ended: it replaces the deltas of the same kind and place."""
 
     output_index: int
     kind: str
@@ -1823,7 +1797,6 @@ class TextDone(NamedTuple):
 
 
 class AnnotationAdded(NamedTuple):
-    """What a place in a text refers to."""
 
     output_index: int
     part: int
@@ -1832,7 +1805,6 @@ class AnnotationAdded(NamedTuple):
 
 
 class PartialImage(NamedTuple):
-    """An image as far as it is drawn."""
 
     output_index: int
     number: int
@@ -1842,14 +1814,12 @@ class PartialImage(NamedTuple):
 
 
 class ItemAdded(NamedTuple):
-    """An item began; its content is still missing."""
 
     output_index: int
     item: Item
 
 
 class ItemDone(NamedTuple):
-    """The item as it counts, byte for byte."""
 
     output_index: int
     item: Item
@@ -1858,14 +1828,12 @@ class ItemDone(NamedTuple):
 
 
 class FinalResponse(NamedTuple):
-    """The end of a response, with its final snapshot."""
 
     status: str
     response: JsonObject
 
 
 class StreamError(NamedTuple):
-    """The request failed; no response object comes with it."""
 
     error: ApiError
 
@@ -1894,16 +1862,15 @@ _Reader = Callable[[JsonObject], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
-    if event.data == "[DONE]":  # other servers end their streams with it
+    if event.data == "[DONE]":
         return None
-    text = event.data.strip(" \t\n\r")  # white space of RFC 8259, section 2
+    text = event.data.strip(" \t\n\r")
     try:
-        wire, end = _JSON_READER.raw_decode(text)  # faster than json.loads
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        wire, end = _JSON_READER.raw_decode(text)
+    except (ValueError, RecursionError):
         wire, end = None, -1
     if end != len(text) or not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
-    # A level takes two characters at least, so a delta needs no look.
     may_be_deep = (
         len(text) > 2 * MAX_JSON_DEPTH
         and text.count("[") + text.count("{") > MAX_JSON_DEPTH
@@ -1936,7 +1903,7 @@ def _index(wire: JsonObject) -> int:
 def _text_reader(
     event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
 ) -> _Reader:
-    new = partial(tuple.__new__, event)  # half the time of the named tuple's own
+    new = partial(tuple.__new__, event)
 
     def read(wire: JsonObject) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire.get("output_index"), wire[field]
@@ -1955,10 +1922,8 @@ def _text_reader(
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
-    annotation, part = wire.get("annotation"), _checked(
-        wire.get("content_index", 0), int
-    )
-    if annotation is None:  # the type allows it; the final item has all annotations
+    part = _checked(wire.get("content_index", 0), int)
+    if (annotation := wire.get("annotation")) is None:
         return None
     item_id = as_text(wire.get("item_id"))
     return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
@@ -1983,7 +1948,6 @@ def _final_reader(status: str) -> _Reader:
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
-    # In the flat form `type` is only "error".
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
 
@@ -2026,7 +1990,6 @@ NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
 
 
 class ToolOutput(NamedTuple):
-    """A call got its output; `item` is the input item that gives it to the model."""
 
     output_index: int
     item: Item
@@ -2035,7 +1998,6 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
-    """One response ended; `usage` is None if the server did not tell it."""
 
     response_id: str
     status: str
@@ -2043,7 +2005,6 @@ class ResponseDone(NamedTuple):
 
 
 class Status(NamedTuple):
-    """A status line for the person who waits."""
 
     sentence: str
     repair: Repair | None = None
@@ -2053,7 +2014,6 @@ class Status(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What the log needs to know about the last response."""
 
     request_id: str = ""
     model: str = ""
@@ -2061,10 +2021,11 @@ class Trace(NamedTuple):
     error: ApiError = ApiError()
     removed: Mapping[str, int] = MappingProxyType({})
     subject: str = ""
+    response_id: str = ""
+    cache: Mapping[str, Any] = MappingProxyType({})
 
 
 class RunDone(NamedTuple):
-    """The last event of every run, however it ended."""
 
     ending: Ending
     usage: Usage | None = None
@@ -2092,24 +2053,18 @@ _ASSIGNED = _NAME_ENDS + _VALUE_OPENS
 _LOOKS_SECRET = re.compile(
     "|".join(
         [
-            # A header: its value goes on to the end of the line or of the quotes.
             rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
             r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
-            # A name whose value is one word, or in quotes.
             r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
             r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
             rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
-            # A query parameter.
             r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
             r"""[^\s"'\\&#;)}\]>]++""",
             r"(?P<scheme>://)[^\s/?#\"'<>]*@",
             r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
-            # `Basic` is a word too: base64 has digits, or a capital inside a word.
             r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
             r"[A-Za-z0-9+/]{8,}+={0,2}",
             r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
-            # A JSON Web Token begins with `{"` in base64, a Fernet token with its
-            # version and four bytes of a time that are zero for a while yet.
             r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
             r"(?:\.[A-Za-z0-9_-]*+)?",
             r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
@@ -2180,7 +2135,6 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address and the key of a server; an address can contain a password."""
 
     base_url: str = field(repr=False)
     api_key: str = field(repr=False)
@@ -2191,10 +2145,11 @@ class Endpoint:
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
     strict: bool = False
+    is_alike: bool = False
 
     def url(self, path: str) -> str:
         base = _normalize_base_url(self.base_url)
-        query = urlsplit(self.base_url.strip()).query  # Azure's api-version
+        query = urlsplit(self.base_url.strip()).query
         joint = "&" if "?" in path else "?"
         return base + path + (query and joint + query)
 
@@ -2206,6 +2161,11 @@ class Endpoint:
         if "OpenAI" not in sentence or self.host.endswith(".openai.com"):
             return sentence
         return sentence.replace("OpenAI", self.host)
+
+    @property
+    def is_openai(self) -> bool:
+        is_own = f".{self.host}".endswith(".openai.com") and not self.strict
+        return is_own or (self.is_alike and not self.is_azure)
 
     @property
     def is_azure(self) -> bool:
@@ -2263,7 +2223,7 @@ def url_parts(text: str) -> SplitResult | None:
     try:
         parts = urlsplit(text)
         sound = bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets without an address, a port that is no number
+    except ValueError:
         return None
     return parts if sound and parts.scheme in ("http", "https") else None
 
@@ -2285,7 +2245,6 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
 def _environment_proxy(url: str) -> str | None:
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    # Each call reads the whole environment. If it names no proxy, one call is enough.
     if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
@@ -2348,9 +2307,6 @@ def _new_session() -> aiohttp.ClientSession:
         keepalive_timeout=_KEEPALIVE_SECONDS,
         ttl_dns_cache=_DNS_SECONDS,
     )
-    # Proxies of the environment are looked up by this package, because trust_env would
-    # also send the contents of a .netrc file. Cookies that a gateway sets for one user
-    # must not be sent for another. A few compressed bytes can expand to gigabytes.
     return aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -2360,7 +2316,6 @@ def _new_session() -> aiohttp.ClientSession:
 
 
 class Timeouts(NamedTuple):
-    """Limits in seconds; a `total` of 0 means no limit."""
 
     connect: float = 30.0
     first_event: float = 300.0
@@ -2373,7 +2328,6 @@ def _now() -> float:
 
 
 class Deadlines:
-    """The limit that is active now, over all attempts of one run."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
@@ -2439,7 +2393,6 @@ class _HttpResponse:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
-        # aiohttp puts the exception in front of the bytes that arrived before it.
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait() or await self.read_any()
 
@@ -2462,7 +2415,7 @@ class _HttpResponse:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        connection = self._response.connection  # None once the body has ended
+        connection = self._response.connection
         transport = connection.transport if connection else None
         if transport is None or not transport.is_reading():
             yield
@@ -2492,7 +2445,7 @@ class _HttpResponse:
 
     async def refusal(self, model: str) -> ApiRefused:
         status, headers = self._response.status, self._response.headers
-        error = ApiError()  # a redirection, no body, or not JSON
+        error = ApiError()
         if status >= 400:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
@@ -2505,35 +2458,25 @@ class _HttpResponse:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    text = headers.get("retry-after")
-    milliseconds, seconds = _number(headers.get("retry-after-ms")), _number(text)
-    if milliseconds is not None:
-        return milliseconds / 1000
-    if seconds is not None or text is None:
-        return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - unix_seconds())
-    except ValueError:
-        return None
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if 0 <= value < float("inf") else None
+    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+        with suppress(ValueError):
+            seconds = float(headers.get(name, "")) / per_second
+            if 0 <= seconds < float("inf"):
+                return seconds
+    with suppress(ValueError):
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+        return max(0.0, date.timestamp() - unix_seconds())
+    return None
 
 
 _NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
-    aiohttp.ServerTimeoutError,  # for connecting; aiohttp has no other limit
+    aiohttp.ServerTimeoutError,
 )
 
 
 class Connections:
-    """Sends requests; has one session for each event loop."""
 
     def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         self._idle_seconds = idle_seconds
@@ -2589,7 +2532,7 @@ class Connections:
             try:
                 yield response
             finally:
-                response.close()  # has no effect after it was read to the end
+                response.close()
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
         path, contexts = endpoint.ca_bundle, self._certificates
@@ -2600,7 +2543,7 @@ class Connections:
             if key not in contexts:
                 contexts[key] = ssl.create_default_context(cafile=path)
             return contexts[key]
-        except (OSError, ValueError):  # no such file, or no certificates in it
+        except (OSError, ValueError):
             problem = (
                 "CA_BUNDLE is not a file with certificates that this server can read"
             )
@@ -2638,7 +2581,6 @@ async def _encode(payload: JsonObject) -> bytes:
             await asyncio.sleep(0)
     whole = json.dumps(payload, ensure_ascii=False)
     before, found, after = whole.partition('"input": [')
-    # A lone surrogate, as of a broken copy, must not stop the request.
     return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
 
 
@@ -2656,7 +2598,7 @@ async def _receive(
             _network_sentence(error, endpoint.host),
             was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
-    except ValueError:  # a line break in the key, a host that no name server knows
+    except ValueError:
         problem = (
             "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot be "
             "sent"
@@ -2858,7 +2800,6 @@ _FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
 
 
 class SchemaReferences:
-    """What the references of a schema name, as pointers; `#` is the schema itself."""
 
     def __init__(self, root: JsonObject) -> None:
         self.root = root
@@ -2985,7 +2926,6 @@ def function_parameters(
 ) -> tuple[_Schema, bool]:
     mended = _MendedSchema(schema)
     if strict_left and mended.is_simple:
-        # What a server sends need not be a schema.
         with suppress(_NotStrict, TypeError, AttributeError, ValueError):
             strict_left.spend(json_size(mended.root, LARGEST_SCHEMA))
             strict = _strict(mended.root, 1)
@@ -3222,7 +3162,6 @@ _DIGEST = 12
 
 @dataclass(frozen=True)
 class ToolNames:
-    """Translates the names of tools for the API and back; `known` are their own names."""
 
     known: tuple[str, ...] = ()
 
@@ -3281,6 +3220,29 @@ _LONGEST_CALL_ID = 64
 
 def _spelling(name: str) -> str:
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
+
+
+def fit_calls(items: Sequence[Item], tools: Sequence[Item]) -> list[Item]:
+    kinds = {*map(item_type, tools), *map(item_type, items)}
+    is_searched = bool(kinds & {"tool_search", "additional_tools"})
+    spaces = {
+        as_text(inner.get("name")): tool.get("name")
+        for tool in tools
+        for inner in content_parts(tool.get("tools"))
+    }
+    return [
+        clean_call(_fit_call(item, spaces, is_searched) if is_call(item) else item)
+        for item in items
+        if is_searched or not is_tool_search(item)
+    ]
+
+
+def _fit_call(call: Item, spaces: Mapping[str, Any], is_searched: bool) -> Item:
+    space = spaces.get(as_text(call.get("name")))
+    if not is_searched and "namespace" in call:
+        return {key: call[key] for key in call if key != "namespace"}
+    is_lost = is_searched and space and not call.get("namespace")
+    return {**call, "namespace": space} if is_lost else call
 
 
 def clean_call(item: Item) -> Item:
@@ -3473,7 +3435,6 @@ _ServiceTier = Literal[
 
 
 class ResponsesRequest(BaseModel):
-    """The body of `POST /responses`, with the API's field names and values."""
 
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -3514,14 +3475,13 @@ class ResponsesRequest(BaseModel):
         return repair_payload(fields, self.repairs) if self.repairs else fields
 
     def items(self) -> list[Item]:
-        return list(map(clean_call, self.input))
+        return fit_calls(self.input, self.tools or ())
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
 
 
 class Settings(NamedTuple):
-    """What the administrator and the user chose; the caller's keys have priority."""
 
     effort: str | None = None
     summary: str | None = None
@@ -3685,7 +3645,6 @@ def _strict_item(item: Item) -> Item:
 
 
 class Origin(NamedTuple):
-    """The model family, the server, and the account that produced an item."""
 
     family: str
     endpoint: str = ""
@@ -3913,7 +3872,6 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 
 class RetryPolicy(NamedTuple):
-    """How often to retry, and the longest wait in seconds."""
 
     max_retries: int = 2
     max_wait: float = 60.0
@@ -3942,8 +3900,6 @@ def _is_retried(failure: Failure) -> bool:
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
-# Repairs
-
 _MOST_REPAIRS = 3
 _OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
 _OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
@@ -3952,6 +3908,8 @@ _OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
     "404",
     "",
 }
+_LASTING_CODES = _OWN_SENTENCES | _RETRIED_CODES
+_UNREAD = "invalid_encrypted_content"
 _UNREADABLE = re.compile(
     r"provided without its required"
     r"|Items are not persisted when"
@@ -3968,6 +3926,7 @@ _UNKNOWN = re.compile(
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 )
+_INNER_TOOL = re.compile(r"\.tools\[(\d{1,6})\]")
 _NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
 _NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
 _QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
@@ -3989,11 +3948,15 @@ class _Refusal(NamedTuple):
     payload: Mapping[str, Any]
     rows: list[tuple[str, Item]]
     error: ApiError
-    lost_items: bool
+    done: Sequence[Repair]
 
     @property
     def last(self) -> str:
         return self.rows[-1][0] if self.rows else ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.error.param} {self.error.message}"
 
     @property
     def is_unknown(self) -> bool:
@@ -4004,31 +3967,37 @@ class _Refusal(NamedTuple):
 def find_repair(
     request: ResponsesRequest, failure: Failure, done: int = 0
 ) -> Status | None:
-    error = failure.error
-    words = {error.code, error.type}
-    if failure.status in _OTHER_CAUSES or words & (_OWN_SENTENCES | _RETRIED_CODES):
+    error, repairs = failure.error, request.repairs
+    if failure.status in _OTHER_CAUSES or {error.code, error.type} & _LASTING_CODES:
         return None
-    rows = repair_items(request.items(), request.repairs)
-    lost_items = any(one.action == "item" for one in request.repairs)
-    refusal = _Refusal(request.payload(), rows, error, lost_items)
-    if done < _MOST_REPAIRS:
-        for found in _repairs(refusal):
-            if found.repair and _is_new(found.repair, request.repairs):
-                return found
-    has_plain = any(one.action == "plain" for one in request.repairs)
-    has_place = _NAMED_PLACE.search(f"{error.param} {error.message}")
-    is_other = failure.status is None or (failure.status == 404 and not has_place)
-    if has_plain or is_other or _is_retried(failure):
+    rows = repair_items(request.items(), repairs)
+    refusal = _Refusal(request.payload(), rows, error, repairs)
+    if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
+        return found
+    is_lost = failure.status == 404 and not _NAMED_PLACE.search(refusal.text)
+    if failure.status is None or is_lost or _is_retried(failure):
         return None
     plain = Repair("plain", refusal.last)
-    changed = repair_items(request.items(), [*request.repairs, plain])
-    sent = [item for _, item in changed]
-    return _told(plain) if sent and sent != [item for _, item in rows] else None
+    changed = [sent for _, sent in repair_items(request.items(), [*repairs, plain])]
+    return _told(plain) if changed not in ([], [sent for _, sent in rows]) else None
 
 
-def _is_new(repair: Repair, done: Sequence[Repair]) -> bool:
-    given_up = {(one.target, one.value) for one in done if one.value}
-    return repair not in done and (repair.target, repair.new) not in given_up
+def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
+    if failure.error.code != "server_error" and (failure.status or 0) < 500:
+        return None
+    refusal = _Refusal(request.payload(), [], failure.error, request.repairs)
+    found = _best(refusal, map(_tool, _searches(refusal)))
+    return found._replace(is_lasting=False) if found else None
+
+
+def _best(refusal: _Refusal, repairs: Iterable[Status]) -> Status | None:
+    given_up = {(one.target, one.value) for one in refusal.done if one.value}
+    for found in repairs:
+        repair = found.repair
+        is_new = repair and repair not in refusal.done
+        if is_new and repair and (repair.target, repair.new) not in given_up:
+            return found
+    return None
 
 
 def _told(repair: Repair) -> Status:
@@ -4036,30 +4005,19 @@ def _told(repair: Repair) -> Status:
 
 
 def _repairs(refusal: _Refusal) -> Iterator[Status]:
-    has_text = any(has_plain_reasoning(sent) for _, sent in refusal.rows)
-    without_text = _told(Repair("reasoning_text", ""))
-    named = f"{refusal.error.param} {refusal.error.message}".lower()
-    if has_text and "reasoning" in named:
-        yield without_text
-    yield from _by_words(refusal)
-    yield from _by_place(refusal)
-    if refusal.error.code in PICTURE_CODES:
-        yield from _newest_media(refusal)
-    yield from _by_id(refusal)
-    if _UNREADABLE.search(refusal.error.message):
-        yield from _unread_reasoning(refusal)
-    paths = _parameter_paths(refusal)
-    if refusal.error.param in paths:
-        yield _parameter(refusal, str(refusal.error.param))
-    yield from _by_tool_name(refusal)
-    yield from _by_parameter_name(refusal, paths)
-    if has_text:
-        yield without_text
+    first = [_plain_reasoning] if "reasoning" in refusal.text.lower() else []
+    for find in (*first, *_FINDERS):
+        yield from find(refusal)
+
+
+def _plain_reasoning(refusal: _Refusal) -> Iterator[Status]:
+    if any(has_plain_reasoning(sent) for _, sent in refusal.rows):
+        yield _told(Repair("reasoning_text", ""))
 
 
 def _by_words(refusal: _Refusal) -> Iterator[Status]:
     words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
-    if refusal.error.code == "invalid_encrypted_content":
+    if refusal.error.code == _UNREAD:
         yield from _unread_reasoning(refusal)
     if "code_interpreter_call" in kinds and "container" in words.lower():
         yield _told(Repair("kind", f"code_interpreter_call@{refusal.last}"))
@@ -4072,15 +4030,16 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
-    if any(is_encrypted(sent) for _, sent in refusal.rows):
+    is_told = refusal.error.code == _UNREAD or _UNREADABLE.search(refusal.error.message)
+    if is_told and any(is_encrypted(sent) for _, sent in refusal.rows):
         yield _told(Repair("reasoning", refusal.last))
 
 
 def _newest_media(refusal: _Refusal) -> Iterator[Status]:
-    for number in reversed(range(len(refusal.rows))):
-        if has_media(refusal.rows[number][1]):
-            yield from _item(refusal, number)
-            break
+    if refusal.error.code in PICTURE_CODES:
+        places = [n for n, (_, one) in enumerate(refusal.rows) if has_media(one)]
+        for newest in places[-1:]:
+            yield from _item(refusal, newest)
 
 
 def _find_place(
@@ -4095,7 +4054,7 @@ def _find_place(
 
 def named_place(request: ResponsesRequest, error: ApiError) -> str:
     if not _NAMED_PLACE.search(f"{error.param} {error.message}"):
-        return ""  # most runs have no error, and a payload may be large
+        return ""
     found = _find_place(request.payload(), error)
     if found is None:
         return ""
@@ -4109,13 +4068,18 @@ def _by_place(refusal: _Refusal) -> Iterator[Status]:
         return
     where, number, path, named = found
     keys = re.findall(r"[a-z_]+", path)
+    is_named = bool(refusal.error.param)
+    if inner := _INNER_TOOL.match(path):
+        tools = content_parts(named.get("tools"))[int(inner[1]) :]
+        yield from (_tool(tool)._replace(is_named=is_named) for tool in tools[:1])
+    elif item_type(named) == "namespace":
+        yield from map(_tool, _searches(refusal))
     if refusal.is_unknown and keys:
         target = f"{where}:{'.'.join([item_type(named), *keys])}"
         sentence = f"The model's server does not know {keys[-1]}: answering without it."
-        is_named = bool(refusal.error.param)
         yield Status(sentence, Repair("field", target), is_named=is_named)
     elif where == "tools":
-        yield _tool(named)._replace(is_named=bool(refusal.error.param))
+        yield _tool(named)._replace(is_named=is_named)
     else:
         yield from _item(refusal, number)
 
@@ -4138,7 +4102,7 @@ def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     elif item_type(sent) == "message" and plain_item(sent) != sent:
         sentence = f"One earlier {noun} was sent as plain text."
         yield Status(sentence, Repair("text", target))
-    if is_hosted(sent) and refusal.lost_items:
+    if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
         words = f"Earlier items of the kind {noun} were left out."
         yield Status(words, Repair("kind", f"{item_type(sent)}@{refusal.last}"))
     if is_call_output(sent) or sent.get("role", "assistant") == "assistant":
@@ -4146,6 +4110,11 @@ def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
         if is_call(sent) or is_call_output(sent):
             sentence = f"One earlier {noun} was sent as plain text."
         yield Status(sentence, Repair("item", target))
+
+
+def _by_parameter(refusal: _Refusal) -> Iterator[Status]:
+    if refusal.error.param in _parameter_paths(refusal):
+        yield _parameter(refusal, refusal.error.param)
 
 
 def _parameter_paths(refusal: _Refusal) -> list[str]:
@@ -4156,16 +4125,16 @@ def _parameter_paths(refusal: _Refusal) -> list[str]:
     kept = {*_NOT_REPAIRED}
     if "format" in payload.get("text", ()):
         kept.add("text")
-    if not refusal.is_unknown:  # the API would store the answer
+    if not refusal.is_unknown:
         kept.add("store")
     return [path for path in (*inner, *payload) if path not in kept]
 
 
-def _by_parameter_name(refusal: _Refusal, paths: Iterable[str]) -> Iterator[Status]:
+def _by_parameter_name(refusal: _Refusal) -> Iterator[Status]:
     words = refusal.error.message
     quoted = {*_QUOTED.findall(words)}
     found = quoted | {*re.findall(r"\b[a-z]+(?:[._][a-z]+)+\b", words)}
-    for path in paths:
+    for path in _parameter_paths(refusal):
         if path in found or path.rpartition(".")[2] in quoted:
             yield _parameter(refusal, path)
 
@@ -4195,11 +4164,18 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
     words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
-    for tool in refusal.payload.get("tools") or ():
+    for tool in _tools(refusal):
         if words & {tool_name(tool), tool.get("type")}:
-            # A server that cannot be reached may be there again soon.
             is_down = "retrieving tool list" in refusal.error.message
             yield _tool(tool)._replace(is_lasting=not is_down)
+
+
+def _tools(refusal: _Refusal) -> Iterator[Item]:
+    return all_tools(refusal.payload.get("tools") or ())
+
+
+def _searches(refusal: _Refusal) -> Iterator[Item]:
+    return (t for t in _tools(refusal) if t.get("type") == "tool_search")
 
 
 def _tool(tool: Item) -> Status:
@@ -4208,11 +4184,16 @@ def _tool(tool: Item) -> Status:
     return Status(sentence, Repair("tool", json_digest(tool)))
 
 
+_FINDERS = (
+    *(_by_words, _by_place, _newest_media, _by_id, _unread_reasoning),
+    *(_by_parameter, _by_tool_name, _by_parameter_name, _plain_reasoning),
+)
+
+
 # ==== openai_responses.loop.response: The state machine of one response.
 
 
 class ResponseState:
-    """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
         self.ending: Ending | None = None
@@ -4222,9 +4203,9 @@ class ResponseState:
         self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
-        self._items: list[Item] = []  # as they were announced
+        self._items: list[Item] = []
         self._ids: dict[str, int] = {}
-        self._latest: dict[int, int] = {}  # places by `output_index`
+        self._latest: dict[int, int] = {}
         self._early: dict[str | int, list[TextDelta | TextDone]] = {}
         self._open: dict[int, dict[TextPlace, list[str]]] = {}
         self._ended: dict[int, Item] = {}
@@ -4350,15 +4331,17 @@ class ResponseState:
         self.ending = _ending_of(event.status, response)
         error = read_api_error(response.get("error"))
         self.refusal = error if event.status == "failed" else None
+        response_id = as_text(response.get("id"))
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
             error=error,
             removed=_removals(response.get("input_transformations")),
+            response_id=response_id,
+            cache=as_mapping(response.get("prompt_cache_diagnostics")),
         )
         events: list[RunEvent] = []
         for place, item in self._match(content_parts(response.get("output"))):
             events += self._end(place, _NOWHERE, item)
-        response_id = str(response.get("id") or "")
         return [*events, ResponseDone(response_id, event.status, self.usage)]
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
@@ -4399,16 +4382,12 @@ def _lacks_call_id(item: Item) -> bool:
     return is_call(item) and not as_text(item.get("call_id"))
 
 
-_MOST_REMOVALS = 9
-
-
 def _removals(transformations: object) -> Mapping[str, int]:
-    counts = Counter(
+    return Counter(
         api_word(str(row.get("reason"))) or "unknown"
         for row in content_parts(transformations)
         if row.get("action") == "removed"
     )
-    return dict(counts.most_common(_MOST_REMOVALS))
 
 
 def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
@@ -4428,7 +4407,6 @@ _THOUGHT_SHARE = 0.1
 
 
 class Limits(NamedTuple):
-    """How a run behaves towards viewers and towards the server."""
 
     join_seconds: float = 0.05
     timeouts: Timeouts = Timeouts()
@@ -4439,7 +4417,6 @@ class Limits(NamedTuple):
 
 
 class Attempts:
-    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
 
     def __init__(
         self, endpoint: Endpoint, connections: Connections, limits: Limits
@@ -4540,7 +4517,12 @@ class Attempts:
         is_open = self.request.background and not self.response.refusal
         if failure is None or (is_open and _may_run(self.error)):
             return None, 0.0
+        wait = retry_wait(
+            self.limits.retries, self._retries, failure, random_fraction()
+        )
         found = find_repair(self.request, failure, self._repaired)
+        if not found and wait is None:
+            found = last_repair(self.request, failure)
         if found and found.repair:
             place = named_place(self.request, failure.error)
             self._repaired += 1
@@ -4548,9 +4530,6 @@ class Attempts:
             self.request = self.request.model_copy(update={"repairs": repairs})
             reason = " ".join(filter(None, (place, failure.error.message)))
             return found._replace(reason=reason), 0.0
-        wait = retry_wait(
-            self.limits.retries, self._retries, failure, random_fraction()
-        )
         if wait is None:
             return None, 0.0
         self._retries += 1
@@ -4577,7 +4556,6 @@ class _Background:
         self._is_left = False
 
     def is_new(self, event: ServerSentEvent) -> bool:
-        # The event is parsed twice; a background run has few events a second.
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
@@ -4661,14 +4639,14 @@ class _Background:
 
     def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
         asked, limits = self._asks, self._attempts.limits
-        if asked and error is None:  # the server is still working on it
+        if asked and error is None:
             self._failures, self._asks = 0, not self._can_resume
             return limits.poll_seconds
         self._failures = 0 if has_news else self._failures + 1
         failure = error.failure if isinstance(error, ApiRefused) else Failure()
         wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
         if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: request the response itself
+            self._resumable, wait = False, 0.0
         self._asks = not (has_news and self._can_resume)
         if wait is None:
             self._is_left = isinstance(error, ApiRefused) and error.status == 404
@@ -4717,7 +4695,7 @@ async def _stream_response(
             if batch:
                 deadlines.event_arrived()
             events, malformed = _batch_events(batch, state, background)
-            del batch, chunk  # hold no bytes of the wire while deltas gather
+            del batch, chunk
             for event in events:
                 yield event
             if malformed:
@@ -4987,7 +4965,6 @@ Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide."""
 
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
@@ -5059,7 +5036,6 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
 
 
 class ToolResult(NamedTuple):
-    """The result of a tool: an `output` for the model, and a `card`."""
 
     output: str | list[Item]
     failed: bool = False
@@ -5067,7 +5043,6 @@ class ToolResult(NamedTuple):
 
 
 class CallableTools(Protocol):
-    """The tools of a request, by their own names or by those that the API was given."""
 
     def parameters(self, name: str) -> JsonObject | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
@@ -5075,7 +5050,11 @@ class CallableTools(Protocol):
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call will run, and its arguments."""
+        """Return the own name of the tool that a call will run, and its arguments.
+
+        A tool that passes calls on names another one, with other arguments. None: there
+        is no such tool.
+        """
 
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool waits for a person; no limit counts that time."""
@@ -5085,7 +5064,6 @@ class CallableTools(Protocol):
 
 
 class CallLimits(NamedTuple):
-    """Limits of calls: how many at once, how many seconds, how much output."""
 
     at_once: int = 8
     seconds: float = 120.0
@@ -5094,7 +5072,6 @@ class CallLimits(NamedTuple):
 
 
 class Toolset(NamedTuple):
-    """What a run needs to answer calls and approval requests itself."""
 
     tools: CallableTools
     approver: Approver = Approver()
@@ -5129,7 +5106,7 @@ async def run_calls(
     checked = []
     for call in calls:
         checked.append(_check_call(call, toolset.tools))
-        await asyncio.sleep(0)  # a check may take some milliseconds
+        await asyncio.sleep(0)
     batch = _Batch(toolset)
     tasks = [
         asyncio.create_task(batch.answer(str(call["call_id"]), one))
@@ -5144,7 +5121,7 @@ async def run_calls(
         for call, task in zip(calls, tasks, strict=True):
             await (batch.wait(task) if task in limited else asyncio.wait([task]))
             if not task.done():
-                _cancel(limited)  # all at once, so that no waiting call starts
+                _cancel(limited)
             if task.done() and not task.cancelled():
                 yield call, task.result()
             else:
@@ -5165,7 +5142,7 @@ class _Batch:
     def __init__(self, toolset: Toolset) -> None:
         self._toolset = toolset
         self._slots = asyncio.Semaphore(toolset.limits.at_once)
-        self._asking = asyncio.Lock()  # questions are asked one by one
+        self._asking = asyncio.Lock()
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + toolset.limits.batch_seconds
 
@@ -5175,7 +5152,7 @@ class _Batch:
             if left > 0:
                 await asyncio.wait([task], timeout=left)
             elif self._asking.locked():
-                async with self._asking:  # the time of the question is added back
+                async with self._asking:
                     continue
             else:
                 return
@@ -5254,7 +5231,6 @@ async def _call_tool(
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
-        # A tool that raises SystemExit, or cancels itself, must not end the run.
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
         return tool_error(f"{name} failed. Tell the user, or try another way.")
 
@@ -5501,13 +5477,10 @@ def retirement_notice(
 
 
 def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
-    ending, successor = _date(model.facts.shutdown), model.facts.successor
-    found = resolve_model(successor or "")
-    if not found.pro or ending is None or today < ending:
-        return None
-    effort = model.effort and f"{successor}-{model.effort}"
-    same = resolve_model(effort or "")
-    return same if same.pro else found
+    ending, found = _date(model.facts.shutdown), resolve_model(
+        model.facts.successor or ""
+    )
+    return found if found.pro and ending and ending <= today else None
 
 
 def _date(text: str | None) -> date | None:
@@ -5625,7 +5598,6 @@ _NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "heade
 
 
 class RemoteServers(NamedTuple):
-    """The servers that can be offered, and messages for an administrator."""
 
     tools: tuple[Item, ...] = ()
     complaints: tuple[str, ...] = ()
@@ -5636,7 +5608,7 @@ class RemoteServers(NamedTuple):
 def read_servers(text: str) -> RemoteServers:
     try:
         given = json.loads(text) if text.strip() else []
-    except (ValueError, RecursionError) as error:  # or a number or nesting without end
+    except (ValueError, RecursionError) as error:
         what = "it is no JSON"
         if isinstance(error, json.JSONDecodeError):
             what += f" (line {error.lineno}, column {error.colno})"
@@ -5721,7 +5693,6 @@ _FORMATS = frozenset({"text", "json_object", "json_schema"})
 
 
 class AuditedRequest(NamedTuple):
-    """A request to `host`, and the lines about it."""
 
     payload: JsonObject
     host: str
@@ -5785,19 +5756,16 @@ def _message_count(items: object) -> int:
 
 
 class SourceCited(NamedTuple):
-    """A source to list below the answer, in the host's form."""
 
     source: JsonObject
 
 
 class Marker(NamedTuple):
-    """Text that names a record; it belongs to the event that follows."""
 
     text: str
 
 
 class StoredRecord(NamedTuple):
-    """A value to store in the answer's own output."""
 
     ulid: str
     value: JsonObject
@@ -5805,7 +5773,6 @@ class StoredRecord(NamedTuple):
 
 
 class TurnDetails(NamedTuple):
-    """The entries of a response for the `reasoning_details` of its reasoning."""
 
     details: Sequence[Item]
 
@@ -5843,7 +5810,6 @@ _MOST_DELETED = 20
 
 
 class CodeTexts:
-    """The texts of a run, out of which the host's texts for stored code are taken."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = list(texts)
@@ -5877,7 +5843,6 @@ class CodeTexts:
 
 
 class Attachment(NamedTuple):
-    """A file at a message, as the host notes it there."""
 
     file_id: str
     name: str
@@ -5886,7 +5851,6 @@ class Attachment(NamedTuple):
 
 
 class StoredMessage(NamedTuple):
-    """A message of the user as the chat's row holds it."""
 
     row: JsonObject
     answer_id: str
@@ -5897,7 +5861,6 @@ class StoredMessage(NamedTuple):
 
 
 class UserMessage(NamedTuple):
-    """A message that no model wrote."""
 
     item: Item
     stored: StoredMessage | None = None
@@ -5912,7 +5875,6 @@ class UserMessage(NamedTuple):
 
 
 class AssistantText(NamedTuple):
-    """Text of an assistant's message, as the host gives it back."""
 
     text: str
     ulids: Sequence[str] = ()
@@ -5920,7 +5882,6 @@ class AssistantText(NamedTuple):
 
 
 class ToolCall(NamedTuple):
-    """A tool call of an assistant's message; the arguments of a custom one are a text."""
 
     call_id: str
     name: str
@@ -5929,7 +5890,6 @@ class ToolCall(NamedTuple):
 
 
 class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
@@ -6127,7 +6087,6 @@ _MOST_PASSES = 5
 
 
 class MarkedText(NamedTuple):
-    """A piece of text, and the id in the marker before it; empty without a marker."""
 
     ulid: str
     text: str
@@ -6228,7 +6187,6 @@ UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 
 
 class Record(NamedTuple):
-    """The items that one marker names, in the order of the wire."""
 
     ulid: str
     model: str
@@ -6738,6 +6696,7 @@ def host_usage(ended: RunDone) -> Chunk:
         },
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         **({} if cost is None else {"cost": cost}),
+        **({"response_id": compared} if (compared := ended.trace.response_id) else {}),
     }
     return {"usage": counts}
 
@@ -6817,7 +6776,6 @@ OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
 
 
 class HoldbackBuffer:
-    """Holds back the end of a growing text while it may become something to replace."""
 
     def __init__(self, unfinished: re.Pattern[str]) -> None:
         self._unfinished = unfinished
@@ -6844,12 +6802,11 @@ def _kept_of_tracking(match: re.Match[str]) -> str:
 
 
 class Citations:
-    """Numbers the sources of one run; the same events give the same numbers."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
-        self._waiting = deque[str]()  # sources that the page does not know yet
+        self._waiting = deque[str]()
         self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
 
     @property
@@ -6876,7 +6833,7 @@ class Citations:
                 yield from self._sources(ended=True)
             case ToolOutput():
                 yield event
-                yield from self._sources(ended=True)  # before the numbers that follow
+                yield from self._sources(ended=True)
                 yield from self._host_sources(event.card.get("sources", ()))
             case RunDone():
                 for index in [*self._growing]:
@@ -7224,7 +7181,6 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 
 
 class ChunkRenderer:
-    """Shows one run as growing text and reasoning, which includes commentary."""
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
         self.head = {
@@ -7235,7 +7191,7 @@ class ChunkRenderer:
         }
         self._open_calls: dict[str, Item] = {}
         self._held = HoldbackBuffer(OPEN_TRACKING)
-        self._length = 0  # of the text so far
+        self._length = 0
         self._places: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
 
@@ -7489,7 +7445,6 @@ _FEW_FILES = 32
 
 
 class OutputItems:
-    """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
@@ -7592,7 +7547,6 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
 
 
 class HostedItems:
-    """Shows the items of one run; a type without a card is not shown."""
 
     def __init__(self, shown: OutputItems) -> None:
         self._shown = shown
@@ -7772,13 +7726,12 @@ _HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
 
 
 class Commentary:
-    """Shows one message of commentary; `place` is that of its item."""
 
     def __init__(self, shown: OutputItems) -> None:
         self.place = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []
-        self._length = self._stored = 0  # of it, and how much the host has
+        self._length = self._stored = 0
         self._ended: ItemDone | None = None
         self._marker = (self.place, "")
 
@@ -7885,7 +7838,6 @@ def _end_after_code(shown: OutputItems) -> Chunks:
 
 
 class NativeRenderer:
-    """Shows one run."""
 
     def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
         self._now = now
@@ -8034,7 +7986,6 @@ class _DetailItem(NamedTuple):
 
 
 class DetailTurn(NamedTuple):
-    """A response as it came back, with its notes."""
 
     items: tuple[_DetailItem, ...]
     origin: Origin
@@ -8252,7 +8203,6 @@ Carrier = Literal["markers", "output", "details"]
 
 
 class RecordScope(NamedTuple):
-    """The common fields of all records of one message, and where they are stored."""
 
     model: str
     message_id: str
@@ -8265,7 +8215,6 @@ class RecordScope(NamedTuple):
 
 
 class NewRecord(NamedTuple):
-    """A record to write before the next events; it may replace one with the same id."""
 
     record: Record
     output_index: int | None
@@ -8275,7 +8224,6 @@ _RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
 
 
 class Recorder:
-    """Collects what is recorded of one message during its run."""
 
     def __init__(
         self,
@@ -8360,7 +8308,8 @@ class Recorder:
         if has_encrypted_reasoning(item) or is_compaction(item):
             return self._scope.keeps_reasoning
         whole_call = is_call(item) and item.get("status") != "incomplete"
-        return whole_call or is_kept_hosted(item) or is_stored_image(item)
+        is_hosted = is_kept_hosted(item) or is_stored_image(item)
+        return whole_call or is_hosted or is_tool_search(item)
 
     def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
         is_marked = self._scope.cites or item.get("phase") or self._after_message
@@ -8884,7 +8833,6 @@ _Unseal = Callable[[str, str], object]
 
 
 class SentContext(NamedTuple):
-    """What one run sent beside the chat."""
 
     injected: _InjectedContext | None = None
     instructions: str | None = None
@@ -9009,7 +8957,6 @@ _LONGEST_LINE = 4000
 
 
 class RunLog:
-    """The log of one run; can be used from other threads."""
 
     def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
         self.run_id = run_id
@@ -9068,7 +9015,6 @@ def _default_sentence(default: object) -> str:
 
 
 class Valves(BaseModel):
-    """Settings of the administrator, in the order of the page."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
@@ -9102,8 +9048,8 @@ class Valves(BaseModel):
     )
     FETCH_MODELS: bool = _valve(
         True,
-        "`auto` in MODEL_ID lists only what the server offers for this key, and notices "
-        "know the day on which it switches a model off.",
+        "`auto` in MODEL_ID lists only what the server offers for this key; its days of "
+        "shutdown are used in notices.",
     )
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
@@ -9219,6 +9165,11 @@ class Valves(BaseModel):
         "Which requests share OpenAI's prompt cache: those of a chat, those of a user, "
         "or as OpenAI decides. Only a hash is sent.",
     )
+    PROMPT_CACHE_DIAGNOSTICS: bool = _valve(
+        False,
+        "Log why OpenAI's prompt cache missed, compared with the answer before, from "
+        "gpt-5.6 on. The usage of answers then names their response.",
+    )
     TRUNCATION: Literal["disabled", "auto"] = _valve(
         "disabled",
         "`auto` drops the oldest messages of a chat that is too long, and with them "
@@ -9297,19 +9248,18 @@ class Valves(BaseModel):
     # Cost
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and its usage: tokens at "
-        "the tier that served it, and web searches; no pictures, containers or files.",
+        "Show the cost of an answer in its last status line and its usage: tokens and "
+        "web searches, no pictures, containers or file searches.",
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
         "US dollars per million tokens, instead of the prices of this pipe: "
-        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`; `fast: 2` doubles them '
-        "at that tier.",
+        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
     )
     SERVICE_TIER: _Tier = _valve(
         "auto",
-        "`flex` costs half and is slower, `fast` (also called `priority`) about twice, "
-        "`ultrafast` 3 to 6 times, if the model and the project have them.",
+        "`flex` is slower and costs half, `fast` (or `priority`) double, `ultrafast` 3 to "
+        "6 times, if the model and the project have them.",
     )
 
     # Network
@@ -9395,7 +9345,6 @@ class Valves(BaseModel):
 
 
 class UserValves(BaseModel):
-    """Settings of a user; `inherit` leaves the choice to the administrator or model."""
 
     REASONING_EFFORT: Literal[
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
@@ -9439,7 +9388,6 @@ class UserValves(BaseModel):
 
 
 class Config(NamedTuple):
-    """What holds for one call; a user's choice replaces the administrator's."""
 
     valves: Valves
     secrets: tuple[str, ...]
@@ -9529,8 +9477,6 @@ def _is_on(own: str, default: bool) -> bool:
     return default if own == "inherit" else own == "on"
 
 
-# What users choose
-
 _FILTER_KEY = "openai_responses"
 _FILTER_VERSION = 1
 _SWITCHES = {"web_search": "WEB_SEARCH", "code_interpreter": "CODE_INTERPRETER"}
@@ -9600,9 +9546,6 @@ def comma_list(text: str) -> list[str]:
     return list(dict.fromkeys(word for word in words if word))
 
 
-# The endpoint
-
-
 def _for_own_key(valves: Valves) -> Valves:
     names = ["ORGANIZATION", "PROJECT"]
     if valves.USER_KEYS_GET != "all":
@@ -9646,6 +9589,7 @@ def build_endpoint(
         ca_bundle=valves.CA_BUNDLE.strip(),
         proxy=valves.PROXY.strip(),
         strict=valves.COMPATIBILITY == "strict",
+        is_alike=valves.COMPATIBILITY == "openai",
     )
 
 
@@ -9653,7 +9597,6 @@ _MOST_ACCOUNTS = 1000
 
 
 class AccountCapabilities(RecentTexts):
-    """What refusals of the last day showed of each key and model, and what was told."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         super().__init__(now)
@@ -9704,7 +9647,6 @@ _USED_UP = (
 
 
 class UserThreads(ThreadPoolExecutor):
-    """The threads of one user; nobody waits any more for `abandoned` calls."""
 
     def __init__(self) -> None:
         super().__init__(_SHARE, "sync-tool")
@@ -9734,7 +9676,6 @@ EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 class HostContext(NamedTuple):
-    """What the host passes beside the chat."""
 
     tools: Mapping[str, JsonObject]
     request: Any
@@ -9747,7 +9688,6 @@ _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 
 
 class Caller(NamedTuple):
-    """Who asks, and for which chat and message."""
 
     host_model: str
     user_id: str = ""
@@ -9793,7 +9733,6 @@ def read_caller(
 
 
 class PipeCall(NamedTuple):
-    """One call of the pipe, and what it shares with others."""
 
     body: JsonObject
     caller: Caller
@@ -9846,7 +9785,6 @@ _FLOOR = (0, 11, 4)
 
 
 class NewFile(NamedTuple):
-    """A file to store; `kind` is its MIME type."""
 
     name: str
     kind: str
@@ -9872,7 +9810,6 @@ async def read_chat(chat_id: str, user_id: str) -> JsonObject | None:
 
 async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
     chats = _host_name("models.chats", "Chats")
-    # Not touched: storing items must not move the chat in the list.
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
     return row is not None
 
@@ -9880,7 +9817,7 @@ async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
 def server_secret() -> str:
     try:
         return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
-    except InvalidRequest:  # a chat goes on without what needs a secret
+    except InvalidRequest:
         return ""
 
 
@@ -9933,7 +9870,6 @@ async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject
 
 
 async def make_native(row: Any) -> bool:
-    # Nothing else of its row changes: without grants the host keeps the existing ones.
     kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
     native = {**row.params.model_dump(), "function_calling": "native"}
     form = _host_name("models.models", "ModelForm")(**kept, params=native)
@@ -10063,7 +9999,7 @@ _Made = TypeVar("_Made")
 async def _read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
     try:
         return await asyncio.to_thread(lambda: make(stored_bytes(row.path)))
-    except (OSError, RuntimeError):  # raised by the host's storages
+    except (OSError, RuntimeError):
         return None
 
 
@@ -10178,7 +10114,7 @@ def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approv
     host, rules = call.host, call.config.approval_rules
     params = as_mapping(host.metadata.get("params"))
     if host.tools.get("ask_user", {}).get("type") == "builtin":
-        rules = [*rules, ("ask_user", "auto")]  # it only asks a question
+        rules = [*rules, ("ask_user", "auto")]
     return Approver(
         rules=rules,
         default_rule="ask" if params.get("tool_approval_mode") == "ask" else "auto",
@@ -10266,7 +10202,6 @@ _DISPATCHERS = (CALL_TOOL, "search_tools")
 
 
 class HostTools:
-    """The tools of one request, by the names that the model was given."""
 
     def __init__(self, call: PipeCall, names: ToolNames) -> None:
         self._call = call
@@ -10306,7 +10241,7 @@ class HostTools:
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         own = self._own_name(name)
         tool, params = self._host.tools[own], arguments
-        if tool.get("type") != "mcp":  # MCP servers check their own arguments
+        if tool.get("type") != "mcp":
             known = (self.parameters(own) or {}).get("properties") or {}
             params = {key: params[key] for key in params if key in known}
         result = await self._result(own, tool, params)
@@ -10322,9 +10257,6 @@ class HostTools:
         bare = getattr(function, "__function__", None)
         if bare is None or inspect.iscoroutinefunction(bare):
             return await function(**params)
-        # The host wraps sync tools in coroutine functions that never wait; on the event
-        # loop they would block every chat. A thread that exceeds its limit cannot be
-        # stopped; it keeps its place until it ends.
         work = partial(copy_context().run, _run_at_once, function, params)
         user_id, threads = self._call.caller.user_id, self._call.threads
         return await threads.setdefault(user_id, UserThreads()).run(work)
@@ -10397,7 +10329,6 @@ _PLACE = ("city", "region", "country", "timezone")
 def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[str]]:
     made, replaced = list[Item](), set[str]()
     takes = partial(_takes, model)
-    # Open WebUI's tools for the same purpose go: offering both would be ambiguous.
     if config.code_interpreter and takes("code_interpreter"):
         made.append({"type": "code_interpreter", "container": {"type": "auto"}})
         replaced.add("execute_code")
@@ -10418,7 +10349,6 @@ def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[
 def _takes(model: ResolvedModel, kind: str) -> bool:
     if kind in CALLED_BY_NAME:
         return model.facts.functions
-    # The older web search has a longer name.
     return model.facts.hosted and not kind.startswith(model.facts.lacks)
 
 
@@ -10437,7 +10367,6 @@ def _web_search(config: Config) -> Item:
         "user_location": {"type": "approximate", **_location(config.valves)},
     }
     addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)
-    # The API takes domains only, people paste addresses.
     domains = [a.rpartition("://")[2].partition("/")[0] for a in addresses]
     return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
 
@@ -10456,7 +10385,6 @@ def _location(valves: Valves) -> Mapping[str, str]:
 
 
 class OfferedTools(NamedTuple):
-    """Tools in the API's form, with the functions' own names and `tool_choice`."""
 
     items: Sequence[Item] = ()
     names: ToolNames = ToolNames()
@@ -10477,6 +10405,15 @@ def called_tools(
 
 
 _MOST_TOOLS = 128
+_TOOL_SEARCH: Item = {"type": "tool_search"}
+_MOST_AT_ONCE = 64
+_NAMESPACE_TOOLS = 9
+_MOST_SEARCHED = _MOST_AT_ONCE + (_MOST_TOOLS - _MOST_AT_ONCE - 1) * _NAMESPACE_TOOLS
+
+
+def tool_search(config: Config, model: ResolvedModel) -> list[Item]:
+    is_strict = config.valves.COMPATIBILITY == "strict"
+    return [_TOOL_SEARCH] if model.facts.appends_tools and not is_strict else []
 
 
 def offer_tools(
@@ -10486,23 +10423,48 @@ def offer_tools(
     withheld: Collection[str] = (),
     builtin: Collection[str] = (),
 ) -> OfferedTools:
-    tools = merge_tools(hosted, called)
-    tools = [tool for tool in tools if tool.get("name") not in withheld]
-    notice = ""
+    merged, notice, most = merge_tools(hosted, called), "", _MOST_TOOLS
+    tools = [tool for tool in merged if tool.get("name") not in withheld]
+    if any(tool is _TOOL_SEARCH for tool in tools):
+        tools = [tool for tool in tools if tool is not _TOOL_SEARCH]
+        most = _MOST_SEARCHED
     if len(tools) > _MOST_TOOLS:
-        notice = (
-            f"{len(tools) - _MOST_TOOLS} tools were left out: the API takes at most "
-            f"{_MOST_TOOLS}. Switch off tools that this chat does not need."
-        )
         tools.sort(key=lambda t: 0 if is_hosted_tool(t) else 1 + (t["name"] in builtin))
-        tools = tools[:_MOST_TOOLS]
+    if len(tools) > most:
+        notice = (
+            f"{len(tools) - most} tools were left out: the API takes at most {most}. "
+            "Switch off tools that this chat does not need."
+        )
+    tools = tools[:most]
     if not tools:
         return OfferedTools()
     named = [tool for tool in tools if not is_hosted_tool(tool)]
     names = ToolNames(tuple(str(tool["name"]) for tool in named))
     items = names.rename_tools(tools)
     chosen = responses_tool_choice(choice, items, names)
+    if len(items) > _MOST_TOOLS:
+        items = [*items[:_MOST_AT_ONCE], *_searched_tools(items[_MOST_AT_ONCE:])]
     return OfferedTools(items, names, chosen, notice)
+
+
+def _searched_tools(tools: Sequence[Item]) -> list[Item]:
+    found = [_TOOL_SEARCH]
+    ordered = sorted(tools, key=_first_word)
+    for start in range(0, len(ordered), _NAMESPACE_TOOLS):
+        inner = ordered[start : start + _NAMESPACE_TOOLS]
+        names = ", ".join(as_text(tool.get("name")) for tool in inner)
+        space: Item = {
+            "type": "namespace",
+            "name": f"{_first_word(inner[0])}_{len(found)}",
+            "description": f"Functions: {names}",
+            "tools": [{**tool, "defer_loading": True} for tool in inner],
+        }
+        found.append(space)
+    return found
+
+
+def _first_word(tool: Item) -> str:
+    return as_text(tool.get("name")).split("_")[0][:50]
 
 
 # ==== owui_manifold.rounds: What one round of tools leaves for the next, inside one request of the host.
@@ -10511,7 +10473,6 @@ _ATTRIBUTE = "openai_responses_rounds"
 
 
 class DelegatedRound(NamedTuple):
-    """The end of a round whose calls the host is to run."""
 
     sent: tuple[Item, ...]
     received: tuple[Item, ...]
@@ -10551,7 +10512,6 @@ _NONCE_BYTES = 12
 
 
 class ChatKeys:
-    """Signs and encrypts what is stored in the chats of one user."""
 
     def __init__(self, secret: str, user_id: str) -> None:
         self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
@@ -10596,7 +10556,6 @@ _LAST_TRIES = 3
 
 
 class ChatStore:
-    """The records of one chat; writes go to the key of one message."""
 
     carrier: Carrier = "markers"
     size = 0
@@ -10728,7 +10687,6 @@ _BATCH_SHARE = 5
 
 
 class PreparedRequest(NamedTuple):
-    """One request, and where its answer is stored."""
 
     call: PipeCall
     request: ResponsesRequest
@@ -10912,6 +10870,7 @@ def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     called = called_tools(call.body, model, call.valves, log)
     rows = call.host.tools
     builtin = {name for name in rows if rows[name].get("type") == "builtin"}
+    hosted += tool_search(call.config, model)
     return offer_tools(choice, hosted, called, replaced, builtin)
 
 
@@ -11068,7 +11027,6 @@ _NOT_FETCHED = "{} could not be fetched from where the code ran."
 
 
 class ArtifactStore:
-    """Stores the pictures and files of one run, each content once."""
 
     def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
         self._prepared = prepared
@@ -11112,7 +11070,6 @@ class ArtifactStore:
         files: list[Item] = []
         notes: list[str] = []
         links: dict[str, str] = {}
-        # Nobody reads the answer's own stream meanwhile.
         patience = Timeouts(first_event=self._prepared.limits.timeouts.idle / 2)
         deadlines = Deadlines(patience)
         shown = {file["id"] for file in self._stored.values() if file}
@@ -11178,7 +11135,7 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
         return kind, b""
     try:
         return kind, base64.b64decode(encoded)
-    except ValueError:  # no base64, or not even ASCII
+    except ValueError:
         return kind, b""
 
 
@@ -11268,7 +11225,6 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
     closed = [
         f"{kind}.{name}"
         for name in _CLOSED_FIELDS
-        # A new container, `{"type": "auto"}`, is nobody's.
         if (value := fields.get(name)) and as_mapping(value).keys() != {"type"}
     ]
     return all(word in opened for word in closed or [kind])
@@ -11294,6 +11250,29 @@ _INTERNAL_ERROR = (
     "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
     "the error id."
 )
+
+
+_DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
+_LONGEST_ID = 200
+
+
+def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
+    call, request, store = prepared.call, prepared.request, prepared.store
+    asks = call.valves.PROMPT_CACHE_DIAGNOSTICS and prepared.endpoint.is_openai
+    if not (asks and store and call.resolve(request.model).facts.diagnostics):
+        return prepared
+    row = as_mapping(store.messages.get(call.caller.message_id))
+    for _ in range(2):
+        row = as_mapping(store.messages.get(as_text(row.get("parentId"))))
+    earlier = as_text(as_mapping(row.get("usage")).get("response_id"))
+    if not earlier.startswith("resp") or len(earlier) > _LONGEST_ID:
+        return prepared
+    options = {
+        **(request.prompt_cache_options or {}),
+        "comparison_response_id": earlier,
+    }
+    changed = request.model_copy(update={"prompt_cache_options": options})
+    return prepared._replace(request=changed)
 
 
 def report_request(prepared: PreparedRequest) -> None:
@@ -11324,6 +11303,11 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
     _report_removals(call, trace.removed)
+    if not call.valves.PROMPT_CACHE_DIAGNOSTICS:
+        ended = ended._replace(trace=trace._replace(response_id=""))
+    elif trace.cache:
+        told = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
+        call.log.line("INFO", f"prompt cache: {', '.join(told)}")
     if not ended.ending.is_failure:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
@@ -11445,16 +11429,13 @@ def _valve_notices(call: PipeCall) -> list[str]:
     complaints = (*servers.complaints, *call.config.problems)
     for complaint in complaints:
         call.log.line("WARNING", complaint)
-    every_note = (*servers.notes, opening_error(call.valves), _image_notice(call))
+    options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
+    drawing = resolve_model(as_text(options.get("model")))
+    end = retirement_notice(drawing, utc_today())
+    image = end and f"IMAGE_GENERATION_OPTIONS: {end}"
+    every_note = (*servers.notes, opening_error(call.valves), image)
     notes = [note for note in every_note if note and _tell_once(call, note)]
     return [*(complaints if call.caller.is_admin else ()), *notes]
-
-
-def _image_notice(call: PipeCall) -> str:
-    options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
-    model = resolve_model(as_text(options.get("model")))
-    notice = retirement_notice(model, utc_today())
-    return notice and f"IMAGE_GENERATION_OPTIONS: {notice}"
 
 
 def _tell_once(call: PipeCall, notice: str) -> bool:
@@ -11500,13 +11481,14 @@ _NOT_WRITTEN = (
 async def answer_events(
     prepared: PreparedRequest, connections: Connections
 ) -> AsyncGenerator[AnswerEvent, None]:
+    prepared = compare_cache(prepared)
     call, recorder = prepared.call, _recorder(prepared)
     citations = Citations(_known_sources(prepared))
     report_request(prepared)
     for notice in prepared.notices:
         yield Status(notice)
     artifacts = ArtifactStore(prepared, connections)
-    repairs: list[Status] = []  # until it is known that they helped
+    repairs: list[Status] = []
     helped: list[Status] = []
     events = run(
         prepared.request,
@@ -11522,11 +11504,10 @@ async def answer_events(
                 continue
             if isinstance(event, Status):
                 repairs += _log_status(prepared, event)
-                event = Status(event.sentence)  # the reason is for the log alone
+                event = Status(event.sentence)
             elif repairs and _has_answer(event):
                 await _remember(prepared, repairs)
                 helped, repairs = helped + repairs, []
-            # Other clients get the model's texts.
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
@@ -11649,7 +11630,6 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str
 
 
 class Listing:
-    """What each key may use, as far as it is known."""
 
     def __init__(self) -> None:
         self.shutdown_dates: dict[str, str] = {}
@@ -11808,7 +11788,6 @@ _NO_LEGACY_TOOLS = "Function Calling is Legacy, so TOOL_APPROVAL lets no tool ru
 
 
 class Pipe:
-    """OpenAI's models in Open WebUI, one for each entry of MODEL_ID."""
 
     Valves = Valves
     UserValves = UserValves
@@ -11836,7 +11815,6 @@ class Pipe:
         __event_call__: Any = None,
         __event_emitter__: Any = None,
     ) -> AsyncGenerator[Chunk, None] | Chunk:
-        # The host replaces `self.valves` at every call.
         valves = self.valves
         host = await allowed_features(__metadata__ or {}, __user__ or {})
         config = read_config(valves, __user__, host)
@@ -11877,7 +11855,7 @@ class Pipe:
                         yield chunk
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
-        except Exception as error:  # raised, it would remove the text that was shown
+        except Exception as error:
             yield error_chunk(report_exception(call, error))
         if failed and call.config.shows_log and call.caller.host_reads:
             yield source_chunk("Log of this answer", call.log.text())
@@ -11886,12 +11864,11 @@ class Pipe:
         view = NativeRenderer(monotonic_seconds, HostedItems)
         try:
             ended = await self._watch(call, await self._answer(call), view)
-        except Exception as error:  # raised, the host would show its text
+        except Exception as error:
             return error_chunk(report_exception(call, error))
         result = completion(ended, *_response_head(call))
         if not call.caller.host_reads:
             return result
-        # The page shows no finish_reason: an answer that ended early gets a sentence.
         failure = ended.ending.is_failure
         told = error_chunk(ended.ending.sentence) if failure else {}
         return result | told | ({"output": view.items} if view.items else {})
@@ -11899,12 +11876,11 @@ class Pipe:
     async def _do_task(self, call: PipeCall) -> Chunk:
         text = ""
         if call.caller.task == "function_calling" and call.config.approval_rules:
-            # The host would run the tools of its older mode without the rules.
             call.log.line("WARNING", _NO_LEGACY_TOOLS)
             return task_result(text, call.caller.host_model)
         try:
             text = await self._task_text(await permitted_call(call))
-        except Exception as error:  # a failed title must not make the chat fail
+        except Exception as error:
             report_exception(call, error)
         return task_result(text, call.caller.host_model)
 

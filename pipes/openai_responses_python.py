@@ -38,10 +38,8 @@ def line_icon(paths: str) -> str:
 
 
 class Filter:
-    """A switch of its own beside Open WebUI's Code Interpreter, run in the browser."""
 
     class Valves(BaseModel):
-        """Settings of the administrator."""
 
         priority: int = Field(
             default=0, description="When this filter runs, among others."

@@ -38,10 +38,8 @@ def line_icon(paths: str) -> str:
 
 
 class Filter:
-    """A switch of its own beside Open WebUI's Web Search, which its server runs."""
 
     class Valves(BaseModel):
-        """Settings of the administrator."""
 
         priority: int = Field(
             default=0, description="When this filter runs, among others."

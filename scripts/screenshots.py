@@ -24,9 +24,10 @@ from hosts.page import ChatPage
 from hosts.pipelines_server import PipelinesServer
 from hosts.pipes import valves_changed
 from hosts.tabs import Tab
-from hosts.users import EVERYBODY_READS, User
+from hosts.users import EVERYBODY_READS
 from hosts.valves_dialog import fill_valves
 from simulator import Simulator
+from tour import LAKE, install_lake
 
 ROOT = Path(__file__).resolve().parents[1]
 PICTURES = ROOT / "docs/pictures"
@@ -34,25 +35,11 @@ PIPE = release.PIPE_ID
 MODEL = f"{PIPE}.gpt-6.1-sol"
 WIDE = {"width": 1100, "height": 760}
 FLAT = {"width": 1100, "height": 300}
-LOW = {"width": 1100, "height": 500}
 MIDDLE = {"width": 1100, "height": 600}
 TALL = {"width": 1100, "height": 880}
 LARGEST = 200_000
 # Neither titles nor follow-ups: the simulator makes them up.
 PLAIN = {"ENABLE_TITLE_GENERATION": "false", "ENABLE_FOLLOW_UP_GENERATION": "false"}
-TOOLKIT = '''"""
-title: Lake
-"""
-
-
-class Tools:
-    def water_temperature(self, city: str) -> str:
-        """
-        The temperature of the lake at a city.
-        :param city: name of the city
-        """
-        return f"20.5 °C at {city}, measured at 13:40."
-'''
 # Pillow belongs to Open WebUI; flat pages need no more colours than a palette has.
 PALETTE = """\
 import sys
@@ -134,10 +121,10 @@ async def show_installation(studio: Studio, simulator: Simulator) -> None:
 async def show_chat(studio: Studio, simulator: Simulator) -> None:
     """A question that takes thought, a tool and a search."""
     page, admin = studio.chat.page, studio.chat.user
-    await install_toolkit(admin)
+    await install_lake(admin, EVERYBODY_READS)
     simulator.default_scenario = "swim,delay=60"
     async with valves_changed(admin, PIPE, ENABLE_WEB_SEARCH=True):
-        await page.goto(f"{admin.url}/?models={MODEL}&tools=lake")
+        await page.goto(f"{admin.url}/?models={MODEL}&tools={LAKE}")
         await page.wait_for_selector("#chat-input")
         await studio.chat.ask("Can I swim in the lake at Zürich this afternoon?")
     await page.get_by_text("Explored").first.click()
@@ -145,18 +132,6 @@ async def show_chat(studio: Studio, simulator: Simulator) -> None:
     await page.get_by_text("View Result from water_temperature").click()
     await studio.chat.answers.last.get_by_text("Output", exact=True).wait_for()
     await studio.take("chat", TALL)
-
-
-async def install_toolkit(admin: User) -> None:
-    """Give Open WebUI a tool of its own."""
-    form = {
-        "id": "lake",
-        "name": "Lake",
-        "content": TOOLKIT,
-        "meta": {"description": "The gauge of the lake"},
-        "access_grants": [EVERYBODY_READS],
-    }
-    await admin.call("POST", "/api/v1/tools/create", form)
 
 
 async def show_switches(studio: Studio) -> None:
@@ -183,13 +158,13 @@ async def show_user_valves(studio: Studio) -> None:
 
 async def show_picture(studio: Studio, simulator: Simulator) -> None:
     """A picture that the model drew."""
-    simulator.default_scenario = "draw,delay=60"
+    simulator.default_scenario = "postcard,delay=60"
     async with valves_changed(studio.chat.user, PIPE, ENABLE_IMAGE_GENERATION=True):
         await studio.chat.open_model(MODEL)
-        await studio.chat.ask("Draw a disc, as plain as can be.")
+        await studio.chat.ask("Draw the lake in the evening.")
         drawn = studio.chat.answers.last.locator("img[src*='/files/']")
         await drawn.first.wait_for()
-    await studio.take("picture", LOW)
+    await studio.take("picture", TALL)
 
 
 async def show_agent(studio: Studio, simulator: Simulator) -> None:

@@ -19,7 +19,8 @@ class Endpoint:
     """The address and the key of a server; an address can contain a password.
 
     An empty `ca_bundle` (a file) or `proxy` means what the system has set. `strict`
-    means that requests have the form that other servers than OpenAI's accept.
+    means that requests have the form that other servers than OpenAI's accept,
+    `is_alike` that the server takes whatever OpenAI takes.
     """
 
     base_url: str = field(repr=False)
@@ -31,11 +32,15 @@ class Endpoint:
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
     strict: bool = False
+    is_alike: bool = False
 
     def url(self, path: str) -> str:
-        """Return the address of `path`; raises InvalidRequest."""
+        """Return the address of `path`, with Azure's `api-version`.
+
+        Raises InvalidRequest.
+        """
         base = _normalize_base_url(self.base_url)
-        query = urlsplit(self.base_url.strip()).query  # Azure's api-version
+        query = urlsplit(self.base_url.strip()).query
         joint = "&" if "?" in path else "?"
         return base + path + (query and joint + query)
 
@@ -49,6 +54,12 @@ class Endpoint:
         if "OpenAI" not in sentence or self.host.endswith(".openai.com"):
             return sentence
         return sentence.replace("OpenAI", self.host)
+
+    @property
+    def is_openai(self) -> bool:
+        """Whether it takes OpenAI's own kinds of input."""
+        is_own = f".{self.host}".endswith(".openai.com") and not self.strict
+        return is_own or (self.is_alike and not self.is_azure)
 
     @property
     def is_azure(self) -> bool:
@@ -112,11 +123,14 @@ def connection_secrets(
 
 
 def url_parts(text: str) -> SplitResult | None:
-    """Return the parts of an http or https address, or None for anything else."""
+    """Return the parts of an http or https address, or None for anything else.
+
+    Brackets without an address and a port that is no number are a ValueError.
+    """
     try:
         parts = urlsplit(text)
         sound = bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets without an address, a port that is no number
+    except ValueError:
         return None
     return parts if sound and parts.scheme in ("http", "https") else None
 
@@ -137,9 +151,12 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
 
 
 def _environment_proxy(url: str) -> str | None:
+    """Return the proxy that the environment names for `url`.
+
+    Each call reads the whole environment. If it names no proxy, one call is enough.
+    """
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    # Each call reads the whole environment. If it names no proxy, one call is enough.
     if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy

@@ -82,13 +82,16 @@ def _kept_of_tracking(match: re.Match[str]) -> str:
 
 
 class Citations:
-    """Numbers the sources of one run; the same events give the same numbers."""
+    """Numbers the sources of one run; the same events give the same numbers.
+
+    `_waiting` holds the sources that the page does not know yet.
+    """
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         """Continue after the sources that the page already has, given by their keys."""
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
-        self._waiting = deque[str]()  # sources that the page does not know yet
+        self._waiting = deque[str]()
         self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
 
     @property
@@ -120,7 +123,7 @@ class Citations:
                 yield from self._sources(ended=True)
             case ToolOutput():
                 yield event
-                yield from self._sources(ended=True)  # before the numbers that follow
+                yield from self._sources(ended=True)
                 yield from self._host_sources(event.card.get("sources", ()))
             case RunDone():
                 for index in [*self._growing]:

@@ -59,6 +59,7 @@ from owui_manifold.hosted_tools import (
     called_tools,
     hosted_tools,
     offer_tools,
+    tool_search,
 )
 from owui_manifold.rounds import DelegatedRound, continue_input, load_round
 from owui_manifold.store import ChatStore, chat_keys, open_store
@@ -277,6 +278,7 @@ def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     called = called_tools(call.body, model, call.valves, log)
     rows = call.host.tools
     builtin = {name for name in rows if rows[name].get("type") == "builtin"}
+    hosted += tool_search(call.config, model)
     return offer_tools(choice, hosted, called, replaced, builtin)
 
 

@@ -134,8 +134,6 @@ def _is_on(own: str, default: bool) -> bool:
     return default if own == "inherit" else own == "on"
 
 
-# What users choose
-
 _FILTER_KEY = "openai_responses"
 _FILTER_VERSION = 1
 _SWITCHES = {"web_search": "WEB_SEARCH", "code_interpreter": "CODE_INTERPRETER"}
@@ -209,9 +207,6 @@ def comma_list(text: str) -> list[str]:
     return list(dict.fromkeys(word for word in words if word))
 
 
-# The endpoint
-
-
 def _for_own_key(valves: Valves) -> Valves:
     """Return the valves without what a user's own key does not get."""
     names = ["ORGANIZATION", "PROJECT"]
@@ -261,6 +256,7 @@ def build_endpoint(
         ca_bundle=valves.CA_BUNDLE.strip(),
         proxy=valves.PROXY.strip(),
         strict=valves.COMPATIBILITY == "strict",
+        is_alike=valves.COMPATIBILITY == "openai",
     )
 
 

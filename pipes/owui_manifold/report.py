@@ -37,6 +37,34 @@ _INTERNAL_ERROR = (
 )
 
 
+_DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
+_LONGEST_ID = 200
+
+
+def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
+    """Return a request that has OpenAI compare it with the answer before it.
+
+    The host has that answer in front of this one's question, with the id of its
+    response in its usage. Other servers refuse the field.
+    """
+    call, request, store = prepared.call, prepared.request, prepared.store
+    asks = call.valves.PROMPT_CACHE_DIAGNOSTICS and prepared.endpoint.is_openai
+    if not (asks and store and call.resolve(request.model).facts.diagnostics):
+        return prepared
+    row = as_mapping(store.messages.get(call.caller.message_id))
+    for _ in range(2):
+        row = as_mapping(store.messages.get(as_text(row.get("parentId"))))
+    earlier = as_text(as_mapping(row.get("usage")).get("response_id"))
+    if not earlier.startswith("resp") or len(earlier) > _LONGEST_ID:
+        return prepared
+    options = {
+        **(request.prompt_cache_options or {}),
+        "comparison_response_id": earlier,
+    }
+    changed = request.model_copy(update={"prompt_cache_options": options})
+    return prepared._replace(request=changed)
+
+
 def report_request(prepared: PreparedRequest) -> None:
     """Log that a request is about to be sent, without any of its text."""
     request, call = prepared.request, prepared.call
@@ -67,6 +95,11 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
     _report_removals(call, trace.removed)
+    if not call.valves.PROMPT_CACHE_DIAGNOSTICS:
+        ended = ended._replace(trace=trace._replace(response_id=""))
+    elif trace.cache:
+        told = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
+        call.log.line("INFO", f"prompt cache: {', '.join(told)}")
     if not ended.ending.is_failure:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
@@ -203,17 +236,13 @@ def _valve_notices(call: PipeCall) -> list[str]:
     complaints = (*servers.complaints, *call.config.problems)
     for complaint in complaints:
         call.log.line("WARNING", complaint)
-    every_note = (*servers.notes, opening_error(call.valves), _image_notice(call))
+    options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
+    drawing = resolve_model(as_text(options.get("model")))
+    end = retirement_notice(drawing, utc_today())
+    image = end and f"IMAGE_GENERATION_OPTIONS: {end}"
+    every_note = (*servers.notes, opening_error(call.valves), image)
     notes = [note for note in every_note if note and _tell_once(call, note)]
     return [*(complaints if call.caller.is_admin else ()), *notes]
-
-
-def _image_notice(call: PipeCall) -> str:
-    """Return the sentence about the end of the model that draws, if it is near."""
-    options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
-    model = resolve_model(as_text(options.get("model")))
-    notice = retirement_notice(model, utc_today())
-    return notice and f"IMAGE_GENERATION_OPTIONS: {notice}"
 
 
 def _tell_once(call: PipeCall, notice: str) -> bool:

@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.host, pytest.mark.asyncio]
 
 PIPE = "wishes"
 CHAT, AUTO = f"{PIPE}.gpt-5.2", f"{PIPE}.gpt-5-auto"
+PRO = "gpt-6.1-sol-pro-high"
 WEATHER = {"type": "function", "function": {"name": "get_weather"}}
 LIMITED_KEY = "sk-simulator-limited"
 SCHEMA = {
@@ -50,7 +51,7 @@ class Pipe:
 @pytest_asyncio.fixture(scope="session", autouse=True)
 async def wishes(admin: User, pipe_source: str, pipe_valves: Json) -> list[str]:
     """A copy of the pipe with models that leave something to choose."""
-    valves = {**pipe_valves, "MODEL_ID": "gpt-5.2, gpt-5, gpt-5-auto"}
+    valves = {**pipe_valves, "MODEL_ID": f"gpt-5.2, gpt-5, gpt-5-auto, {PRO}"}
     return await install_pipe(admin, PIPE, pipe_source, valves)
 
 
@@ -282,6 +283,33 @@ async def test_the_cost_is_stored_where_it_is_shown(
     assert "$" in stored["statusHistory"][-1]["description"]
     assert "cost" not in without["usage"]
     assert "$" not in without["statusHistory"][-1]["description"]
+
+
+async def test_a_chat_in_the_mode_pro(
+    server: OpenWebUI, admin: User, tab: Tab, simulator: Simulator
+) -> None:
+    """By a name; at the fast tier for double; the log tells what the cache found."""
+    begin = len(server.log())
+    wanted = {"PROMPT_CACHE_DIAGNOSTICS": True, "SERVICE_TIER": "fast"}
+    async with valves_changed(
+        admin, PIPE, **wanted, COMPATIBILITY="openai", SHOW_COST=True
+    ):
+        turn = await tab.send(f"{PIPE}.{PRO}", "sim:short " + "A long rule. " * 600)
+        usage = (await tab.message(turn))["usage"]
+        again = await tab.send(f"{PIPE}.{PRO}", "sim:short", chat_id=turn.chat_id)
+
+    assert turn.error is again.error is None
+    first, second = chat_bodies(simulator)
+    assert first["model"] == "gpt-6.1-sol"
+    reasoning = {"effort": "high", "mode": "pro", "context": "all_turns"}
+    assert first["reasoning"].items() >= reasoning.items()
+    written = usage["input_tokens_details"]["cache_write_tokens"]
+    plain = usage["input_tokens"] - written
+    cost = (2 * plain + 2.5 * written + 10 * usage["output_tokens"]) / 1e6
+    assert usage["cost"] == pytest.approx(2 * cost)
+    compared = {"comparison_response_id": usage["response_id"]}
+    assert second["prompt_cache_options"] == compared
+    assert "prompt cache: type cache_hit" in server.log()[begin:]
 
 
 async def test_a_workspace_model_asks_for_json(

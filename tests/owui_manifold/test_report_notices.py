@@ -57,7 +57,10 @@ async def test_a_model_for_pictures_that_ends(pipe: Pipe, model: str) -> None:
     [told] = await lines(pipe)
 
     assert told.startswith(f"IMAGE_GENERATION_OPTIONS: {model} ")
-    assert "switched off on 2026-12-01. Use gpt-image-2.6-sunburst or gpt-" in told
+    assert (
+        "switched off on 2026-12-01. Use gpt-image-2.6-sunburst or -flare instead."
+        in told
+    )
     assert await lines(pipe) == []
 
 

@@ -113,13 +113,10 @@ def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
 
     Nobody finds its successor by its name: it is the mode pro of a model without it.
     """
-    ending, successor = _date(model.facts.shutdown), model.facts.successor
-    found = resolve_model(successor or "")
-    if not found.pro or ending is None or today < ending:
-        return None
-    effort = model.effort and f"{successor}-{model.effort}"
-    same = resolve_model(effort or "")
-    return same if same.pro else found
+    ending, found = _date(model.facts.shutdown), resolve_model(
+        model.facts.successor or ""
+    )
+    return found if found.pro and ending and ending <= today else None
 
 
 def _date(text: str | None) -> date | None:

@@ -24,7 +24,7 @@ from openai_responses.models.catalog import (
     CATALOG_ALIASES,
     CATALOG_SERVED_AS,
     CATALOG_TABLE,
-    CATALOG_TRAITS,
+    CATALOG_WORDS,
 )
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -92,8 +92,6 @@ class ModelFacts(NamedTuple):
     """It says why a prompt was not found in the cache."""
     long_prices: bool = False
     """Above 272,000 tokens of input the whole request costs more."""
-    long_fast: bool = False
-    """Such requests have a price at the fast tier."""
     regional: bool = False
     """It costs 10 % more at OpenAI's hosts of a region."""
     max_output_tokens: int | None = None
@@ -213,7 +211,7 @@ def _model_facts(model_id: str) -> ModelFacts:
     if match := _WRAPPED_ID.match(model_id):
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
-        efforts = tuple(_USUAL_EFFORTS.split())
+        efforts = tuple(_expand_words("some"))
         return _reasoning_facts("usual")._replace(efforts=efforts)
     match = _GPT_VERSION.match(model_id)
     if not match:
@@ -221,7 +219,7 @@ def _model_facts(model_id: str) -> ModelFacts:
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    known = [name for name in CATALOG_TRAITS if name[0].isdigit()]
+    known = [name for name in CATALOG_WORDS if name[0].isdigit()]
     newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
     return _reasoning_facts(newest[-1] if newest else "full")
 
@@ -229,16 +227,16 @@ def _model_facts(model_id: str) -> ModelFacts:
 def _reasoning_facts(traits: str) -> ModelFacts:
     """Return what is assumed of a model that the catalog does not have
     (docs/reference/responses-api.md, "Unknown models")."""
-    return ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
+    return ModelFacts(sampling="never", **_read_traits(_expand_words(traits)))
 
 
-def _expand_traits(text: str) -> list[str]:
-    """Return the traits that words of the catalog stand for."""
+def _expand_words(text: str) -> list[str]:
+    """Return the efforts or traits that words of the catalog stand for."""
     return [
         one
         for word in text.split()
         for one in (
-            _expand_traits(CATALOG_TRAITS[word]) if word in CATALOG_TRAITS else [word]
+            _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
         )
     ]
 
@@ -266,7 +264,6 @@ def _shown_word(word: str) -> str:
 _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
-_USUAL_EFFORTS = "low medium high"
 
 
 def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
@@ -276,12 +273,12 @@ def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
     """
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
-    words = _expand_traits(traits)
+    words = _expand_words(traits)
     sampling = "never" if "reasoning" in words else "always"
     return name, ModelFacts(
         **_read_traits(words),
         lacks=tuple(word[1:] for word in words if word[0] == "-"),
-        efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
+        efforts=tuple(_expand_words(efforts)),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
         max_output_tokens=int(output.replace("+", "128000")) if output else None,

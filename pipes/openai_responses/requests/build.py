@@ -26,7 +26,7 @@ from openai_responses.requests.parameters import (
     read_parameters,
 )
 from openai_responses.requests.repairs import Repair, json_digest, repair_payload
-from openai_responses.requests.tools import clean_call
+from openai_responses.requests.tools import fit_calls
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
@@ -87,7 +87,7 @@ class ResponsesRequest(BaseModel):
 
     def items(self) -> list[Item]:
         """Return the input with names and ids of calls that the API accepts."""
-        return list(map(clean_call, self.input))
+        return fit_calls(self.input, self.tools or ())
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}

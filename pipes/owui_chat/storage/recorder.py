@@ -25,6 +25,7 @@ from openai_responses.items import (
     is_compaction,
     is_kept_hosted,
     is_reasoning,
+    is_tool_search,
     item_type,
     message_text,
     open_calls,
@@ -177,7 +178,8 @@ class Recorder:
         if has_encrypted_reasoning(item) or is_compaction(item):
             return self._scope.keeps_reasoning
         whole_call = is_call(item) and item.get("status") != "incomplete"
-        return whole_call or is_kept_hosted(item) or is_stored_image(item)
+        is_hosted = is_kept_hosted(item) or is_stored_image(item)
+        return whole_call or is_hosted or is_tool_search(item)
 
     def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
         """Yield the record of a message that begins, if it needs one.
