@@ -7,7 +7,6 @@ says is made up, everything else is what a person sees.
 
 import argparse
 import asyncio
-import json
 import subprocess
 import sys
 from contextlib import AsyncExitStack
@@ -16,14 +15,13 @@ from pathlib import Path
 
 import release
 from hosts.admin_pages import IMPORT_ERROR, AdminPages
-from hosts.agent import FUNCTION_CALLING, connected, install_pipeline
+from hosts.agent import connected, install_pipeline
 from hosts.chromium import Chromium
 from hosts.offline import BootError, host_python
 from hosts.open_webui import OpenWebUI
 from hosts.page import ChatPage
 from hosts.pipelines_server import PipelinesServer
 from hosts.pipes import valves_changed
-from hosts.tabs import Tab
 from hosts.users import EVERYBODY_READS
 from hosts.valves_dialog import fill_valves
 from simulator import Simulator
@@ -168,15 +166,12 @@ async def show_picture(studio: Studio, simulator: Simulator) -> None:
 
 
 async def show_agent(studio: Studio, simulator: Simulator) -> None:
-    """The agents: their server, their settings, a question to a person, two tasks."""
+    """The server of the agents, and their settings."""
     page, admin = studio.chat.page, studio.chat.user
     values = {
         "BASE_URL": simulator.base_url,
         "API_KEY": simulator.api_key,
-        "TOOL_APPROVAL": "water_*=ask",
-        "DELEGATION": True,
     }
-    simulator.default_scenario = "swim,delay=60"
     async with PipelinesServer() as server:
         await install_pipeline(server, values)
         async with connected(admin, server):
@@ -186,28 +181,6 @@ async def show_agent(studio: Studio, simulator: Simulator) -> None:
                 await page.get_by_text(shown).first.wait_for()
                 await page.wait_for_timeout(500)
                 await studio.take(f"agent-{number}-{name}")
-            await page.goto(f"{admin.url}/?models={FUNCTION_CALLING}&tools=lake")
-            await page.wait_for_selector("#chat-input")
-            await studio.chat.ask(
-                "Can I swim in the lake at Zürich this afternoon?", wait=False
-            )
-            await page.get_by_text("Allow for this chat").first.wait_for()
-            await studio.take("agent-3-approval")
-            await show_tasks(studio)
-
-
-async def show_tasks(studio: Studio) -> None:
-    """A task for another run, whose steps are listed above the answer."""
-    page, admin = studio.chat.page, studio.chat.user
-    choice = {"type": "function", "function": {"name": "delegate"}}
-    task = {"task": "sim:short When is the bath open?"}
-    async with Tab(admin) as tab:
-        said = f"sim:tool {json.dumps(task)}"
-        turn = await tab.send(FUNCTION_CALLING, said, body={"tool_choice": choice})
-    await page.goto(f"{admin.url}/c/{turn.chat_id}")
-    await page.get_by_text("1 tool call").first.click()
-    await page.get_by_text("TASK 1").first.wait_for()
-    await studio.take("agent-4-tasks")
 
 
 def shrink(folder: Path) -> None:
