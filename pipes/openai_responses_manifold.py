@@ -10638,6 +10638,7 @@ class ChatStore:
 class _OutputStore(ChatStore):
 
     carrier = "output"
+    _bearer = ""
 
     async def write(self, record: Record, output_index: int | None = None) -> None:
         self._give(record.ulid, {record.ulid: record}, output_index)
@@ -10649,9 +10650,9 @@ class _OutputStore(ChatStore):
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
     ) -> None:
         value = write_records(records, self._keys.sign, self._repairs)
-        if self._is_behind:
+        if self._is_behind or ulid == self._bearer:  # which may be written again
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
-            self._is_behind = False
+            self._is_behind, self._bearer = False, ulid
         self._unshown.append(StoredRecord(ulid, value, index))
 
 

@@ -213,6 +213,8 @@ class _OutputStore(ChatStore):
     """Writes no row: records go into the answer's own output."""
 
     carrier = "output"
+    _bearer = ""
+    """The record that holds what was sent."""
 
     async def write(self, record: Record, output_index: int | None = None) -> None:
         """Give `record` to the answer, before the text of an item."""
@@ -225,9 +227,9 @@ class _OutputStore(ChatStore):
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
     ) -> None:
         value = write_records(records, self._keys.sign, self._repairs)
-        if self._is_behind:
+        if self._is_behind or ulid == self._bearer:  # which may be written again
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
-            self._is_behind = False
+            self._is_behind, self._bearer = False, ulid
         self._unshown.append(StoredRecord(ulid, value, index))
 
 
