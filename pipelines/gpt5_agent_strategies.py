@@ -30,7 +30,6 @@ import struct
 import sys
 import tempfile
 import time
-from abc import ABC, abstractmethod
 from asyncio import StreamReader, StreamReaderProtocol, StreamWriter, Task
 from base64 import b64encode
 from bisect import bisect, bisect_left
@@ -58,6 +57,7 @@ from contextlib import (
     nullcontext,
     suppress,
 )
+from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
@@ -75,7 +75,7 @@ from queue import Empty, SimpleQueue
 from reprlib import repr as short_repr
 from secrets import token_hex
 from subprocess import DEVNULL, PIPE, Popen
-from threading import Lock, Thread
+from threading import Lock, Thread, current_thread, main_thread
 from time import monotonic
 from traceback import extract_tb
 from types import MappingProxyType
@@ -537,22 +537,6 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
             kept += [*dangling, item]
         dangling = []
     return kept
-
-
-def search_queries(item: JsonObject) -> list[str]:
-    if item_type(item) == "file_search_call":
-        return _texts(item.get("queries"))
-    action = as_mapping(item.get("action"))
-    return _texts(action.get("queries")) or _texts([action.get("query")])
-
-
-def search_pages(item: JsonObject) -> list[str]:
-    rows = content_parts(as_mapping(item.get("action")).get("sources"))
-    return list(dict.fromkeys(_texts([row.get("url") for row in rows])))
-
-
-def _texts(values: object) -> list[str]:
-    return [row for row in as_list(values) if isinstance(row, str) and row]
 
 
 # ==== openai_responses.errors: The exceptions of this package, and the API's own error.
@@ -5008,10 +4992,6 @@ def refused_pair(request: JsonObject, why: str) -> list[Item]:
     return [remote_call(request), _call_output(request, f"Error: {why}")]
 
 
-def remote_failed(item: JsonObject) -> bool:
-    return bool(item.get("error")) or item.get("status") == "failed"
-
-
 def is_approval_request(item: JsonObject) -> bool:
     return item.get("type") == "mcp_approval_request"
 
@@ -6861,193 +6841,6 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
     return {**head, "status": status, "content": content}
 
 
-# ==== owui_chat.render.hosted: What the page shows of the items that OpenAI's own tools make.
-
-
-class HostedItems:
-
-    def __init__(self, shown: OutputItems) -> None:
-        self._shown = shown
-        self._open: dict[int, _HostedItem] = {}
-
-    def render(self, event: ItemEvent) -> Chunks:
-        index = event.output_index
-        if isinstance(event, ItemAdded):
-            card = _HOSTED_ITEMS.get(item_type(event.item))
-            if card:
-                self._open[index] = card(self._shown)
-        if index in self._open:
-            yield from self._open[index].render(event)
-        if isinstance(event, ItemDone):
-            self._open.pop(index, None)
-            if item_type(event.item) == "mcp_list_tools":
-                yield status_chunk(_list_sentence(event.item))
-
-    def break_off(self, event: RunDone) -> Chunks:
-        for item in self._open.values():
-            yield from item.render(event)
-
-
-class _HostedItem(ABC):
-
-    def __init__(self, shown: OutputItems) -> None:
-        self._shown = shown
-        self._place = len(shown.items)
-
-    @abstractmethod
-    def render(self, event: RunEvent) -> Chunks:
-        """Yield the chunks for an event."""
-
-
-_REFUSED = "The picture was not drawn: the safety system refused it."
-_FAILED = "The picture could not be drawn."
-_BROKE_OFF = "The answer broke off before the picture was finished."
-
-
-class _ImageHostItem(_HostedItem):
-    def render(self, event: RunEvent) -> Chunks:
-        match event:
-            case ItemAdded():
-                yield status_chunk("Drawing a picture")
-            case PartialImage():
-                sketch = {"result": event.image, "output_format": event.form}
-                picture = {"type": "image", "url": image_url(sketch)}
-                yield from self._shown.show_files([picture])
-            case ItemDone():
-                yield from self._end(event)
-                yield from self._shown.add_files(event.card)
-            case _:
-                yield from self._note(_BROKE_OFF)
-                yield from self._shown.show_files()
-
-    def _end(self, event: ItemDone) -> Chunks:
-        notes = event.card.get("notes", ())
-        if event.item.get("result") and not notes:
-            yield status_chunk("Picture drawn")
-        else:
-            yield from self._note(next(iter(notes), _failure(event.item)))
-
-    def _note(self, sentence: str) -> Chunks:
-        part = {"type": "output_text", "text": f"*{sentence}*"}
-        number = len(self._shown.items)
-        note = {"type": "openai_responses:note", "id": f"note_{number}"}
-        yield from self._shown.add({**note, "content": [part]})
-
-
-def _failure(item: Item) -> str:
-    code = as_mapping(item.get("error")).get("code")
-    return _REFUSED if code == "moderation_blocked" else _FAILED
-
-
-_BROKEN_CODE = "The answer broke off before the code had run."
-
-
-class _CodeHostItem(_HostedItem):
-    def __init__(self, shown: OutputItems) -> None:
-        super().__init__(shown)
-        self._code: list[str] = []
-
-    def render(self, event: RunEvent) -> Chunks:
-        match event:
-            case ItemAdded():
-                begun = {**event.item, "code": "", "status": "in_progress"}
-                yield self._shown.begin(code_host_item(begun))
-            case TextDelta():
-                self._code.append(event.text)
-                yield self._shown.grow(self._place, event.kind, event.text)
-            case ItemDone():
-                yield self._shown.end(self._place, code_host_item(event.item))
-                yield from self._shown.add_files(event.card)
-            case _:
-                code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
-                yield self._shown.update(self._place, status="incomplete", code=code)
-
-
-def end_after_code(shown: OutputItems) -> Chunks:
-    last = shown.items[-1] if shown.items else {}
-    if last.get("type") == CODE_CARD:
-        yield from shown.add(
-            {"type": "openai_responses:end", "id": f"end_{last['id']}"}
-        )
-
-
-class _SearchHostItem(_HostedItem):
-    def render(self, event: RunEvent) -> Chunks:
-        match event:
-            case ItemAdded():
-                begun = {**event.item, "status": "in_progress"}
-                yield self._shown.begin(_search_host_item(begun))
-            case ItemDone():
-                yield self._shown.end(self._place, _search_host_item(event.item))
-                if search_pages(event.item):
-                    yield _pages_chunk(event.item)
-            case RunDone():
-                yield self._shown.update(self._place, status="incomplete")
-
-
-def _pages_chunk(item: Item) -> Chunk:
-    pages = list(dict.fromkeys(map(strip_tracking, search_pages(item))))
-    queries = ", ".join(search_queries(item))
-    sites = "1 site" if len(pages) == 1 else f"{len(pages)} sites"
-    sought = f" for {queries}" if queries else ""
-    head = {"action": "web_search", "description": f"Searched {sites}{sought}"}
-    return host_event("status", {**head, "urls": pages, "done": True})
-
-
-def _search_host_item(item: Item) -> Item:
-    shown = {k: v for k, v in item.items() if k != "results" and v is not None}
-    action = shown.get("action")
-    if isinstance(action, dict):
-        rest = {k: v for k, v in action.items() if k != "sources"}
-        if isinstance(rest.get("url"), str):
-            rest["url"] = strip_tracking(rest["url"])
-        shown["action"] = rest
-    return shown
-
-
-_UNKNOWN_OUTCOME = "Error: the answer broke off. The server may have made this call."
-
-
-class _McpCallHostItem(_HostedItem):
-    def render(self, event: RunEvent) -> Chunks:
-        match event:
-            case ItemAdded():
-                begun = _mcp_call_host_item(event.item, "in_progress")
-                yield self._shown.begin({**begun, "arguments": ""})
-            case TextDelta():
-                yield self._shown.grow(self._place, event.kind, event.text)
-            case ItemDone():
-                failed, output = remote_failed(event.item), remote_output(event.item)
-                status = "failed" if failed else "completed"
-                card = _mcp_call_host_item(event.item, status)
-                yield self._shown.end(self._place, card)
-                answer = ToolOutput(event.output_index, output, failed)
-                yield from self._shown.add(output_host_item(answer))
-            case RunDone():
-                yield from self._shown.break_off(self._place, _UNKNOWN_OUTCOME)
-
-
-def _mcp_call_host_item(item: Item, status: str) -> Item:
-    call = remote_call(item)
-    return {**call, "id": f"fc_{call['call_id']}", "status": status}
-
-
-def _list_sentence(item: Item) -> str:
-    label, tools = item.get("server_label"), item.get("tools")
-    if item.get("error") or not isinstance(tools, list):
-        return f"{label} did not list its tools: the answer goes on without them."
-    return f"{label} offers {len(tools)} tool{'' if len(tools) == 1 else 's'}."
-
-
-_HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
-    "web_search_call": _SearchHostItem,
-    "file_search_call": _SearchHostItem,
-    "mcp_call": _McpCallHostItem,
-    "code_interpreter_call": _CodeHostItem,
-    "image_generation_call": _ImageHostItem,
-}
-
-
 # ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
@@ -7082,15 +6875,22 @@ def _money(dollars: float) -> str:
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
+def _end_after_code(shown: OutputItems) -> Chunks:
+    last = shown.items[-1] if shown.items else {}
+    if last.get("type") == CODE_CARD:
+        yield from shown.add(
+            {"type": "openai_responses:end", "id": f"end_{last['id']}"}
+        )
+
+
 class NativeRenderer:
 
-    def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
-        self._closes = closes
+    def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
         self._now = now
         self._began = now()
         self._shown = OutputItems()
         self._commentary: dict[int, Commentary] = {}
-        self._hosted = HostedItems(self._shown)
+        self._hosted = hosted and hosted(self._shown)
         self._places: dict[int, int] = {}
         self._marker = ""
         self._notes = 0
@@ -7124,16 +6924,14 @@ class NativeRenderer:
             case _:
                 yield from self._render_beside(event)
 
-    def _render_other(
-        self, event: ItemAdded | TextDelta | PartialImage | ItemDone
-    ) -> Chunks:
+    def _render_other(self, event: ItemEvent) -> Chunks:
         index = event.output_index
         if isinstance(event, ItemAdded) and is_commentary(event.item):
             self._commentary[index] = Commentary(self._shown)
         if index in self._commentary:
             yield from self._commentary[index].render(event, self._take_marker())
         else:
-            yield from self._hosted.render(event)
+            yield from self._hosted.render(event) if self._hosted else ()
 
     def _render_beside(self, event: AnswerEvent) -> Chunks:
         match event:
@@ -7158,7 +6956,7 @@ class NativeRenderer:
 
     def _end_run(self, event: RunDone) -> Chunks:
         failed = event.ending.is_failure
-        yield from self._hosted.break_off(event)
+        yield from self._hosted.break_off(event) if self._hosted else ()
         for commentary in self._commentary.values():
             yield from commentary.break_off()
         closing = closing_commentary(event.output)
@@ -7169,8 +6967,8 @@ class NativeRenderer:
         if marker := self._take_marker():
             yield from self._shown.add_marker(marker)
         yield from self._shown.show_files(is_last=True)
-        yield from end_after_code(self._shown)
-        if self._closes and not failed and not open_calls(event.output):
+        yield from _end_after_code(self._shown)
+        if self._hosted and not failed and not open_calls(event.output):
             seconds = self._now() - self._began
             yield status_chunk(_closing_line(seconds, event, self._notes))
         if usage := host_usage(event):
@@ -7324,6 +7122,7 @@ class RemoteToolSpec(NamedTuple):
     own_name: str
     description: str
     args: Mapping[str, Any]
+    only_reads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -7333,6 +7132,7 @@ class RemoteTool:
     description: str
     args: Mapping[str, Any]
     run: _ExecuteRemoteTool = field(repr=False)
+    only_reads: bool = False
 
     async def execute(self, args: dict[str, Any]) -> Any:
         return await self.run(args)
@@ -7355,7 +7155,7 @@ def make_remote_tool(
         :MAX_TOOL_NAME_CHARACTERS
     ]
     description = truncate_text(spec.description, MAX_DESCRIPTION_CHARACTERS)
-    return RemoteTool(name, description, spec.args, run)
+    return RemoteTool(name, description, spec.args, run, spec.only_reads)
 
 
 def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
@@ -7372,10 +7172,18 @@ def check_schema_size(schema: object) -> None:
         raise JsonTooLarge
 
 
-def describe_left_out(server: str, names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name[:MAX_TOOL_NAME_CHARACTERS]) for name in names[:10])
-    text = f"{server} has tools with schemas that are too large or too deep"
-    return f"{text}. They are left out: {shown} ({len(names)} in all)." if names else ""
+class LeftOutTools:
+
+    def __init__(self) -> None:
+        self.unusable = self.extra = 0
+
+    def describe(self, server: str) -> str:
+        if not (self.unusable or self.extra):
+            return ""
+        return (
+            f"{server} has tools that are not offered: {self.unusable} cannot be "
+            f"used, at least {self.extra} are over the limit of {MAX_TOOLS_PER_SERVER}."
+        )
 
 
 def truncate_text(text: str, characters: int) -> str:
@@ -9515,8 +9323,13 @@ class _McpTransport:
 
     def __init__(self, entry: ServerEntry) -> None:
         self.version = ""
+        self.on_tools_changed: Callable[[], object] = str
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
+
+    def _notice(self, message: _RpcMessage) -> None:
+        if message.get("method") == "notifications/tools/list_changed":
+            self.on_tools_changed()
 
     def _parse(self, text: str) -> list[_RpcMessage]:
         try:
@@ -9535,9 +9348,23 @@ class McpHttpTransport(_McpTransport):
         super().__init__(entry)
         self._connection = RemoteConnection(self._name, "MCP_SERVERS_JSON")
         self._session_id = ""
+        self._listener: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         self.version = self._session_id = ""
+
+    def listen(self) -> None:
+        if self._listener is None or self._listener.done():
+            self._listener = asyncio.create_task(self._read_unasked())
+
+    async def _read_unasked(self) -> None:
+        url, headers = self._entry.url, self._headers()
+        with suppress(RemoteError):
+            async with self._connection.send("GET", url, headers) as response:
+                if response.status == 200:
+                    async with aclosing(self._read_messages(response)) as messages:
+                        async for message in messages:
+                            self._notice(message)
 
     async def request(self, request: _RpcMessage) -> _RpcMessage:
         async with self._post(request) as response:
@@ -9553,6 +9380,7 @@ class McpHttpTransport(_McpTransport):
                     asides += 1
                     if asides > _MAX_UNRELATED_MESSAGES:
                         break
+                    self._notice(message)
                     await self._reply(message)
         raise RemoteError(f"{self._name} gave no answer to a request.")
 
@@ -9569,6 +9397,8 @@ class McpHttpTransport(_McpTransport):
             raise RemoteError(f"{self._name} has ended its session.") from None
 
     async def close(self) -> None:
+        if self._listener is not None:
+            self._listener.cancel()
         try:
             if self._session_id:
                 with suppress(RemoteError):
@@ -9710,6 +9540,9 @@ class McpStdioTransport(_McpTransport):
             raise RemoteError(f"{self._name} cannot be started.") from None
         self._child = _Program(child, self._receive_line, self._fail_waiting)
 
+    def listen(self) -> None:
+        """Do nothing: all that the program writes is read anyway."""
+
     async def request(self, request: _RpcMessage) -> _RpcMessage:
         answer: asyncio.Future[_RpcMessage] = asyncio.get_running_loop().create_future()
         self._waiting[request["id"]] = answer
@@ -9740,6 +9573,7 @@ class McpStdioTransport(_McpTransport):
         return False
 
     def _receive_message(self, message: _RpcMessage) -> None:
+        self._notice(message)
         number = message.get("id")
         waiting = self._waiting.get(number) if isinstance(number, int) else None
         reply = _build_rpc_reply(message)
@@ -9776,19 +9610,22 @@ class _RpcError(Exception):
 
 class McpClient:
 
-    def __init__(self, entry: ServerEntry) -> None:
+    def __init__(
+        self, entry: ServerEntry, on_tools_changed: Callable[[], object] = str
+    ) -> None:
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
         self._transport: McpStdioTransport | McpHttpTransport = (
             McpStdioTransport(entry) if entry.command else McpHttpTransport(entry)
         )
+        self._transport.on_tools_changed = on_tools_changed
         self._numbers = count(1)
         self._open_lock = asyncio.Lock()
         self._open_count = 0
         self._is_open = False
         self._has_tools = False
         self._cancellations: set[asyncio.Task[None]] = set()
-        self.left_out: list[str] = []
+        self.left_out = LeftOutTools()
 
     async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
         await self._open()
@@ -9799,25 +9636,30 @@ class McpClient:
                 page = await self._request_with_retry("tools/list", params)
             except _RpcError:
                 raise RemoteError(f"{self._name} does not list its tools.") from None
-            reading = asyncio.to_thread(self._read_tool_specs, page.get("tools"))
-            for spec in await reading:
-                if is_tool_allowed(self._entry.allowed, spec.own_name):
-                    found.setdefault(spec.own_name, spec)
+            await asyncio.to_thread(self._read_tool_specs, page.get("tools"), found)
             cursor = page.get("nextCursor")
-            is_last = not isinstance(cursor, str) or not cursor
-            if is_last or len(found) >= MAX_TOOLS_PER_SERVER:
+            if not isinstance(cursor, str) or not cursor:
+                break
+            if len(found) >= MAX_TOOLS_PER_SERVER:
+                self.left_out.extra += 1  # the next page has at least one
                 break
             params = {"cursor": cursor}
-        return tuple(found.values())[:MAX_TOOLS_PER_SERVER]
+        return tuple(found.values())
 
-    def _read_tool_specs(self, rows: object) -> list[RemoteToolSpec]:
-        specs = list[RemoteToolSpec]()
-        for row in rows[:MAX_TOOLS_PER_SERVER] if isinstance(rows, list) else ():
+    def _read_tool_specs(self, rows: object, found: dict[str, RemoteToolSpec]) -> None:
+        for row in rows if isinstance(rows, list) else ():
+            name = row.get("name") if isinstance(row, Mapping) else None
+            if not isinstance(name, str) or name in found:
+                continue
+            if not is_tool_allowed(self._entry.allowed, name):
+                continue
+            if len(found) >= MAX_TOOLS_PER_SERVER:
+                self.left_out.extra += 1
+                continue
             try:
-                specs += _read_tool_spec(row)
+                found.update((name, spec) for spec in _read_tool_spec(row))
             except JsonTooLarge:
-                self.left_out.append(row["name"])
-        return specs
+                self.left_out.unusable += 1
 
     def make_tool(self, spec: RemoteToolSpec) -> RemoteTool:
         run = partial(self._call, spec.own_name)
@@ -9867,8 +9709,10 @@ class McpClient:
             )
         except (_RpcError, SessionExpired):
             raise RemoteError(f"{self._name} refused to begin a session.") from None
-        abilities = answer.get("capabilities")
-        self._has_tools = isinstance(abilities, Mapping) and "tools" in abilities
+        abilities = as_mapping(answer.get("capabilities"))
+        self._has_tools = "tools" in abilities
+        if as_mapping(abilities.get("tools")).get("listChanged"):
+            self._transport.listen()
         self._is_open = True
         self._open_count += 1
 
@@ -9918,7 +9762,8 @@ def _read_tool_spec(row: Any) -> Iterator[RemoteToolSpec]:
             check_schema_size(schema)
             args = {"type": "object", "properties": {}, **schema}
             text = str(row.get("description") or row.get("title") or "")
-            yield RemoteToolSpec(name, text, args)
+            reads = as_mapping(row.get("annotations")).get("readOnlyHint") is True
+            yield RemoteToolSpec(name, text, args, reads)
 
 
 def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
@@ -10150,11 +9995,9 @@ class OpenApiDocument(NamedTuple):
             content = _OpenApiContent(said, JsonBudget(size))
             try:
                 operation = self._operation(path, method, content, keys)
-            except JsonTooLarge:
-                operation = None
-                left_out(f"{method} {path}")
             except ValueError:
                 operation = None
+                left_out(f"{method} {path}")
             left.spend(size - content.budget.left)
             if operation is not None:
                 yield operation
@@ -10183,7 +10026,7 @@ class OpenApiDocument(NamedTuple):
             raise ValueError
         check_schema_size(schema)
         return OpenApiOperation(
-            RemoteToolSpec(name, _operation_description(said), schema),
+            RemoteToolSpec(name, _operation_description(said), schema, method == "get"),
             method.upper(),
             self._base_url(said, holder) + path,
             tuple(arguments.parameters.values()),
@@ -10257,7 +10100,7 @@ class OpenApiClient:
         self._entry = entry
         self._name = f"The tool server {entry.label}"
         self._connection = RemoteConnection(self._name, "OPENAPI_SERVERS_JSON")
-        self.left_out: list[str] = []
+        self.left_out = LeftOutTools()
 
     async def list_tools(self) -> tuple[OpenApiOperation, ...]:
         body = await run_with_timeout(
@@ -10273,8 +10116,13 @@ class OpenApiClient:
             document = OpenApiDocument(
                 content, entry.url, entry.base_url, entry.allowed
             )
-            found = document.operations(self.left_out.append)
-            return tuple(islice(found, MAX_TOOLS_PER_SERVER))
+            unusable = list[str]()
+            found = document.operations(unusable.append)
+            tools = tuple(islice(found, MAX_TOOLS_PER_SERVER))
+            with suppress(JsonTooLarge):  # of what is only counted
+                self.left_out.extra = sum(1 for _ in found)
+            self.left_out.unusable = len(unusable)
+            return tools
         except ValueError:
             raise RemoteError(
                 f"{self._name} has no OpenAPI document of version 3, as JSON, at its "
@@ -10421,9 +10269,10 @@ def _serialize_scalar(value: Any) -> str:
 
 # ==== toolbox.tool_servers: The tools of all configured servers, lent to one run at a time.
 
-_TOOLS_CACHE_SECONDS = 300.0
+_TOOLS_CACHE_SECONDS = 60.0
 _FAILURE_CACHE_SECONDS = 30.0
 _LIST_TOOLS_SECONDS = 15.0
+_WAIT_SECONDS = 3.0
 
 _ServerKey = tuple[str, ServerEntry]
 _ToolServerClient = McpClient | OpenApiClient
@@ -10433,20 +10282,29 @@ class _AvailableTools(NamedTuple):
 
     tools: tuple[RemoteTool, ...]
     problems: tuple[str, ...]
+    remarks: tuple[str, ...]
 
 
 class _CachedTools(NamedTuple):
 
-    expires_at: float
+    expires_at: float = 0.0
     tools: tuple[Any, ...] = ()
     problem: str = ""
+    remark: str = ""
+    hangs: bool = False
 
 
 class ToolServers:
 
-    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self, now: Callable[[], float] = monotonic, wait_seconds: float = _WAIT_SECONDS
+    ) -> None:
         self._now = now
+        self._wait_seconds = wait_seconds
         self._cache: dict[_ServerKey, _CachedTools] = {}
+        self._listings: dict[
+            _ServerKey, tuple[_ToolServerClient, asyncio.Task[None]]
+        ] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
@@ -10455,12 +10313,15 @@ class ToolServers:
     ) -> AsyncGenerator[_AvailableTools, None]:
         mcp, openapi = named.read_entries()
         servers: dict[_ServerKey, _ToolServerClient] = {
-            **{("mcp", entry): McpClient(entry) for entry in mcp.entries},
+            **{("mcp", entry): self._make_mcp_client(entry) for entry in mcp.entries},
             **{("openapi", entry): OpenApiClient(entry) for entry in openapi.entries},
         }
+        # Entries of other valves hold secrets, and are needed no more.
+        now, cache = self._now(), self._cache.items()
+        self._cache = {k: c for k, c in cache if k in servers or c.expires_at > now}
         try:
             found = await asyncio.gather(
-                *(self._list_tools(key, server) for key, server in servers.items())
+                *(self._find_tools(key, server) for key, server in servers.items())
             )
             tools = [
                 server.make_tool(offer)
@@ -10469,37 +10330,67 @@ class ToolServers:
             ]
             failed = [one.problem for one in found if one.problem]
             complaints = (*mcp.problems, *openapi.problems, *failed)
-            yield _AvailableTools(_make_names_unique(tools), complaints)
+            remarks = tuple(one.remark for one in found if one.remark)
+            yield _AvailableTools(_make_names_unique(tools), complaints, remarks)
         finally:
-            for server in servers.values():
+            for key, server in servers.items():
                 # In a task of its own: a run that was stopped cannot wait.
-                closing = asyncio.create_task(server.close())
+                closing = asyncio.create_task(self._close_server(key, server))
                 self._closing.add(closing)
                 closing.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
+        for _, task in self._listings.values():
+            task.cancel()
         if self._closing:
             await asyncio.wait(self._closing)
 
-    async def _list_tools(
+    async def _close_server(self, key: _ServerKey, server: _ToolServerClient) -> None:
+        client, task = self._listings.get(key, (None, None))
+        if task and client is server:
+            await asyncio.wait([task])
+        await server.close()
+
+    def _make_mcp_client(self, entry: ServerEntry) -> McpClient:
+        return McpClient(entry, lambda: self._cache.pop(("mcp", entry), None))
+
+    async def _find_tools(
         self, key: _ServerKey, server: _ToolServerClient
     ) -> _CachedTools:
-        now = self._now()
-        self._cache = {k: r for k, r in self._cache.items() if r.expires_at > now}
-        if key in self._cache:
-            return self._cache[key]
+        known = self._cache.get(key, _CachedTools())
+        if known.expires_at > self._now():
+            return known
+        if key not in self._listings:
+            task = asyncio.create_task(self._list_tools(key, server))
+            self._listings[key] = server, task
+            task.add_done_callback(lambda _: self._listings.pop(key))
+        task = self._listings[key][1]
+        # A program has to be started first.
+        seconds = _LIST_TOOLS_SECONDS if key[1].command else self._wait_seconds
+        if not known.hangs:
+            await asyncio.wait([task], timeout=seconds)
+        if not task.done():
+            late = f"did not list its tools within {seconds:g} s."
+            problem = known.problem or f"The server {key[1].label} {late}"
+            self._cache[key] = known._replace(
+                problem="" if known.tools else problem, hangs=True
+            )
+        return self._cache.get(key, known)
+
+    async def _list_tools(self, key: _ServerKey, server: _ToolServerClient) -> None:
         name = f"The server {key[1].label}"
         listing = run_with_timeout(server.list_tools(), _LIST_TOOLS_SECONDS, name)
         try:
-            tools = await listing
-            problem = describe_left_out(name, server.left_out)
-            found = _CachedTools(now + _TOOLS_CACHE_SECONDS, tools, problem)
+            tools, expires_at = await listing, self._now() + _TOOLS_CACHE_SECONDS
+            remark = server.left_out.describe(name)
+            found = _CachedTools(expires_at, tools, remark=remark)
         except Exception as failed:  # one server must not end every answer
             known = isinstance(failed, RemoteError)
             why = str(failed) if known else f"{name}: {describe_exception(failed)}"
-            found = _CachedTools(now + _FAILURE_CACHE_SECONDS, problem=why)
+            expires_at = self._now() + _FAILURE_CACHE_SECONDS
+            hangs = isinstance(failed, RemoteTimeout)
+            found = _CachedTools(expires_at, problem=why, hangs=hangs)
         self._cache[key] = found
-        return found
 
 
 def _make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
@@ -10572,6 +10463,8 @@ class ToolCallRequested(NamedTuple):
     args: Mapping[str, Any]
     confirmation_id: str
     security_warning: Mapping[str, str] | None = None
+    only_reads: bool = False
+    coverage: str = ""
 
 
 class NewMessage(NamedTuple):
@@ -10718,6 +10611,7 @@ class OwnToolSettings(NamedTuple):
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
     asks_in_chat: bool = False
+    delegates: bool = False
     store_file: StoreFile | None = None
 
 
@@ -10737,6 +10631,8 @@ class AgentRequest(NamedTuple):
     query: str = ""
     context: object = None
     notices: tuple[str, ...] = ()
+    is_new: Callable[[str], bool] = bool
+    chat: str = ""
     log: Callable[[str], object] = str
     debug: bool = False
     on_end: Callable[[RunMetadata], object] = repr
@@ -10756,12 +10652,14 @@ _ITERATION_LIMIT_TEXT = (
 
 class RunTotals:
 
-    def __init__(self, budget: AgentLimits) -> None:
+    def __init__(self, budget: AgentLimits, parent: Self | None = None) -> None:
         self.rounds = 0
         self.calls = 0
         self.usage: Usage | None = None
         self.last_usage: Usage | None = None
         self.usages: list[Usage] = []
+        self.delegated_usage: Usage | None = None
+        self._parent = parent
         self._earlier_usage: Usage | None = None
         self._budget = budget
         self._now = asyncio.get_running_loop().time
@@ -10791,6 +10689,13 @@ class RunTotals:
         self.usage = add_usage(self.usage, ended.usage)
         self.last_usage = ended.usage
         self.usages += ended.usages
+        if self._parent:
+            self._parent.add_delegated(ended)
+
+    def add_delegated(self, ended: RunDone) -> None:
+        self.usage = add_usage(self.usage, ended.usage)
+        self.delegated_usage = add_usage(self.delegated_usage, ended.usage)
+        self.usages += ended.usages
 
     @contextmanager
     def pause(self) -> Iterator[None]:
@@ -10811,6 +10716,8 @@ class RunTotals:
         return used_up and f"{used_up} Cannot call tool '{{tool}}'."
 
     def _exhausted_limit(self) -> str:
+        if used_up := self._parent and self._parent._exhausted_limit():
+            return used_up
         _, seconds, tokens = self._budget
         if self.seconds_left == 0:
             return f"Time limit ({seconds:g} s) reached."
@@ -10825,6 +10732,33 @@ class StepLog:
         self._log = log
         self._debug = debug
         self._started: dict[str, tuple[StepStarted, float]] = {}
+        self._round, self._outer, self._prefix = "", "", ""
+        self._tasks = count(1)
+        self._progress: asyncio.Queue[StepStarted | StepEnded] = asyncio.Queue()
+
+    def begin_task(self) -> Self:
+        log = copy(self)
+        log._outer, log._prefix = self._round, f"TASK {next(self._tasks)} > "
+        return log
+
+    def report(self, event: AgentEvent) -> None:
+        if isinstance(event, StepStarted | StepEnded):
+            self._progress.put_nowait(event)
+
+    async def follow(
+        self, work: asyncio.Future[Any]
+    ) -> AsyncGenerator[StepStarted | StepEnded, None]:
+        step = asyncio.ensure_future(self._progress.get())
+        try:
+            while not (work.done() and self._progress.empty() and not step.done()):
+                await asyncio.wait((work, step), return_when=asyncio.FIRST_COMPLETED)
+                if step.done():
+                    yield step.result()
+                    step = asyncio.ensure_future(self._progress.get())
+        finally:
+            step.cancel()
+            if work.cancel():
+                await asyncio.wait((work,))
 
     def start(
         self,
@@ -10835,7 +10769,9 @@ class StepLog:
         may_call: bool = False,
         detail: str = "",
     ) -> StepStarted:
+        label, parent = f"{self._prefix}{label}", parent or self._outer
         name = f"{parent}/{len(self._started) + 1}" if parent else label
+        self._round = name if kind == "round" else self._round
         detail = detail if self._debug else ""
         step = StepStarted(name, parent, kind, label, may_call, detail)
         self._started[name] = (step, monotonic_seconds())
@@ -11010,6 +10946,8 @@ def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
     return names
 
 
+DELEGATE = "delegate"
+
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
 _TOOL_REPEATED_TEXT = (
     "tool invoke error: repeated failure detected; skipped duplicate call"
@@ -11060,8 +10998,8 @@ class GuardedTools:
     ) -> tuple[str, dict[str, Any]] | None:
         return name, arguments
 
-    def is_interactive(self, _name: str) -> bool:
-        return False
+    def is_interactive(self, name: str) -> bool:
+        return name == DELEGATE
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         if self._signature(name, arguments) in self._failed:
@@ -11124,7 +11062,7 @@ def _option_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-# ==== gpt5_agent.tools.confirmations: A person's approval of a call: requested through Open WebUI, read back, used once.
+# ==== gpt5_agent.tools.confirmations: A person's approval of a call: requested through Open WebUI, and read back.
 
 _HARMFUL_WORDS: Mapping[str, str] = {
     "It can delete things.": "delete remove drop",
@@ -11136,13 +11074,31 @@ _HARMFUL_WORDS: Mapping[str, str] = {
 
 
 def find_security_warning(name: str) -> Mapping[str, str] | None:
-    spaced = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
-    words_only = "".join(sign if sign.isalnum() else " " for sign in spaced)
-    for word in words_only.split():
+    for word in _split_name(name):
         for reason, words in _HARMFUL_WORDS.items():
             if word in words.split():
                 return {"level": "high", "reason": reason}
     return None
+
+
+def _split_name(name: str) -> list[str]:
+    spaced = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
+    return "".join(sign if sign.isalnum() else " " for sign in spaced).split()
+
+
+_TARGET_WORD = re.compile(
+    "account|address|bucket|channel|collection|database|directory|domain|email|file|"
+    "filename|folder|host|ids?|index|key|link|name|path|project|recipients?|repo|"
+    "repository|room|schema|server|table|target|title|to|uri|url|user|username|workspace"
+)
+
+
+def _find_target(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in arguments.items()
+        if value is not None and any(map(_TARGET_WORD.fullmatch, _split_name(name)))
+    }
 
 
 MAX_QUESTIONS = 3
@@ -11151,22 +11107,47 @@ _MAX_QUESTION_CHARACTERS = 500
 
 _ASK_USER = "ask_user"
 _CONFIRMATION_PREFIX = "call_confirm_"
-_ALLOW, _DENY = "Allow", "Deny"
+_ALLOW, _ALLOW_CHAT, _DENY = "Allow", "Allow for this chat", "Deny"
+_MAX_COVERAGE_CHARACTERS = 240
+
+Decision = Literal["once", "chat", "deny"]
 
 
 def compute_confirmation_id(
     call_id: str, name: str, arguments: Mapping[str, Any]
 ) -> str:
-    call = [call_id, name, _without_nulls(arguments)]
+    return _hash_call(call_id, name, arguments)
+
+
+def _hash_call(place: str, name: str, arguments: Mapping[str, Any]) -> str:
+    call = [place, name, _without_nulls(arguments)]
     text = json.dumps(call, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def build_confirmation_request(call: Item) -> ToolCallRequested:
+def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> str:
+    return _hash_call(chat, name, _find_target(arguments))
+
+
+def build_confirmation_request(
+    call: Item, *, chat: str = "", reading_tools: Collection[str] = ()
+) -> ToolCallRequested:
     name, arguments = str(call["name"]), parse_arguments(call)
     confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments)
     warning = find_security_warning(name)
-    return ToolCallRequested(name, arguments, confirmation, warning)
+    coverage = _describe_coverage(name, arguments) if chat else ""
+    only_reads = name in reading_tools and not warning
+    return ToolCallRequested(
+        name, arguments, confirmation, warning, only_reads, coverage
+    )
+
+
+def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
+    target = _find_target(arguments)
+    shown = json.dumps(target, ensure_ascii=False, default=str)
+    given = f"with {shown}" if target else "whatever it is given"
+    text = f"Make every call of {name} in this chat, {given}."
+    return text if len(text) <= _MAX_COVERAGE_CHARACTERS else ""
 
 
 def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
@@ -11184,9 +11165,9 @@ def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
     }
 
 
-def read_confirmations(messages: Iterable[Message]) -> dict[str, bool]:
+def read_confirmations(messages: Iterable[Message]) -> dict[str, Decision]:
     questions: dict[str, list[str]] = {}
-    approvals: dict[str, bool] = {}
+    decisions: dict[str, Decision] = {}
     for message in messages:
         for call in filter(_is_confirmation_call, read_tool_calls(message)):
             questions[str(call["id"])] = _read_question_ids(call)
@@ -11194,8 +11175,8 @@ def read_confirmations(messages: Iterable[Message]) -> dict[str, bool]:
         is_answered = output.get("status") == "answered"
         answers = as_mapping(output.get("answers") if is_answered else None)
         for question in questions.pop(str(message.get("tool_call_id")), ()):
-            approvals[question] = _is_approval(answers.get(question))
-    return approvals
+            decisions[question] = _read_decision(answers.get(question))
+    return decisions
 
 
 def drop_question_calls(messages: Sequence[Message]) -> list[Message]:
@@ -11228,14 +11209,16 @@ def _build_question(request: ToolCallRequested) -> dict[str, Any]:
     warning = request.security_warning or {}
     reason = f"{warning['reason']} " if warning else ""
     text = f"May {request.tool_name} be called? {reason}With: {arguments}"
-    allow = {"label": _ALLOW, "description": "Make this call, once."}
-    deny = {"label": _DENY, "description": "Do not make this call."}
+    allow = [{"label": _ALLOW, "description": "Make this call, once."}]
+    if request.coverage:
+        allow.append({"label": _ALLOW_CHAT, "description": request.coverage})
+    deny = [{"label": _DENY, "description": "Do not make this call."}]
     return {
         "id": request.confirmation_id,
         "header": "Approve a tool",
         "question": _truncate_question(text),
         # The page recommends the first (tools/builtin.py, ask_user).
-        "options": [deny, allow] if warning else [allow, deny],
+        "options": allow + deny if request.only_reads else deny + allow,
         "allow_other": False,
     }
 
@@ -11257,9 +11240,11 @@ def _read_question_ids(call: Mapping[str, Any]) -> list[str]:
     return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
 
 
-def _is_approval(answer: object) -> bool:
+def _read_decision(answer: object) -> Decision:
     label = answer.get("label") if isinstance(answer, Mapping) else answer
-    return label == _ALLOW
+    if label == _ALLOW:
+        return "once"
+    return "chat" if label == _ALLOW_CHAT else "deny"
 
 
 # ==== gpt5_agent.agent.earlier_rounds: What earlier rounds of an answer left in the messages.
@@ -11279,7 +11264,8 @@ class EarlierRounds(NamedTuple):
     usage: Usage | None = None
     seconds: float = 0.0
     failed: tuple[Item, ...] = ()
-    answers: Mapping[str, bool] = MappingProxyType({})
+    answers: Mapping[str, Decision] = MappingProxyType({})
+    signed_calls: tuple[Item, ...] = ()
     open_turn: tuple[Item, ...] = ()
     open_origin: Origin | None = None
 
@@ -11304,17 +11290,26 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
         seconds=sum(map(_read_seconds, turns)),
         failed=(*_find_failed_calls(groups, outputs), *_read_failed_calls(turns)),
         answers=answers,
+        signed_calls=tuple(
+            one.item
+            for turn in (turns if answers else ())
+            for one in turn.items
+            if is_call(one.item) and one.item.get("name")
+        ),
         open_turn=open_turn,
         open_origin=turns[-1].origin if open_turn else None,
     )
 
 
-def read_chat_style(messages: Sequence[Message], sign: Sign) -> ChosenStyle | None:
+def read_chat_notes(
+    messages: Sequence[Message], sign: Sign
+) -> tuple[ChosenStyle | None, frozenset[str]]:
     rows = (message.get(DETAILS_FIELD) for message in messages)
-    turns = (turn for row in rows for turn in read_details(row, sign))
+    notes = [turn.notes for row in rows for turn in read_details(row, sign)]
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
-    noted = (turn.notes.get("style") for turn in turns)
-    return next((style for note in noted for style in styles if style == note), None)
+    found = (one for note in notes for one in styles if one == note.get("style"))
+    allowed = (one for note in notes for one in as_list(note.get("allowed")))
+    return next(found, None), frozenset(map(str, allowed))
 
 
 def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
@@ -11328,7 +11323,7 @@ def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
 def _find_open_turn(
     turns: Sequence[DetailTurn],
     outputs: Mapping[str, str],
-    answers: Mapping[str, bool],
+    answers: Mapping[str, Decision],
 ) -> tuple[Item, ...]:
     items = tuple(one.item for one in turns[-1].items) if turns else ()
     calls = [item for item in items if is_call(item)]
@@ -11666,6 +11661,8 @@ class OwnTools:
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         result = await self._tools[name].execute(arguments)
+        if isinstance(result, ToolResult):
+            return result
         try:
             failed, parts = _read_result(result)
         except InvalidRequest as refused:
@@ -11733,6 +11730,7 @@ class PreparedRun(NamedTuple):
     style: ChosenStyle
     sources: Sequence[ContextSource]
     note: str
+    permissions: frozenset[str]
 
 
 def prepare_run(request: AgentRequest) -> PreparedRun:
@@ -11741,9 +11739,8 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         raise InvalidRequest("A message of this chat is not an object with a role.")
     persona, sign = request.persona, request.sign
     earlier = read_earlier_rounds(request.messages, sign)
-    style = read_chat_style(request.messages, sign) or choose_style(
-        persona.style, model.family
-    )
+    noted_style, permissions = read_chat_notes(request.messages, sign)
+    style = noted_style or choose_style(persona.style, model.family)
     memory = apply_memory_policy(request.messages, persona.guide.memory_policy)
     messages = _replace_query(memory.messages, request.query)
     system_text, items = _build_history(
@@ -11767,7 +11764,16 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     }
     shown = () if earlier.is_continuation else sources
     return PreparedRun(
-        model, built, names, own, host_schemas, earlier, style, shown, memory.note
+        model,
+        built,
+        names,
+        own,
+        host_schemas,
+        earlier,
+        style,
+        shown,
+        memory.note,
+        permissions,
     )
 
 
@@ -11928,7 +11934,8 @@ class Transcript:
 
     def add_answer(self, items: Sequence[Item]) -> None:
         self.output += items
-        self.history += replay_output(items, with_reasoning=True)
+        received = replay_output(items, with_reasoning=True)
+        self.history = since_compaction([*self.history, *received])
 
     def add_output(self, call: Item, result: ToolResult) -> ToolOutput:
         item = output_item(call, result)
@@ -11986,7 +11993,8 @@ class RoundCalls:
         self._totals = totals
         self._steps = steps
         self._transcript = transcript
-        self._approvals = dict(earlier.answers)
+        self._decisions = dict(earlier.answers)
+        self._chat = request.chat
         self._tools = GuardedTools(
             {**prepared.host_schemas, **prepared.own_tools.schemas},
             prepared.own_tools.call,
@@ -11995,6 +12003,15 @@ class RoundCalls:
         for call in earlier.failed:
             self._tools.record_failed_call(call)
         self._approver = replace(own.approver, ask=self._ask_person, log=request.log)
+        self._reading_tools = frozenset(
+            tool.name for tool in own.tools if getattr(tool, "only_reads", False)
+        )
+        self._permissions = prepared.permissions
+        self.new_permissions: set[str] = set()
+        for call in earlier.signed_calls:
+            self._add_permission(
+                {**call, "name": prepared.names.own_name(str(call["name"]))}
+            )
 
     @property
     def may_ask(self) -> bool:
@@ -12033,7 +12050,7 @@ class RoundCalls:
         why = self._tools.refusal(call)
         name = self._resolve_for_rules(call)["name"]
         can_ask = self._settings.asks_in_chat or self._settings.approver.ask
-        if not why and not can_ask and self._needs_approval(name):
+        if not why and not can_ask and self._lacks_approval(call):
             return (
                 f"Error: {name} needs an approval, and this client cannot be asked. Go "
                 "on without it."
@@ -12044,7 +12061,12 @@ class RoundCalls:
         return "tool arguments validation error: no tool to call is named"
 
     def ask(self, decisions: CallDecisions) -> Iterator[AgentEvent]:
-        requests = [build_confirmation_request(call) for call in decisions.questions]
+        requests = [
+            build_confirmation_request(
+                call, chat=self._chat, reading_tools=self._reading_tools
+            )
+            for call in decisions.questions
+        ]
         yield from requests
         yield from self._transcript.build_call_events(build_question_call(requests))
         yield StateChanged("waiting_for_confirmation")
@@ -12063,7 +12085,12 @@ class RoundCalls:
         async with aclosing(run_calls(calls, self._toolset())) as results:
             for call in decisions.own_calls:
                 refused = decisions.refusals.get(call["call_id"])
-                result = refused or (await anext(results))[1]
+                if not refused:
+                    work = asyncio.ensure_future(anext(results))
+                    async with aclosing(self._steps.follow(work)) as events:
+                        async for event in events:
+                            yield event
+                result = refused or work.result()[1]
                 yield self._transcript.add_output(call, result)
                 if not refused:
                     step, output = steps[call["call_id"]], result.output
@@ -12086,9 +12113,12 @@ class RoundCalls:
     async def _ask_person(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> bool:
+        if self._is_permitted(name, arguments):
+            return True
         if self._settings.asks_in_chat:
             confirmation = compute_confirmation_id(call_id, name, arguments)
-            return self._approvals.pop(confirmation, False)  # it counts once
+            decision = self._decisions.pop(confirmation, "deny")  # it counts once
+            return decision != "deny"
         ask = self._settings.approver.ask
         with self._totals.pause():
             return ask is not None and await ask(call_id, name, arguments)
@@ -12101,13 +12131,106 @@ class RoundCalls:
     def _strictness(self, call: Item) -> int:
         return _RULES_BY_STRICTNESS.index(self._approver.rule_for(call["name"]))
 
+    def _add_permission(self, call: Item) -> None:
+        resolved = self._resolve_for_rules(call)
+        with suppress(ValueError, RecursionError):
+            request = build_confirmation_request(resolved, chat=self._chat)
+            decision = self._decisions.get(request.confirmation_id)
+            if request.coverage and decision == "chat":
+                name, arguments = request.tool_name, request.args
+                self.new_permissions.add(
+                    compute_permission(self._chat, name, arguments)
+                )
+
+    def _is_permitted(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        permission = compute_permission(self._chat, name, arguments)
+        return permission in self._permissions | self.new_permissions
+
+    def _lacks_approval(self, call: Item) -> bool:
+        resolved = self._resolve_for_rules(call)
+        name = resolved["name"]
+        return self._needs_approval(name) and not self._is_permitted(
+            name, parse_arguments(resolved)
+        )
+
     def _must_ask(self, call: Item) -> bool:
-        if not (self._settings.asks_in_chat and self._needs_approval(call["name"])):
+        if not (self._settings.asks_in_chat and self._lacks_approval(call)):
             return False
-        return build_confirmation_request(call).confirmation_id not in self._approvals
+        return build_confirmation_request(call).confirmation_id not in self._decisions
 
     def _needs_approval(self, name: str) -> bool:
         return self._approver.rule_for(name) == "ask"
+
+
+# ==== gpt5_agent.agent.delegation: The tool `delegate`: a bounded task for a second run of the loop.
+
+MAX_TASKS_AT_ONCE = 3
+_TASK_SECONDS = 600.0
+_DELEGATE_DESCRIPTION = (
+    "Give a part of the work to another agent, which knows nothing of this chat and "
+    "cannot ask: say all that it needs. Give independent parts at once."
+)
+_TASK_INSTRUCTION = (
+    "You work on one task for another agent. Give the result and what has to be known "
+    "about it, nothing else."
+)
+_DELEGATE_ARGUMENTS: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "task": {"type": "string"},
+        "tools": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Names of the tools to use; without it, all.",
+        },
+        "rounds": {"type": "integer", "minimum": 1},
+    },
+    "required": ["task"],
+}
+
+RunTask = Callable[[AgentRequest, RunTotals], Awaitable[ToolResult]]
+
+
+class DelegateTool(NamedTuple):
+
+    request: AgentRequest
+    totals: RunTotals
+    run_task: RunTask
+    slots: asyncio.Semaphore
+    name: str = DELEGATE
+    description: str = _DELEGATE_DESCRIPTION
+    args: Mapping[str, Any] = _DELEGATE_ARGUMENTS
+
+    async def execute(self, args: dict[str, Any]) -> ToolResult:
+        own, budget = self.request.own_tools, self.request.budget
+        persona, names = self.request.persona, args.get("tools")
+        tools = [
+            tool
+            for tool in own.tools
+            if own.approver.rule_for(tool.name) == "auto"
+            and (names is None or tool.name in names)
+        ]
+        rounds = clamp_number(args.get("rounds"), 1, budget.rounds, budget.rounds)
+        instruction = f"{persona.instruction}\n\n{_TASK_INSTRUCTION}".strip()
+        asked = self.request._replace(
+            messages=[{"role": "user", "content": str(args.get("task") or "")}],
+            body={},
+            persona=persona._replace(instruction=instruction),
+            budget=budget._replace(iterations=rounds),
+            own_tools=own._replace(tools=tools, asks_in_chat=False, delegates=False),
+            query="",
+            context=None,
+        )
+        left = self.totals.seconds_left
+        try:
+            async with (
+                self.slots,
+                asyncio.timeout(_TASK_SECONDS if left is None else left),
+            ):
+                totals = RunTotals(asked.budget, self.totals)
+                return await self.run_task(asked, totals)
+        except TimeoutError:
+            return tool_error("the time of the task is used up.")
 
 
 # ==== gpt5_agent.agent.thoughts: Converts run events so that thoughts are shown as reasoning, or left out.
@@ -12432,22 +12555,27 @@ class _Agent:
         prepared: PreparedRun,
         provider: Provider,
         totals: RunTotals,
+        steps: StepLog,
     ) -> None:
         self.is_over = True
         self.answer: list[Item] = []
         self._prepared = prepared
         self._provider = provider
         self._totals = totals
-        self._steps = StepLog(request.log, debug=request.debug)
+        self._steps = steps
         self._transcript = Transcript(prepared.request.input)
         self._round_calls = RoundCalls(
-            request, prepared, totals, self._steps, self._transcript
+            request, prepared, totals, steps, self._transcript
         )
         self._continues = True
-        begins = not prepared.earlier_rounds.is_continuation
-        self._notices = request.notices if begins else ()
+        self._delegated: Usage | None = None
+        self._request = request
         self._round_began = 0.0
         self._run_end = RunDone(COMPLETED)
+
+    def take_notes(self) -> list[str]:
+        told = [text for text in self._request.notices if self._request.is_new(text)]
+        return [*told, self._prepared.note] if self._prepared.note else told
 
     def build_run_end(self) -> RunDone:
         totals, last = self._totals, self._run_end
@@ -12455,8 +12583,6 @@ class _Agent:
         return RunDone(last.ending, totals.usage, totals.last_usage, output, last.trace)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
-        for note in filter(None, (*self._notices, self._prepared.note)):
-            yield Status(note)
         for source in self._prepared.sources:
             yield source
         resumes = bool(self._prepared.earlier_rounds.open_turn)
@@ -12487,6 +12613,8 @@ class _Agent:
 
     async def _run_round(self) -> AsyncGenerator[AgentEvent, None]:
         self._totals.rounds += 1
+        self._delegated = self._totals.delegated_usage
+        self._totals.delegated_usage = None
         number = self._totals.rounds
         self._round_began = self._totals.seconds
         tools = self._prepared.request.tools
@@ -12573,12 +12701,14 @@ class _Agent:
             yield event
 
     def _build_round_end(self, answer: AnswerEvents) -> RoundEnded:
-        usage = self._run_end.usage
+        usage = add_usage(self._run_end.usage, self._delegated)
+        usage = add_usage(usage, self._totals.delegated_usage)
         notes = {
             "style": self._prepared.style,
             "usage": usage._asdict() if usage else {},
             "seconds": round(self._totals.seconds - self._round_began, 3),
             "failed": self._round_calls.failed_calls(),
+            "allowed": sorted(self._round_calls.new_permissions),
         }
         items = tuple(sorted(answer.items.items()))
         return RoundEnded(
@@ -12608,7 +12738,8 @@ async def run_agent(
         text = read_answer_text(agent.answer) if agent else ""
         metadata = _build_metadata(request, totals, kind)
         over = agent is None or agent.is_over
-        for last in _final_events(ended, text, metadata) if over else (ended,):
+        notes = agent.take_notes() if agent and over else []
+        for last in _final_events(ended, text, metadata, notes) if over else (ended,):
             yield last
     finally:
         if agent is None or agent.is_over:
@@ -12618,20 +12749,41 @@ async def run_agent(
 async def _start_agent(
     request: AgentRequest, make_provider: MakeProvider, totals: RunTotals
 ) -> _Agent:
+    steps = StepLog(request.log, debug=request.debug)
+
+    async def run_task(task: AgentRequest, task_totals: RunTotals) -> ToolResult:
+        log, prepared = steps.begin_task(), prepare_run(task)
+        provider = make_provider(task, prepared)
+        agent = _Agent(task, prepared, provider, task_totals, log)
+        async with aclosing(agent.run()) as events:
+            async for event in events:
+                steps.report(event)
+        ending = agent.build_run_end().ending
+        if ending.is_failure:
+            return tool_error(ending.sentence)
+        return ToolResult(read_answer_text(agent.answer))
+
+    own = request.own_tools
+    if own.delegates:
+        slots = asyncio.Semaphore(MAX_TASKS_AT_ONCE)
+        tools = (*own.tools, DelegateTool(request, totals, run_task, slots))
+        request = request._replace(own_tools=own._replace(tools=tools))
     size = count_entries(request.messages, 3)
     prepared = await run_work(size, lambda: prepare_run(request))
     earlier = prepared.earlier_rounds
     totals.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
-    return _Agent(request, prepared, make_provider(request, prepared), totals)
+    provider = make_provider(request, prepared)
+    return _Agent(request, prepared, provider, totals, steps)
 
 
 def _final_events(
-    ended: RunDone, text: str, metadata: RunMetadata
+    ended: RunDone, text: str, metadata: RunMetadata, notes: Iterable[str]
 ) -> Iterator[AgentEvent]:
     failed = ended.ending.is_failure
     if text and not failed:
         yield NewMessage(text)
     yield ExecutionEnded(metadata)
+    yield from map(Status, notes)  # the page shows the last line of all
     yield ended
     yield StateChanged("failed" if failed else "idle")
     yield ReadyForInput()
@@ -12785,6 +12937,23 @@ class AsyncBridge:
         if tasks:
             await asyncio.wait(tasks, timeout=_BRIDGE_CLOSE_SECONDS)
         await self._on_close()
+
+
+def close_on_sigterm(bridge: AsyncBridge) -> Callable[[], object]:
+    before = signal.getsignal(signal.SIGTERM)
+
+    def end(number: int, frame: Any) -> None:
+        Thread(target=bridge.close, daemon=True).start()
+        if callable(before):
+            before(number, frame)
+
+    def undo() -> None:
+        if signal.getsignal(signal.SIGTERM) is end:
+            signal.signal(signal.SIGTERM, before)
+
+    if callable(before) and current_thread() is main_thread():
+        signal.signal(signal.SIGTERM, end)
+    return undo
 
 
 # ==== gpt5_agent.shell.log: Lines in the server's log, with the id of their answer and without secrets.
@@ -12944,6 +13113,7 @@ _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
     "MAXIMUM_ITERATIONS": (1, 30),
     "MAXIMUM_SECONDS": (0, 86_400),
     "MAXIMUM_TOKENS": (0, 100_000_000),
+    "COMPACTION_TOKENS": (0, 10_000_000),
     "MAX_RETRIES": (0, 5),
     "CONNECT_TIMEOUT_SECONDS": (1, 300),
     "FIRST_EVENT_TIMEOUT_SECONDS": (30, 900),
@@ -13127,6 +13297,11 @@ class Valves(BaseModel):
         "`env:OPEN_WEBUI_API_KEY`.",
         json_schema_extra=_PASSWORD,
     )
+    DELEGATION: bool = Field(
+        default=False,
+        description="Let the agent give tasks to other runs of itself, three at once, "
+        "with tools that run here and need no approval. Example: `true`.",
+    )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,
         description="Let the model call several tools at once. Example: `true`.",
@@ -13163,6 +13338,12 @@ class Valves(BaseModel):
         default=0,
         description="How many tokens all rounds of one answer may take; 0 is no limit. "
         "Example: `200000`.",
+    )
+
+    COMPACTION_TOKENS: int = Field(
+        default=200_000,
+        description="Let OpenAI compact the chat, also between two rounds, when its "
+        "input has more tokens than this; 0: never. Example: `200000`.",
     )
 
     # The network
@@ -13336,6 +13517,7 @@ class AgentInput(NamedTuple):
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
     notices: tuple[str, ...] = ()
+    is_new: Callable[[str], bool] = bool
     store_file: StoreFile | None = None
 
     def choose_text(self, key: str, otherwise: str) -> str:
@@ -13361,7 +13543,7 @@ def build_agent_request(
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
-        settings=_build_request_settings(question),
+        settings=_build_request_settings(question, endpoint),
         persona=Persona(
             choose_text("instruction", valves.INSTRUCTION),
             choose_text("prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES),
@@ -13384,11 +13566,14 @@ def build_agent_request(
                 characters=valves.TOOL_OUTPUT_CHARACTERS,
             ),
             question.can_ask,
+            valves.DELEGATION,
             question.store_file,
         ),
         query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
-        notices=(*question.notices, rules_error if question.caller.is_admin else ""),
+        notices=(*question.notices, rules_error) if question.caller.is_admin else (),
+        is_new=question.is_new,
+        chat=question.caller.workspace,
         log=log.line,
         debug=valves.DEBUG,
         on_end=lambda metadata: log.line(json.dumps(metadata.wire())),
@@ -13444,8 +13629,11 @@ def _build_run_limits(valves: Valves) -> Limits:
     return Limits(timeouts=timeouts, retries=RetryPolicy(valves.MAX_RETRIES))
 
 
-def _build_request_settings(question: AgentInput) -> Settings:
+def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
     valves, caller = question.valves, question.caller
+    threshold = max(valves.COMPACTION_TOKENS, 1000)  # the API refuses less
+    compaction = [{"type": "compaction", "compact_threshold": threshold}]
+    compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
     streams, summary = bool(question.body.get("stream")), valves.REASONING_SUMMARY
     return Settings(
         effort=valves.REASONING_EFFORT or None,
@@ -13453,7 +13641,10 @@ def _build_request_settings(question: AgentInput) -> Settings:
         verbosity=valves.VERBOSITY or None,
         stream=streams and valves.ENABLE_STREAM,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults=hash_ids("chat", caller.user_id, caller.chat_id),
+        defaults={
+            **hash_ids("chat", caller.user_id, caller.chat_id),
+            "context_management": compaction if compacts else None,
+        },
     )
 
 
@@ -13522,6 +13713,10 @@ def _reveal_or_none(text: str) -> str | None:
         return None
 
 
+def hourly_texts() -> RecentTexts:
+    return RecentTexts(lambda: 24 * monotonic_seconds())  # they are kept for a day
+
+
 def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
     key = _reveal_or_none(valves.OPEN_WEBUI_API_KEY) or ""
     log.hide([key])
@@ -13533,10 +13728,16 @@ class OwnToolPool:
     def __init__(self) -> None:
         self._servers = ToolServers()
         self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
+        self._logged = hourly_texts()
 
     @asynccontextmanager
     async def open_tools(
-        self, valves: Valves, chat: str, log: AgentLog, files: HostFiles
+        self,
+        valves: Valves,
+        chat: str,
+        log: AgentLog,
+        files: HostFiles,
+        tell: Callable[[str], object] = str,
     ) -> AsyncGenerator[tuple[Tool, ...], None]:
         servers = read_server_settings(
             valves.MCP_SERVERS_JSON,
@@ -13548,8 +13749,11 @@ class OwnToolPool:
         sandbox_tools = await self._sandbox_tools(valves, chat, log, files)
         names = {tool.name for tool in sandbox_tools}
         async with self._servers.open_tools(servers) as opened:
+            for remark in (*opened.problems, *opened.remarks):
+                if self._logged.first_time(remark):
+                    log.warn(remark)
             for problem in opened.problems:
-                log.warn(problem)
+                tell(f"Tools are missing: {problem}")
             remote = [tool for tool in opened.tools if tool.name not in names]
             yield (*remote, *sandbox_tools)
 
@@ -13626,7 +13830,7 @@ def _build_source_chunk(source: ContextSource) -> Chunk:
     return chunk
 
 
-def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
+def _build_metadata_chunk(metadata: RunMetadata, notes: int) -> Chunk:
     rounds, calls = metadata.rounds, metadata.tool_calls
     line = (
         f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
@@ -13634,6 +13838,8 @@ def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
     )
     if metadata.price:
         line += f", ${metadata.price:.4f}"
+    if notes:
+        line += f", {notes} note{'s'[: notes != 1]}"
     return _build_status_chunk(line, "execution_metadata", _metadata_fields(metadata))
 
 
@@ -13658,11 +13864,11 @@ def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
 class HostRenderer:
 
     def __init__(self, emits_thoughts: bool, origin: Origin, sign: Sign) -> None:
-        self._native = NativeRenderer(monotonic_seconds, closes=False)
+        self._native = NativeRenderer(monotonic_seconds)
         self._citations = Citations()
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._origin, self._sign = origin, sign
-        self._first_place = 0
+        self._first_place = self._note_count = 0
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
 
@@ -13677,7 +13883,7 @@ class HostRenderer:
                 yield _build_source_chunk(event)
             case ExecutionEnded():
                 self._metadata = event.metadata
-                yield _build_metadata_chunk(event.metadata)
+                yield _build_metadata_chunk(event.metadata, self._note_count)
             case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
                 name = f"agent:{_LISTENER_EVENTS[type(event)]}"
                 yield host_event(name, event._asdict())
@@ -13693,11 +13899,16 @@ class HostRenderer:
         return {**result, **early, **stored, **_metadata_fields(self._metadata)}
 
     def _begin_step(self, event: StepStarted | StepEnded) -> None:
-        if isinstance(event, StepStarted) and event.kind == "round":
+        if (
+            isinstance(event, StepStarted)
+            and event.kind == "round"
+            and not event.parent
+        ):
             self._thoughts.begin_round(may_call=event.may_call)
             self._first_place = len(self._native.items)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
+        self._note_count += isinstance(event, Status)
         if isinstance(event, RunDone):
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))
@@ -13715,7 +13926,7 @@ class HostRenderer:
 
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
         place = self._thought_place()
-        if place is None and event.goes_on:
+        if place is None and (event.goes_on or event.notes.get("allowed")):
             yield from self._render_shown(self._thoughts.build_carrier())
             place = self._thought_place()
         if place is not None:
@@ -13747,7 +13958,7 @@ class ClientRenderer:
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
         match event:
-            case StepStarted(kind="round"):
+            case StepStarted(kind="round", parent=""):
                 self._thoughts.begin_round(may_call=event.may_call)
             case ExecutionEnded():
                 self._metadata = event.metadata
@@ -13832,13 +14043,15 @@ async def _open_run(
     endpoint = build_endpoint(question.valves, log)
     workspace = caller.workspace or log.run_id
     valves, pool = question.valves, call.own_tools
-    files = open_host_files(valves, caller, log)
+    files, notices = open_host_files(valves, caller, log), list(question.notices)
     async with (
         aclosing(files),
-        pool.open_tools(valves, workspace, log, files) as tools,
+        pool.open_tools(valves, workspace, log, files, notices.append) as tools,
     ):
         store_file = files.store if caller.is_host else None
-        question = question._replace(tools=tools, store_file=store_file)
+        question = question._replace(
+            tools=tools, store_file=store_file, notices=tuple(notices)
+        )
         request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller, shows_thoughts(question))
         async with aclosing(run_agent(request)) as events:
@@ -13988,6 +14201,8 @@ class Pipeline:
         self._connections = Connections()
         self._own_tools = OwnToolPool()
         self._refusals = RecentTexts()
+        self._told = hourly_texts()
+        self._unhook: Callable[[], object] = str
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
@@ -13995,8 +14210,10 @@ class Pipeline:
 
     async def on_startup(self) -> None:
         _raise_thread_limit()
+        self._unhook = close_on_sigterm(self._bridge)
 
     async def on_shutdown(self) -> None:
+        self._unhook()
         await asyncio.to_thread(self._bridge.close)
 
     async def inlet(
@@ -14022,7 +14239,8 @@ class Pipeline:
             self.valves,
             caller.can_ask,
             caller=caller,
-            notices=self._notices(caller, log),
+            notices=self._notices(log),
+            is_new=self._told.first_time,
         )
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
@@ -14047,15 +14265,11 @@ class Pipeline:
             )
         return kept
 
-    def _notices(self, caller: PipelineCaller, log: AgentLog) -> tuple[str, ...]:
+    def _notices(self, log: AgentLog) -> tuple[str, ...]:
         sentence = opening_error(self.valves.REQUEST_MAY_SET)
-        is_new = self._refusals.first_time
-        if not sentence or caller.task:
-            return ()
-        if is_new(f"log: {sentence}"):
+        if sentence and self._refusals.first_time(sentence):
             log.warn(sentence)
-        is_told = caller.is_admin and is_new(f"chat: {sentence}")
-        return (sentence,) if is_told else ()
+        return (sentence,) if sentence else ()
 
     async def _close_all(self) -> None:
         await self._own_tools.close()

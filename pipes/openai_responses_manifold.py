@@ -7548,79 +7548,6 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
     return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
-# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
-
-
-class Commentary:
-
-    def __init__(self, shown: OutputItems) -> None:
-        self.place = len(shown.items)
-        self._shown = shown
-        self._quoted: list[str] = []
-        self._length = self._stored = 0
-        self._ended: ItemDone | None = None
-        self._marker = (self.place, "")
-
-    def render(self, event: ItemEvent, marker: str) -> Chunks:
-        match event:
-            case ItemAdded():
-                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
-            case TextDelta():
-                yield from self._grow(event.text)
-            case ItemDone():
-                yield from self._end(event, marker)
-                yield from self._shown.add_files(event.card)
-
-    def break_off(self) -> Chunks:
-        if self._ended is None:
-            yield self._whole("incomplete")
-
-    def become_answer(self, closing: Item | None) -> Chunks:
-        if self._ended is None or self._ended.item != closing:
-            return
-        place, marker = self._marker
-        if marker:
-            item = self._shown.items[self.place]
-            yield self._shown.end(self.place, _commentary_item(item, "", "completed"))
-        head = {"id": self._shown.items[place].get("id")}
-        item = message_host_item(head, marker + self._ended.shown)
-        yield self._shown.end(place, item)
-
-    def _grow(self, text: str) -> Chunks:
-        if not text:
-            return
-        more = text.replace("\n", "\n> ") if self._quoted else _quotation(text)
-        self._quoted.append(more)
-        self._length += len(more)
-        if self._length < 2 * self._stored:
-            yield self._shown.grow(self.place, "text", more)
-        else:
-            yield self._whole("in_progress")
-
-    def _whole(self, status: str) -> Chunk:
-        self._stored, text = self._length, "".join(self._quoted)
-        item = _commentary_item(self._shown.items[self.place], text, status)
-        return self._shown.end(self.place, item)
-
-    def _end(self, event: ItemDone, marker: str) -> Chunks:
-        self._ended = event
-        card = _commentary_item(event.item, _quotation(event.shown), "completed")
-        yield self._shown.end(self.place, card)
-        if marker:
-            self._marker = (len(self._shown.items), marker)
-            yield from self._shown.add_marker(marker)
-
-
-def _quotation(text: str) -> str:
-    return "> " + text.replace("\n", "\n> ") if text else ""
-
-
-def _commentary_item(item: Item, text: str, status: str) -> Item:
-    content = [{"type": "output_text", "text": text}] if text else []
-    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
-    return {**head, "status": status, "content": content}
-
-
 # ==== owui_chat.render.hosted: What the page shows of the items that OpenAI's own tools make.
 
 
@@ -7723,14 +7650,6 @@ class _CodeHostItem(_HostedItem):
                 yield self._shown.update(self._place, status="incomplete", code=code)
 
 
-def end_after_code(shown: OutputItems) -> Chunks:
-    last = shown.items[-1] if shown.items else {}
-    if last.get("type") == CODE_CARD:
-        yield from shown.add(
-            {"type": "openai_responses:end", "id": f"end_{last['id']}"}
-        )
-
-
 class _SearchHostItem(_HostedItem):
     def render(self, event: RunEvent) -> Chunks:
         match event:
@@ -7808,6 +7727,79 @@ _HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
 }
 
 
+# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
+
+
+class Commentary:
+
+    def __init__(self, shown: OutputItems) -> None:
+        self.place = len(shown.items)
+        self._shown = shown
+        self._quoted: list[str] = []
+        self._length = self._stored = 0
+        self._ended: ItemDone | None = None
+        self._marker = (self.place, "")
+
+    def render(self, event: ItemEvent, marker: str) -> Chunks:
+        match event:
+            case ItemAdded():
+                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
+            case TextDelta():
+                yield from self._grow(event.text)
+            case ItemDone():
+                yield from self._end(event, marker)
+                yield from self._shown.add_files(event.card)
+
+    def break_off(self) -> Chunks:
+        if self._ended is None:
+            yield self._whole("incomplete")
+
+    def become_answer(self, closing: Item | None) -> Chunks:
+        if self._ended is None or self._ended.item != closing:
+            return
+        place, marker = self._marker
+        if marker:
+            item = self._shown.items[self.place]
+            yield self._shown.end(self.place, _commentary_item(item, "", "completed"))
+        head = {"id": self._shown.items[place].get("id")}
+        item = message_host_item(head, marker + self._ended.shown)
+        yield self._shown.end(place, item)
+
+    def _grow(self, text: str) -> Chunks:
+        if not text:
+            return
+        more = text.replace("\n", "\n> ") if self._quoted else _quotation(text)
+        self._quoted.append(more)
+        self._length += len(more)
+        if self._length < 2 * self._stored:
+            yield self._shown.grow(self.place, "text", more)
+        else:
+            yield self._whole("in_progress")
+
+    def _whole(self, status: str) -> Chunk:
+        self._stored, text = self._length, "".join(self._quoted)
+        item = _commentary_item(self._shown.items[self.place], text, status)
+        return self._shown.end(self.place, item)
+
+    def _end(self, event: ItemDone, marker: str) -> Chunks:
+        self._ended = event
+        card = _commentary_item(event.item, _quotation(event.shown), "completed")
+        yield self._shown.end(self.place, card)
+        if marker:
+            self._marker = (len(self._shown.items), marker)
+            yield from self._shown.add_marker(marker)
+
+
+def _quotation(text: str) -> str:
+    return "> " + text.replace("\n", "\n> ") if text else ""
+
+
+def _commentary_item(item: Item, text: str, status: str) -> Item:
+    content = [{"type": "output_text", "text": text}] if text else []
+    head = {"type": COMMENTARY_TYPE, "id": item.get("id") or ""}
+    return {**head, "status": status, "content": content}
+
+
 # ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
 
 
@@ -7842,15 +7834,22 @@ def _money(dollars: float) -> str:
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
+def _end_after_code(shown: OutputItems) -> Chunks:
+    last = shown.items[-1] if shown.items else {}
+    if last.get("type") == CODE_CARD:
+        yield from shown.add(
+            {"type": "openai_responses:end", "id": f"end_{last['id']}"}
+        )
+
+
 class NativeRenderer:
 
-    def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
-        self._closes = closes
+    def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
         self._now = now
         self._began = now()
         self._shown = OutputItems()
         self._commentary: dict[int, Commentary] = {}
-        self._hosted = HostedItems(self._shown)
+        self._hosted = hosted and hosted(self._shown)
         self._places: dict[int, int] = {}
         self._marker = ""
         self._notes = 0
@@ -7884,16 +7883,14 @@ class NativeRenderer:
             case _:
                 yield from self._render_beside(event)
 
-    def _render_other(
-        self, event: ItemAdded | TextDelta | PartialImage | ItemDone
-    ) -> Chunks:
+    def _render_other(self, event: ItemEvent) -> Chunks:
         index = event.output_index
         if isinstance(event, ItemAdded) and is_commentary(event.item):
             self._commentary[index] = Commentary(self._shown)
         if index in self._commentary:
             yield from self._commentary[index].render(event, self._take_marker())
         else:
-            yield from self._hosted.render(event)
+            yield from self._hosted.render(event) if self._hosted else ()
 
     def _render_beside(self, event: AnswerEvent) -> Chunks:
         match event:
@@ -7918,7 +7915,7 @@ class NativeRenderer:
 
     def _end_run(self, event: RunDone) -> Chunks:
         failed = event.ending.is_failure
-        yield from self._hosted.break_off(event)
+        yield from self._hosted.break_off(event) if self._hosted else ()
         for commentary in self._commentary.values():
             yield from commentary.break_off()
         closing = closing_commentary(event.output)
@@ -7929,8 +7926,8 @@ class NativeRenderer:
         if marker := self._take_marker():
             yield from self._shown.add_marker(marker)
         yield from self._shown.show_files(is_last=True)
-        yield from end_after_code(self._shown)
-        if self._closes and not failed and not open_calls(event.output):
+        yield from _end_after_code(self._shown)
+        if self._hosted and not failed and not open_calls(event.output):
             seconds = self._now() - self._began
             yield status_chunk(_closing_line(seconds, event, self._notes))
         if usage := host_usage(event):
@@ -11851,7 +11848,9 @@ class Pipe:
 
     async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
         if call.caller.host_reads:
-            view: NativeRenderer | ChunkRenderer = NativeRenderer(monotonic_seconds)
+            view: NativeRenderer | ChunkRenderer = NativeRenderer(
+                monotonic_seconds, HostedItems
+            )
         else:
             view = ChunkRenderer(*_response_head(call))
         failed = True
@@ -11868,7 +11867,7 @@ class Pipe:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
-        view = NativeRenderer(monotonic_seconds)
+        view = NativeRenderer(monotonic_seconds, HostedItems)
         try:
             ended = await self._watch(call, await self._answer(call), view)
         except Exception as error:
@@ -11893,7 +11892,9 @@ class Pipe:
 
     async def _task_text(self, call: PipeCall) -> str:
         while True:
-            request, view = build_task_request(call), NativeRenderer(monotonic_seconds)
+            request, view = build_task_request(call), NativeRenderer(
+                monotonic_seconds, HostedItems
+            )
             events = answer_events(request, self._connections)
             ended = await self._watch(call, events, view)
             if not lacks_task_model(request, ended):

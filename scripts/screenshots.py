@@ -15,10 +15,12 @@ from pathlib import Path
 
 import release
 from hosts.admin_pages import IMPORT_ERROR, AdminPages
+from hosts.agent import connected, install_pipeline
 from hosts.chromium import Chromium
 from hosts.offline import BootError, host_python
 from hosts.open_webui import OpenWebUI
 from hosts.page import ChatPage
+from hosts.pipelines_server import PipelinesServer
 from hosts.pipes import valves_changed
 from hosts.users import EVERYBODY_READS
 from hosts.valves_dialog import fill_valves
@@ -83,6 +85,7 @@ async def make_pictures(folder: Path) -> None:
         await show_switches(studio)
         await show_user_valves(studio)
         await show_picture(studio, simulator)
+        await show_agent(studio, simulator)
         # Open WebUI's own, behind the success of an import.
         errors = [one for one in chat.errors if not one.endswith(IMPORT_ERROR)]
         if errors:
@@ -160,6 +163,24 @@ async def show_picture(studio: Studio, simulator: Simulator) -> None:
         drawn = studio.chat.answers.last.locator("img[src*='/files/']")
         await drawn.first.wait_for()
     await studio.take("picture", TALL)
+
+
+async def show_agent(studio: Studio, simulator: Simulator) -> None:
+    """The server of the agents, and their settings."""
+    page, admin = studio.chat.page, studio.chat.user
+    values = {
+        "BASE_URL": simulator.base_url,
+        "API_KEY": simulator.api_key,
+    }
+    async with PipelinesServer() as server:
+        await install_pipeline(server, values)
+        async with connected(admin, server):
+            for number, name in enumerate(("connections", "pipelines"), 1):
+                await page.goto(f"{admin.url}/admin/settings/{name}")
+                shown = ("Manage OpenAI API Connections", "Upload Pipeline")[number - 1]
+                await page.get_by_text(shown).first.wait_for()
+                await page.wait_for_timeout(500)
+                await studio.take(f"agent-{number}-{name}")
 
 
 def shrink(folder: Path) -> None:

@@ -33,6 +33,7 @@ from owui_chat.events import (
     StoredRecord,
     TurnDetails,
 )
+from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope
@@ -243,11 +244,9 @@ class Page:
         self,
         now: Callable[[], float],
         known: Iterable[str] = (),
-        *,
-        closes: bool = True,
     ) -> None:
         self._citations = Citations(known)
-        self._view = NativeRenderer(now, closes=closes)
+        self._view = NativeRenderer(now, HostedItems)
 
     @property
     def items(self) -> list[Item]:
@@ -291,7 +290,7 @@ def tell(
     """
     scope = author._replace(carrier="output") if in_output else author
     recorder = Recorder(scope, ids or Ids(), pending)
-    told = Told(NativeRenderer(lambda: 100.0), recorder.pending)
+    told = Told(NativeRenderer(lambda: 100.0, HostedItems), recorder.pending)
     for event in recorded(events, recorder):
         if not isinstance(event, NewRecord):
             told.chunks += told.view.render(event)

@@ -8,14 +8,19 @@ The story of a question, from the Pipelines server's call to the last piece.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 from gpt5_agent.shell.answers import DONE_LINE, PipelineCall, answer_once, stream_answer
-from gpt5_agent.shell.bridge import AnswerPiece, AsyncBridge, BridgeClosed
+from gpt5_agent.shell.bridge import (
+    AnswerPiece,
+    AsyncBridge,
+    BridgeClosed,
+    close_on_sigterm,
+)
 from gpt5_agent.shell.log import AgentLog
-from gpt5_agent.shell.own_tools import OwnToolPool
+from gpt5_agent.shell.own_tools import OwnToolPool, hourly_texts
 from gpt5_agent.shell.request_keys import opening_error, select_keys
 from gpt5_agent.shell.settings import (
     CONTEXT_KEY,
@@ -62,6 +67,8 @@ class Pipeline:
         self._connections = Connections()
         self._own_tools = OwnToolPool()
         self._refusals = RecentTexts()
+        self._told = hourly_texts()
+        self._unhook: Callable[[], object] = str
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
     def pipelines(self) -> list[dict[str, str]]:
@@ -69,11 +76,13 @@ class Pipeline:
         return [{"id": id_, "name": name} for id_, name in STRATEGY_NAMES.items()]
 
     async def on_startup(self) -> None:
-        """Let more answers wait at once."""
+        """Let more answers wait at once, and end them when the server is stopped."""
         _raise_thread_limit()
+        self._unhook = close_on_sigterm(self._bridge)
 
     async def on_shutdown(self) -> None:
         """End all answers and close everything."""
+        self._unhook()
         await asyncio.to_thread(self._bridge.close)
 
     async def inlet(
@@ -101,7 +110,8 @@ class Pipeline:
             self.valves,
             caller.can_ask,
             caller=caller,
-            notices=self._notices(caller, log),
+            notices=self._notices(log),
+            is_new=self._told.first_time,
         )
         call = PipelineCall(question, caller, self._connections, self._own_tools, log)
         try:
@@ -127,16 +137,12 @@ class Pipeline:
             )
         return kept
 
-    def _notices(self, caller: PipelineCaller, log: AgentLog) -> tuple[str, ...]:
-        """Log once which words of REQUEST_MAY_SET open nothing; tell administrators."""
+    def _notices(self, log: AgentLog) -> tuple[str, ...]:
+        """Say, and log once, which words of REQUEST_MAY_SET open nothing."""
         sentence = opening_error(self.valves.REQUEST_MAY_SET)
-        is_new = self._refusals.first_time
-        if not sentence or caller.task:
-            return ()
-        if is_new(f"log: {sentence}"):
+        if sentence and self._refusals.first_time(sentence):
             log.warn(sentence)
-        is_told = caller.is_admin and is_new(f"chat: {sentence}")
-        return (sentence,) if is_told else ()
+        return (sentence,) if sentence else ()
 
     async def _close_all(self) -> None:
         await self._own_tools.close()

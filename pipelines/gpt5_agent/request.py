@@ -48,14 +48,16 @@ class OwnToolSettings(NamedTuple):
     """The tools that run here.
 
     With `asks_in_chat` an approval is requested through the host, which shows a card
-    and calls the agent again; without, `approver.ask` is awaited. `store_file` gives
-    files of tools to the user.
+    and calls the agent again; without, `approver.ask` is awaited. If it `delegates`,
+    the agent may give tasks to other runs of itself. `store_file` gives files of tools
+    to the user.
     """
 
     tools: Sequence[Tool] = ()
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
     asks_in_chat: bool = False
+    delegates: bool = False
     store_file: StoreFile | None = None
 
 
@@ -64,7 +66,9 @@ class AgentRequest(NamedTuple):
 
     `body` holds the caller's other keys, `query` the question if it is not in the
     messages, `context` what the model gets to read, `notices` what an administrator
-    reads above the answer. `on_end` is called once, however the answer ends.
+    reads above the answer where it `is_new`. `chat` names the user and the chat for which
+    approvals are kept; without it each counts once. `on_end` is called once, however
+    the answer ends.
     """
 
     strategy: str
@@ -81,6 +85,8 @@ class AgentRequest(NamedTuple):
     query: str = ""
     context: object = None
     notices: tuple[str, ...] = ()
+    is_new: Callable[[str], bool] = bool
+    chat: str = ""
     log: Callable[[str], object] = str
     debug: bool = False
     on_end: Callable[[RunMetadata], object] = repr

@@ -14,7 +14,6 @@ from collections.abc import (
     Callable,
     Iterable,
     Mapping,
-    Sequence,
 )
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
@@ -51,11 +50,15 @@ class RemoteTimeout(RemoteError):
 
 
 class RemoteToolSpec(NamedTuple):
-    """A server's description of a tool; `args` is the schema of its arguments."""
+    """A server's description of a tool; `args` is the schema of its arguments.
+
+    `only_reads` says that it changes nothing.
+    """
 
     own_name: str
     description: str
     args: Mapping[str, Any]
+    only_reads: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ class RemoteTool:
     description: str
     args: Mapping[str, Any]
     run: _ExecuteRemoteTool = field(repr=False)
+    only_reads: bool = False
 
     async def execute(self, args: dict[str, Any]) -> Any:
         """Let the server run it; raises RemoteError."""
@@ -91,7 +95,7 @@ def make_remote_tool(
         :MAX_TOOL_NAME_CHARACTERS
     ]
     description = truncate_text(spec.description, MAX_DESCRIPTION_CHARACTERS)
-    return RemoteTool(name, description, spec.args, run)
+    return RemoteTool(name, description, spec.args, run, spec.only_reads)
 
 
 def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
@@ -111,11 +115,21 @@ def check_schema_size(schema: object) -> None:
         raise JsonTooLarge
 
 
-def describe_left_out(server: str, names: Sequence[str]) -> str:
-    """Return the problem of tools that are too large; empty if there are none."""
-    shown = ", ".join(repr(name[:MAX_TOOL_NAME_CHARACTERS]) for name in names[:10])
-    text = f"{server} has tools with schemas that are too large or too deep"
-    return f"{text}. They are left out: {shown} ({len(names)} in all)." if names else ""
+class LeftOutTools:
+    """Counts the tools of a server that are not offered."""
+
+    def __init__(self) -> None:
+        """Start with none; `extra` are those over the limit of a server."""
+        self.unusable = self.extra = 0
+
+    def describe(self, server: str) -> str:
+        """Return a line for the log; empty if there are none."""
+        if not (self.unusable or self.extra):
+            return ""
+        return (
+            f"{server} has tools that are not offered: {self.unusable} cannot be "
+            f"used, at least {self.extra} are over the limit of {MAX_TOOLS_PER_SERVER}."
+        )
 
 
 def truncate_text(text: str, characters: int) -> str:

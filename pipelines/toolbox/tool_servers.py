@@ -1,7 +1,8 @@
 """The tools of all configured servers, lent to one run at a time.
 
-The list of a server's tools is cached for some minutes, so that a chat without calls
-connects to no server. Sessions are never shared, because they may know their user.
+The list of a server's tools is cached for a minute, unless the server says that it has
+changed. A server that hangs is waited for once: after that it is listed in the
+background. Sessions are never shared, because they may know their user.
 """
 
 import asyncio
@@ -17,43 +18,57 @@ from toolbox.openapi.client import OpenApiClient
 from toolbox.remote_tools import (
     MAX_TOOL_NAME_CHARACTERS,
     RemoteError,
+    RemoteTimeout,
     RemoteTool,
-    describe_left_out,
     run_with_timeout,
 )
 from toolbox.server_entries import ServerEntry, ToolServerSettings
 
-_TOOLS_CACHE_SECONDS = 300.0
+_TOOLS_CACHE_SECONDS = 60.0
 _FAILURE_CACHE_SECONDS = 30.0
 """A server that is down must not hold up every chat."""
 _LIST_TOOLS_SECONDS = 15.0
+_WAIT_SECONDS = 3.0
+"""How long an answer waits for a list, if no program has to be started for it."""
 
 _ServerKey = tuple[str, ServerEntry]
 _ToolServerClient = McpClient | OpenApiClient
 
 
 class _AvailableTools(NamedTuple):
-    """The tools of a run, and the problems of servers for an administrator."""
+    """The tools of a run, the problems of servers, and what else the log should say."""
 
     tools: tuple[RemoteTool, ...]
     problems: tuple[str, ...]
+    remarks: tuple[str, ...]
 
 
 class _CachedTools(NamedTuple):
-    """What a server offered, or its problem; valid up to a time."""
+    """What a server offered, or its problem; valid up to a time.
 
-    expires_at: float
+    `hangs` says that the server was too slow: no answer waits for it again.
+    """
+
+    expires_at: float = 0.0
     tools: tuple[Any, ...] = ()
     problem: str = ""
+    remark: str = ""
+    hangs: bool = False
 
 
 class ToolServers:
     """Lends tools; nothing is connected before they are listed."""
 
-    def __init__(self, now: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self, now: Callable[[], float] = monotonic, wait_seconds: float = _WAIT_SECONDS
+    ) -> None:
         """Read the time from `now`, in seconds."""
         self._now = now
+        self._wait_seconds = wait_seconds
         self._cache: dict[_ServerKey, _CachedTools] = {}
+        self._listings: dict[
+            _ServerKey, tuple[_ToolServerClient, asyncio.Task[None]]
+        ] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
@@ -63,12 +78,15 @@ class ToolServers:
         """Lend the tools of a run; its sessions are closed in the background."""
         mcp, openapi = named.read_entries()
         servers: dict[_ServerKey, _ToolServerClient] = {
-            **{("mcp", entry): McpClient(entry) for entry in mcp.entries},
+            **{("mcp", entry): self._make_mcp_client(entry) for entry in mcp.entries},
             **{("openapi", entry): OpenApiClient(entry) for entry in openapi.entries},
         }
+        # Entries of other valves hold secrets, and are needed no more.
+        now, cache = self._now(), self._cache.items()
+        self._cache = {k: c for k, c in cache if k in servers or c.expires_at > now}
         try:
             found = await asyncio.gather(
-                *(self._list_tools(key, server) for key, server in servers.items())
+                *(self._find_tools(key, server) for key, server in servers.items())
             )
             tools = [
                 server.make_tool(offer)
@@ -77,38 +95,68 @@ class ToolServers:
             ]
             failed = [one.problem for one in found if one.problem]
             complaints = (*mcp.problems, *openapi.problems, *failed)
-            yield _AvailableTools(_make_names_unique(tools), complaints)
+            remarks = tuple(one.remark for one in found if one.remark)
+            yield _AvailableTools(_make_names_unique(tools), complaints, remarks)
         finally:
-            for server in servers.values():
+            for key, server in servers.items():
                 # In a task of its own: a run that was stopped cannot wait.
-                closing = asyncio.create_task(server.close())
+                closing = asyncio.create_task(self._close_server(key, server))
                 self._closing.add(closing)
                 closing.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
         """Wait until the sessions of earlier runs are closed."""
+        for _, task in self._listings.values():
+            task.cancel()
         if self._closing:
             await asyncio.wait(self._closing)
 
-    async def _list_tools(
+    async def _close_server(self, key: _ServerKey, server: _ToolServerClient) -> None:
+        client, task = self._listings.get(key, (None, None))
+        if task and client is server:
+            await asyncio.wait([task])
+        await server.close()
+
+    def _make_mcp_client(self, entry: ServerEntry) -> McpClient:
+        return McpClient(entry, lambda: self._cache.pop(("mcp", entry), None))
+
+    async def _find_tools(
         self, key: _ServerKey, server: _ToolServerClient
     ) -> _CachedTools:
-        now = self._now()
-        self._cache = {k: r for k, r in self._cache.items() if r.expires_at > now}
-        if key in self._cache:
-            return self._cache[key]
+        known = self._cache.get(key, _CachedTools())
+        if known.expires_at > self._now():
+            return known
+        if key not in self._listings:
+            task = asyncio.create_task(self._list_tools(key, server))
+            self._listings[key] = server, task
+            task.add_done_callback(lambda _: self._listings.pop(key))
+        task = self._listings[key][1]
+        # A program has to be started first.
+        seconds = _LIST_TOOLS_SECONDS if key[1].command else self._wait_seconds
+        if not known.hangs:
+            await asyncio.wait([task], timeout=seconds)
+        if not task.done():
+            late = f"did not list its tools within {seconds:g} s."
+            problem = known.problem or f"The server {key[1].label} {late}"
+            self._cache[key] = known._replace(
+                problem="" if known.tools else problem, hangs=True
+            )
+        return self._cache.get(key, known)
+
+    async def _list_tools(self, key: _ServerKey, server: _ToolServerClient) -> None:
         name = f"The server {key[1].label}"
         listing = run_with_timeout(server.list_tools(), _LIST_TOOLS_SECONDS, name)
         try:
-            tools = await listing
-            problem = describe_left_out(name, server.left_out)
-            found = _CachedTools(now + _TOOLS_CACHE_SECONDS, tools, problem)
+            tools, expires_at = await listing, self._now() + _TOOLS_CACHE_SECONDS
+            remark = server.left_out.describe(name)
+            found = _CachedTools(expires_at, tools, remark=remark)
         except Exception as failed:  # one server must not end every answer
             known = isinstance(failed, RemoteError)
             why = str(failed) if known else f"{name}: {describe_exception(failed)}"
-            found = _CachedTools(now + _FAILURE_CACHE_SECONDS, problem=why)
+            expires_at = self._now() + _FAILURE_CACHE_SECONDS
+            hangs = isinstance(failed, RemoteTimeout)
+            found = _CachedTools(expires_at, problem=why, hangs=hangs)
         self._cache[key] = found
-        return found
 
 
 def _make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:

@@ -20,6 +20,7 @@ from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import task_result
 from owui_chat.render.chunks import Chunk, error_chunk, source_chunk
 from owui_chat.render.completions import ChunkRenderer, completion, completion_text
+from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
 from owui_manifold.answer import answer_events
 from owui_manifold.callers import permitted_call
@@ -108,7 +109,9 @@ class Pipe:
         (docs/reference/open-webui.md, "Errors and Stop").
         """
         if call.caller.host_reads:
-            view: NativeRenderer | ChunkRenderer = NativeRenderer(monotonic_seconds)
+            view: NativeRenderer | ChunkRenderer = NativeRenderer(
+                monotonic_seconds, HostedItems
+            )
         else:
             view = ChunkRenderer(*_response_head(call))
         failed = True
@@ -130,7 +133,7 @@ class Pipe:
         The page shows no finish_reason: an answer that ended early gets a sentence. The
         host would show the text of an exception.
         """
-        view = NativeRenderer(monotonic_seconds)
+        view = NativeRenderer(monotonic_seconds, HostedItems)
         try:
             ended = await self._watch(call, await self._answer(call), view)
         except Exception as error:
@@ -160,7 +163,9 @@ class Pipe:
 
     async def _task_text(self, call: PipeCall) -> str:
         while True:
-            request, view = build_task_request(call), NativeRenderer(monotonic_seconds)
+            request, view = build_task_request(call), NativeRenderer(
+                monotonic_seconds, HostedItems
+            )
             events = answer_events(request, self._connections)
             ended = await self._watch(call, events, view)
             if not lacks_task_model(request, ended):

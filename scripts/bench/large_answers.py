@@ -20,6 +20,7 @@ from owui_chat.files import link_files
 from owui_chat.input.history import build_input
 from owui_chat.messages import AssistantText
 from owui_chat.render.completions import ChunkRenderer, completion
+from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.recorder import Carrier, NewRecord, Recorder, RecordScope
@@ -62,7 +63,7 @@ def shown_calls(count: int) -> Work:
     events = _called(count)
 
     def work() -> None:
-        view = NativeRenderer(float)
+        view = NativeRenderer(float, HostedItems)
         for event in events:
             for _ in view.render(event):
                 pass
@@ -77,7 +78,11 @@ def _recorder(carrier: Carrier) -> Recorder:
 
 
 def _shown_and_recorded(events: Iterable[RunEvent]) -> None:
-    view, recorder, citations = NativeRenderer(float), _recorder("output"), Citations()
+    view, recorder, citations = (
+        NativeRenderer(float, HostedItems),
+        _recorder("output"),
+        Citations(),
+    )
     for event in events:
         for cited in citations.feed(event):
             for recorded in recorder.feed(cited):

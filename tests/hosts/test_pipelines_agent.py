@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator
+from time import monotonic
 
 import pytest
 import pytest_asyncio
@@ -382,3 +383,25 @@ async def test_an_idle_server_ends_at_once(
 
     assert own_server.exit_code == 0
     assert "Traceback" not in own_server.log()
+
+
+@pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
+async def test_open_answers_end_when_the_server_is_stopped(
+    simulator: Simulator, loop: str
+) -> None:
+    """The server itself would wait for them; SIGTERM is what a container sends."""
+    async with PipelinesServer(loop=loop) as server:
+        await install_pipeline(server, own_valves(simulator))
+        stalled = "sim:chat,stall=12 hello"
+        reading = asyncio.ensure_future(server.chunks(FUNCTION_CALLING, stalled))
+        await simulator.requested(timeout=PATIENCE)
+
+        began = monotonic()
+        await server.stop()
+
+        took = monotonic() - began
+        chunks = await reading
+        assert "Ask again." in chunks[-1]["error"]["message"]
+        assert server.exit_code == 0
+        assert took < 5
+        assert "Traceback" not in server.log()

@@ -16,6 +16,7 @@ from hosts.agent import (
     pending,
 )
 from hosts.client import Json
+from hosts.offline import free_port
 from hosts.pipelines_server import PipelinesServer
 from hosts.sent import chat_bodies, is_task, kinds, outputs, stripped
 from hosts.tabs import Tab, Turn
@@ -198,12 +199,15 @@ async def test_a_refused_approval_reaches_the_model(
 
 
 @pytest.mark.parametrize(
-    ("label", "told"), [("Allow", "Sunny"), ("Deny", "not approve")]
+    ("label", "told"), [("Allow for this chat", "Sunny"), ("Deny", "not approve")]
 )
 async def test_an_approval_of_ours_is_answered(
     tab: Tab, agents: PipelinesServer, simulator: Simulator, label: str, told: str
 ) -> None:
-    """A rule of the valves asks in the chat; the model is not asked again (R33, R34)."""
+    """A rule of the valves asks in the chat; the model is not asked again (R33, R34).
+
+    After a yes for the chat nobody is asked in the next answer.
+    """
     async with agent_valves_changed(agents, TOOL_APPROVAL="get_weather=ask"):
         turn = await tab.begin(FUNCTION_CALLING, "sim:tool weather?", body=WITH_TOOLS)
         card = await pending(tab, turn)
@@ -213,9 +217,16 @@ async def test_an_approval_of_ours_is_answered(
 
         answers = {question["id"]: {"label": label}}
         await resolve(tab, turn, card, action="answer", answers=answers)
+        first, second = chat_bodies(simulator)
+        if label != "Deny":
+            again = "sim:tool and now?"
+            told_again = await tab.send(
+                FUNCTION_CALLING, again, body=WITH_TOOLS, chat_id=turn.chat_id
+            )
+            assert told_again.error is None
+            assert "Sunny" in json.dumps(chat_bodies(simulator)[-1]["input"][-1])
 
     assert turn.error is None
-    first, second = chat_bodies(simulator)
     assert second["input"][: len(first["input"])] == first["input"]
     assert kinds(second["input"])[-2:] == ["function_call", "function_call_output"]
     assert told in json.dumps(second["input"][-1])
@@ -240,16 +251,23 @@ async def test_rule_holds_for_a_tool_that_open_webui_renamed(
 async def test_rule_that_cannot_be_read_is_told_to_administrators(
     tab: Tab, admin: User, agents: PipelinesServer, simulator: Simulator
 ) -> None:
-    """Others are asked about the call, and the answer goes on."""
-    async with agent_valves_changed(agents, TOOL_APPROVAL="get_*:auto"):
+    """Others are asked about the call, and the answer goes on; so are servers missed.
+
+    What an administrator reads stands in the last line, which is the one that is shown.
+    """
+    gone = [{"server_label": "gone", "server_url": f"http://127.0.0.1:{free_port()}/"}]
+    changes = {"TOOL_APPROVAL": "get_*:auto", "MCP_SERVERS_JSON": json.dumps(gone)}
+    async with agent_valves_changed(agents, **changes):
         turn = await tab.begin(FUNCTION_CALLING, "sim:tool weather?", body=WITH_TOOLS)
         await pending(tab, turn)
         async with Tab(admin) as other:
             told = await other.send(FUNCTION_CALLING, "sim:short")
+            again = await other.send(FUNCTION_CALLING, "sim:short")
 
-    sentence = "'get_*:auto', which is no rule"
-    assert sentence in json.dumps(told.statuses)
-    assert sentence not in json.dumps(turn.statuses)
+    missing = "Tools are missing: The MCP server gone cannot be reached"
+    for sentence in (missing, "'get_*:auto', which is no rule"):
+        assert sentence in json.dumps(told.statuses[-2:])
+        assert sentence not in json.dumps([*turn.statuses, *again.statuses])
 
 
 async def test_a_limit_ends_with_an_answer(

@@ -2,18 +2,21 @@
 
 import asyncio
 import json
+from time import monotonic
+from typing import Any
 
 import pytest
 from aiohttp import web
 
-from mcp_fake import OPENED, TOOL, FakeMcp, result
+from mcp_fake import OPENED, TOOL, FakeMcp, body, events, result, streamed
 from toolbox.server_entries import ToolServerSettings
 from toolbox.tool_servers import ToolServers
 from upstream import Upstream, free_port, silence
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
-DOCUMENT = {
+MORE = {**TOOL, "name": "listen"}
+DOCUMENT: dict[str, Any] = {
     "openapi": "3.1.0",
     "paths": {"/look": {"get": {"operationId": "look", "responses": {}}}},
 }
@@ -57,20 +60,98 @@ async def test_tools_of_all_servers_have_names_of_their_own() -> None:
     assert "The MCP server down cannot be reached" in lent.problems[1]
 
 
-async def test_tools_that_are_too_large_are_a_problem_for_administrators() -> None:
-    """They are named in one sentence; the others go on."""
+async def test_tools_that_are_left_out_are_counted() -> None:
+    """Too large, not to be called, over the limit: a line for each server's log."""
     evil = {"name": "evil", "inputSchema": {"description": "x" * 60_000}}
-    fake = FakeMcp({"tools/list": result({"tools": [evil, TOOL]})})
+    many = [{**TOOL, "name": f"look_{number}"} for number in range(130)]
+    fake = FakeMcp({"tools/list": result({"tools": [evil, *many]})})
+    form = {"content": {"text/plain": {}}, "required": True}
+    paths = {"/form": {"post": {"requestBody": form}}, **DOCUMENT["paths"]}
+    more = {f"/{n}": DOCUMENT["paths"]["/look"] for n in range(129)}
+
+    async def shop(_: web.Request) -> web.Response:
+        return web.json_response({**DOCUMENT, "paths": {**paths, **more}})
+
     servers = ToolServers()
-    async with Upstream(fake.answer) as mcp:
-        async with servers.open_tools(named({"a": mcp.base_url})) as lent:
+    async with Upstream(fake.answer) as mcp, Upstream(shop) as openapi:
+        wanted = named({"a": mcp.base_url}, {"shop": openapi.base_url})
+        async with servers.open_tools(wanted) as lent:
             names = [tool.name for tool in lent.tools]
         await servers.close()
 
-    assert names == ["a_look"]
-    [problem] = lent.problems
-    assert problem.startswith("The server a has tools with schemas that are too large")
-    assert "'evil' (1 in all)" in problem
+    assert len(names) == 256
+    assert lent.problems == ()
+    for name, remark in zip(("a", "shop"), lent.remarks, strict=True):
+        assert remark == (
+            f"The server {name} has tools that are not offered: 1 cannot be used, at "
+            "least 2 are over the limit of 128."
+        )
+
+
+async def test_server_that_hangs_is_waited_for_once() -> None:
+    """The next answers go on without it; once it has answered, it is there."""
+    fake, begun, may_list = FakeMcp(), asyncio.Event(), asyncio.Event()
+    servers = ToolServers(wait_seconds=0.2)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        begun.set()
+        await may_list.wait()
+        return await fake.answer(request)
+
+    async with Upstream(answer) as mcp:
+        wanted = named({"a": mcp.base_url})
+        async with servers.open_tools(wanted) as first:
+            pass
+        began = monotonic()
+        async with servers.open_tools(wanted) as second:
+            pass
+        waited = monotonic() - began
+        may_list.set()
+        await asyncio.sleep(0.5)
+        async with servers.open_tools(wanted) as last:
+            pass
+        await servers.close()
+
+    assert first.problems == second.problems
+    assert first.problems == ("The server a did not list its tools within 0.2 s.",)
+    assert waited < 0.1
+    assert [tool.name for tool in last.tools] == ["a_look"]
+    assert fake.methods().count("initialize") == 1
+
+
+@pytest.mark.parametrize("how", ["a minute", "a call", "a stream"])
+async def test_new_tools_are_seen(how: str) -> None:
+    """After a minute, or as soon as the server says so, while it answers or unasked."""
+    abilities = {"tools": {"listChanged": how == "a stream"}}
+    changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+    told = asyncio.Event()
+    seen = {"content": [{"type": "text", "text": "Seen."}]}
+    calling = streamed(changed, value=seen) if how == "a call" else result(seen)
+    opened = result({**OPENED, "capabilities": abilities})
+    fake = FakeMcp({"initialize": opened, "tools/call": calling})
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        if request.method == "GET":
+            told.set()
+            return body(events(changed), kind="text/event-stream")({})
+        return await fake.answer(request)
+
+    now = [0.0]
+    servers = ToolServers(now=lambda: now[0])
+    async with Upstream(answer) as mcp:
+        wanted = named({"a": mcp.base_url})
+        async with servers.open_tools(wanted) as lent:
+            fake.replies["tools/list"] = result({"tools": [TOOL, MORE]})
+            await lent.tools[0].execute({})
+            if how == "a stream":
+                await told.wait()
+                await asyncio.sleep(0.05)
+        now[0] = 61.0 if how == "a minute" else 1.0
+        async with servers.open_tools(wanted) as lent:
+            names = [tool.name for tool in lent.tools]
+        await servers.close()
+
+    assert names == ["a_look", "a_listen"]
 
 
 async def test_server_that_failed_is_left_in_peace_for_a_while() -> None:

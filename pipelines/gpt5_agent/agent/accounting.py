@@ -1,10 +1,13 @@
 """What a run has used: tokens, seconds, rounds and calls, and the log of its steps."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import contextmanager
+from copy import copy
+from itertools import count
+from typing import Any, Self
 
-from gpt5_agent.events import StepEnded, StepKind, StepStarted
+from gpt5_agent.events import AgentEvent, StepEnded, StepKind, StepStarted
 from gpt5_agent.request import AgentLimits
 from openai_responses.clock import monotonic_seconds
 from openai_responses.loop.events import RunDone
@@ -19,13 +22,16 @@ _ITERATION_LIMIT_TEXT = (
 class RunTotals:
     """The sums of a run; earlier rounds of the same answer are added."""
 
-    def __init__(self, budget: AgentLimits) -> None:
-        """Start the clock."""
+    def __init__(self, budget: AgentLimits, parent: Self | None = None) -> None:
+        """Start the clock; tokens of a task count for its `parent`, too."""
         self.rounds = 0
         self.calls = 0
         self.usage: Usage | None = None
         self.last_usage: Usage | None = None
         self.usages: list[Usage] = []
+        self.delegated_usage: Usage | None = None
+        """Of tasks, since it was last taken."""
+        self._parent = parent
         self._earlier_usage: Usage | None = None
         self._budget = budget
         self._now = asyncio.get_running_loop().time
@@ -60,6 +66,14 @@ class RunTotals:
         self.usage = add_usage(self.usage, ended.usage)
         self.last_usage = ended.usage
         self.usages += ended.usages
+        if self._parent:
+            self._parent.add_delegated(ended)
+
+    def add_delegated(self, ended: RunDone) -> None:
+        """Add the usage of one answer of a task."""
+        self.usage = add_usage(self.usage, ended.usage)
+        self.delegated_usage = add_usage(self.delegated_usage, ended.usage)
+        self.usages += ended.usages
 
     @contextmanager
     def pause(self) -> Iterator[None]:
@@ -87,6 +101,8 @@ class RunTotals:
         return used_up and f"{used_up} Cannot call tool '{{tool}}'."
 
     def _exhausted_limit(self) -> str:
+        if used_up := self._parent and self._parent._exhausted_limit():
+            return used_up
         _, seconds, tokens = self._budget
         if self.seconds_left == 0:
             return f"Time limit ({seconds:g} s) reached."
@@ -106,6 +122,36 @@ class StepLog:
         self._log = log
         self._debug = debug
         self._started: dict[str, tuple[StepStarted, float]] = {}
+        self._round, self._outer, self._prefix = "", "", ""
+        self._tasks = count(1)
+        self._progress: asyncio.Queue[StepStarted | StepEnded] = asyncio.Queue()
+
+    def begin_task(self) -> Self:
+        """Return a log for a task, whose steps are those of the round at this moment."""
+        log = copy(self)
+        log._outer, log._prefix = self._round, f"TASK {next(self._tasks)} > "
+        return log
+
+    def report(self, event: AgentEvent) -> None:
+        """Take an event of a task; its steps are shown."""
+        if isinstance(event, StepStarted | StepEnded):
+            self._progress.put_nowait(event)
+
+    async def follow(
+        self, work: asyncio.Future[Any]
+    ) -> AsyncGenerator[StepStarted | StepEnded, None]:
+        """Yield the steps of tasks until `work` is done."""
+        step = asyncio.ensure_future(self._progress.get())
+        try:
+            while not (work.done() and self._progress.empty() and not step.done()):
+                await asyncio.wait((work, step), return_when=asyncio.FIRST_COMPLETED)
+                if step.done():
+                    yield step.result()
+                    step = asyncio.ensure_future(self._progress.get())
+        finally:
+            step.cancel()
+            if work.cancel():
+                await asyncio.wait((work,))
 
     def start(
         self,
@@ -117,7 +163,9 @@ class StepLog:
         detail: str = "",
     ) -> StepStarted:
         """Return the event of a step that begins."""
+        label, parent = f"{self._prefix}{label}", parent or self._outer
         name = f"{parent}/{len(self._started) + 1}" if parent else label
+        self._round = name if kind == "round" else self._round
         detail = detail if self._debug else ""
         step = StepStarted(name, parent, kind, label, may_call, detail)
         self._started[name] = (step, monotonic_seconds())

@@ -1,7 +1,8 @@
 """The calls of one round: refused, put to a person, run here, or left to the host."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from gpt5_agent.tools.confirmations import (
     build_confirmation_request,
     build_question_call,
     compute_confirmation_id,
+    compute_permission,
 )
 from gpt5_agent.tools.guard import GuardedTools, parse_arguments, resolve_host_call
 from openai_responses.items import Item, part_text
@@ -75,7 +77,8 @@ class RoundCalls:
         self._totals = totals
         self._steps = steps
         self._transcript = transcript
-        self._approvals = dict(earlier.answers)
+        self._decisions = dict(earlier.answers)
+        self._chat = request.chat
         self._tools = GuardedTools(
             {**prepared.host_schemas, **prepared.own_tools.schemas},
             prepared.own_tools.call,
@@ -84,6 +87,16 @@ class RoundCalls:
         for call in earlier.failed:
             self._tools.record_failed_call(call)
         self._approver = replace(own.approver, ask=self._ask_person, log=request.log)
+        self._reading_tools = frozenset(
+            tool.name for tool in own.tools if getattr(tool, "only_reads", False)
+        )
+        self._permissions = prepared.permissions
+        self.new_permissions: set[str] = set()
+        """Approvals for this chat, given in this answer."""
+        for call in earlier.signed_calls:
+            self._add_permission(
+                {**call, "name": prepared.names.own_name(str(call["name"]))}
+            )
 
     @property
     def may_ask(self) -> bool:
@@ -129,7 +142,7 @@ class RoundCalls:
         why = self._tools.refusal(call)
         name = self._resolve_for_rules(call)["name"]
         can_ask = self._settings.asks_in_chat or self._settings.approver.ask
-        if not why and not can_ask and self._needs_approval(name):
+        if not why and not can_ask and self._lacks_approval(call):
             return (
                 f"Error: {name} needs an approval, and this client cannot be asked. Go "
                 "on without it."
@@ -141,7 +154,12 @@ class RoundCalls:
 
     def ask(self, decisions: CallDecisions) -> Iterator[AgentEvent]:
         """Yield the approval requests; the host shows a card for them."""
-        requests = [build_confirmation_request(call) for call in decisions.questions]
+        requests = [
+            build_confirmation_request(
+                call, chat=self._chat, reading_tools=self._reading_tools
+            )
+            for call in decisions.questions
+        ]
         yield from requests
         yield from self._transcript.build_call_events(build_question_call(requests))
         yield StateChanged("waiting_for_confirmation")
@@ -161,7 +179,12 @@ class RoundCalls:
         async with aclosing(run_calls(calls, self._toolset())) as results:
             for call in decisions.own_calls:
                 refused = decisions.refusals.get(call["call_id"])
-                result = refused or (await anext(results))[1]
+                if not refused:
+                    work = asyncio.ensure_future(anext(results))
+                    async with aclosing(self._steps.follow(work)) as events:
+                        async for event in events:
+                            yield event
+                result = refused or work.result()[1]
                 yield self._transcript.add_output(call, result)
                 if not refused:
                     step, output = steps[call["call_id"]], result.output
@@ -184,9 +207,12 @@ class RoundCalls:
     async def _ask_person(
         self, call_id: str, name: str, arguments: Mapping[str, Any]
     ) -> bool:
+        if self._is_permitted(name, arguments):
+            return True
         if self._settings.asks_in_chat:
             confirmation = compute_confirmation_id(call_id, name, arguments)
-            return self._approvals.pop(confirmation, False)  # it counts once
+            decision = self._decisions.pop(confirmation, "deny")  # it counts once
+            return decision != "deny"
         ask = self._settings.approver.ask
         with self._totals.pause():
             return ask is not None and await ask(call_id, name, arguments)
@@ -203,10 +229,33 @@ class RoundCalls:
     def _strictness(self, call: Item) -> int:
         return _RULES_BY_STRICTNESS.index(self._approver.rule_for(call["name"]))
 
+    def _add_permission(self, call: Item) -> None:
+        """Remember that a person allowed calls like this one for the whole chat."""
+        resolved = self._resolve_for_rules(call)
+        with suppress(ValueError, RecursionError):
+            request = build_confirmation_request(resolved, chat=self._chat)
+            decision = self._decisions.get(request.confirmation_id)
+            if request.coverage and decision == "chat":
+                name, arguments = request.tool_name, request.args
+                self.new_permissions.add(
+                    compute_permission(self._chat, name, arguments)
+                )
+
+    def _is_permitted(self, name: str, arguments: Mapping[str, Any]) -> bool:
+        permission = compute_permission(self._chat, name, arguments)
+        return permission in self._permissions | self.new_permissions
+
+    def _lacks_approval(self, call: Item) -> bool:
+        resolved = self._resolve_for_rules(call)
+        name = resolved["name"]
+        return self._needs_approval(name) and not self._is_permitted(
+            name, parse_arguments(resolved)
+        )
+
     def _must_ask(self, call: Item) -> bool:
-        if not (self._settings.asks_in_chat and self._needs_approval(call["name"])):
+        if not (self._settings.asks_in_chat and self._lacks_approval(call)):
             return False
-        return build_confirmation_request(call).confirmation_id not in self._approvals
+        return build_confirmation_request(call).confirmation_id not in self._decisions
 
     def _needs_approval(self, name: str) -> bool:
         return self._approver.rule_for(name) == "ask"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from gpt5_agent.agent.memory import find_turn_starts
 from gpt5_agent.request import ChosenStyle, Message
 from gpt5_agent.tools.confirmations import (
+    Decision,
     drop_question_calls,
     read_confirmations,
     read_tool_calls,
@@ -38,7 +39,8 @@ _REFUSAL_PREFIXES = (
 class EarlierRounds(NamedTuple):
     """The rounds before this one.
 
-    `failed` are the calls that failed, `answers` the approvals by confirmation id.
+    `failed` are the calls that failed, `answers` the approvals by confirmation id,
+    `signed_calls` the calls that this pipeline signed; only those were asked about.
     `open_turn` is an answer of the model, made by `open_origin`, whose calls waited for
     these approvals: its round counts, its calls do not yet.
     """
@@ -48,7 +50,8 @@ class EarlierRounds(NamedTuple):
     usage: Usage | None = None
     seconds: float = 0.0
     failed: tuple[Item, ...] = ()
-    answers: Mapping[str, bool] = MappingProxyType({})
+    answers: Mapping[str, Decision] = MappingProxyType({})
+    signed_calls: tuple[Item, ...] = ()
     open_turn: tuple[Item, ...] = ()
     open_origin: Origin | None = None
 
@@ -75,18 +78,27 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
         seconds=sum(map(_read_seconds, turns)),
         failed=(*_find_failed_calls(groups, outputs), *_read_failed_calls(turns)),
         answers=answers,
+        signed_calls=tuple(
+            one.item
+            for turn in (turns if answers else ())
+            for one in turn.items
+            if is_call(one.item) and one.item.get("name")
+        ),
         open_turn=open_turn,
         open_origin=turns[-1].origin if open_turn else None,
     )
 
 
-def read_chat_style(messages: Sequence[Message], sign: Sign) -> ChosenStyle | None:
-    """Return the style of policies that this chat began with, if known."""
+def read_chat_notes(
+    messages: Sequence[Message], sign: Sign
+) -> tuple[ChosenStyle | None, frozenset[str]]:
+    """Return the first style of policies that a chat noted, and approvals for it."""
     rows = (message.get(DETAILS_FIELD) for message in messages)
-    turns = (turn for row in rows for turn in read_details(row, sign))
+    notes = [turn.notes for row in rows for turn in read_details(row, sign)]
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
-    noted = (turn.notes.get("style") for turn in turns)
-    return next((style for note in noted for style in styles if style == note), None)
+    found = (one for note in notes for one in styles if one == note.get("style"))
+    allowed = (one for note in notes for one in as_list(note.get("allowed")))
+    return next(found, None), frozenset(map(str, allowed))
 
 
 def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
@@ -101,7 +113,7 @@ def _read_outputs(messages: Sequence[Message]) -> dict[str, str]:
 def _find_open_turn(
     turns: Sequence[DetailTurn],
     outputs: Mapping[str, str],
-    answers: Mapping[str, bool],
+    answers: Mapping[str, Decision],
 ) -> tuple[Item, ...]:
     items = tuple(one.item for one in turns[-1].items) if turns else ()
     calls = [item for item in items if is_call(item)]

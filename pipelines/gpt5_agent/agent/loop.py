@@ -6,11 +6,13 @@ or ask a person, the loop ends early and the host calls again. The strategies
 `gpt5_function_calling` and `gpt5_react` are one loop under two names.
 """
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import aclosing
 
 from gpt5_agent.agent.accounting import RunTotals, StepLog
 from gpt5_agent.agent.calls import CallDecisions, RoundCalls
+from gpt5_agent.agent.delegation import MAX_TASKS_AT_ONCE, DelegateTool
 from gpt5_agent.agent.preparation import PreparedRun, prepare_run
 from gpt5_agent.agent.provider import ResponsesProvider
 from gpt5_agent.agent.thoughts import read_answer_text
@@ -33,8 +35,9 @@ from openai_responses.errors import ResponsesError
 from openai_responses.items import Item, is_call
 from openai_responses.json_input import count_entries
 from openai_responses.loop.events import ResponseDone, RunDone, Status
+from openai_responses.loop.tools import ToolResult, tool_error
 from openai_responses.models.resolve import resolve_model
-from openai_responses.models.usage import cost_of_run
+from openai_responses.models.usage import Usage, add_usage, cost_of_run
 
 
 class _Agent:
@@ -50,22 +53,28 @@ class _Agent:
         prepared: PreparedRun,
         provider: Provider,
         totals: RunTotals,
+        steps: StepLog,
     ) -> None:
         self.is_over = True
         self.answer: list[Item] = []
         self._prepared = prepared
         self._provider = provider
         self._totals = totals
-        self._steps = StepLog(request.log, debug=request.debug)
+        self._steps = steps
         self._transcript = Transcript(prepared.request.input)
         self._round_calls = RoundCalls(
-            request, prepared, totals, self._steps, self._transcript
+            request, prepared, totals, steps, self._transcript
         )
         self._continues = True
-        begins = not prepared.earlier_rounds.is_continuation
-        self._notices = request.notices if begins else ()
+        self._delegated: Usage | None = None
+        self._request = request
         self._round_began = 0.0
         self._run_end = RunDone(COMPLETED)
+
+    def take_notes(self) -> list[str]:
+        """Return what people should know of this answer."""
+        told = [text for text in self._request.notices if self._request.is_new(text)]
+        return [*told, self._prepared.note] if self._prepared.note else told
 
     def build_run_end(self) -> RunDone:
         """Return how the run ended, with all its output."""
@@ -75,8 +84,6 @@ class _Agent:
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
         """Run round after round; yield what happens."""
-        for note in filter(None, (*self._notices, self._prepared.note)):
-            yield Status(note)
         for source in self._prepared.sources:
             yield source
         resumes = bool(self._prepared.earlier_rounds.open_turn)
@@ -107,6 +114,8 @@ class _Agent:
 
     async def _run_round(self) -> AsyncGenerator[AgentEvent, None]:
         self._totals.rounds += 1
+        self._delegated = self._totals.delegated_usage
+        self._totals.delegated_usage = None
         number = self._totals.rounds
         self._round_began = self._totals.seconds
         tools = self._prepared.request.tools
@@ -193,12 +202,14 @@ class _Agent:
             yield event
 
     def _build_round_end(self, answer: AnswerEvents) -> RoundEnded:
-        usage = self._run_end.usage
+        usage = add_usage(self._run_end.usage, self._delegated)
+        usage = add_usage(usage, self._totals.delegated_usage)
         notes = {
             "style": self._prepared.style,
             "usage": usage._asdict() if usage else {},
             "seconds": round(self._totals.seconds - self._round_began, 3),
             "failed": self._round_calls.failed_calls(),
+            "allowed": sorted(self._round_calls.new_permissions),
         }
         items = tuple(sorted(answer.items.items()))
         return RoundEnded(
@@ -233,7 +244,8 @@ async def run_agent(
         text = read_answer_text(agent.answer) if agent else ""
         metadata = _build_metadata(request, totals, kind)
         over = agent is None or agent.is_over
-        for last in _final_events(ended, text, metadata) if over else (ended,):
+        notes = agent.take_notes() if agent and over else []
+        for last in _final_events(ended, text, metadata, notes) if over else (ended,):
             yield last
     finally:
         if agent is None or agent.is_over:
@@ -243,20 +255,41 @@ async def run_agent(
 async def _start_agent(
     request: AgentRequest, make_provider: MakeProvider, totals: RunTotals
 ) -> _Agent:
+    steps = StepLog(request.log, debug=request.debug)
+
+    async def run_task(task: AgentRequest, task_totals: RunTotals) -> ToolResult:
+        log, prepared = steps.begin_task(), prepare_run(task)
+        provider = make_provider(task, prepared)
+        agent = _Agent(task, prepared, provider, task_totals, log)
+        async with aclosing(agent.run()) as events:
+            async for event in events:
+                steps.report(event)
+        ending = agent.build_run_end().ending
+        if ending.is_failure:
+            return tool_error(ending.sentence)
+        return ToolResult(read_answer_text(agent.answer))
+
+    own = request.own_tools
+    if own.delegates:
+        slots = asyncio.Semaphore(MAX_TASKS_AT_ONCE)
+        tools = (*own.tools, DelegateTool(request, totals, run_task, slots))
+        request = request._replace(own_tools=own._replace(tools=tools))
     size = count_entries(request.messages, 3)
     prepared = await run_work(size, lambda: prepare_run(request))
     earlier = prepared.earlier_rounds
     totals.add_earlier(earlier.rounds, earlier.calls, earlier.usage, earlier.seconds)
-    return _Agent(request, prepared, make_provider(request, prepared), totals)
+    provider = make_provider(request, prepared)
+    return _Agent(request, prepared, provider, totals, steps)
 
 
 def _final_events(
-    ended: RunDone, text: str, metadata: RunMetadata
+    ended: RunDone, text: str, metadata: RunMetadata, notes: Iterable[str]
 ) -> Iterator[AgentEvent]:
     failed = ended.ending.is_failure
     if text and not failed:
         yield NewMessage(text)
     yield ExecutionEnded(metadata)
+    yield from map(Status, notes)  # the page shows the last line of all
     yield ended
     yield StateChanged("failed" if failed else "idle")
     yield ReadyForInput()

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from gpt5_agent.agent.earlier_rounds import (
     EarlierRounds,
-    read_chat_style,
+    read_chat_notes,
     read_earlier_rounds,
 )
 from gpt5_agent.agent.memory import (
@@ -54,6 +54,7 @@ class PreparedRun(NamedTuple):
     style: ChosenStyle
     sources: Sequence[ContextSource]
     note: str
+    permissions: frozenset[str]
 
 
 def prepare_run(request: AgentRequest) -> PreparedRun:
@@ -63,9 +64,8 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         raise InvalidRequest("A message of this chat is not an object with a role.")
     persona, sign = request.persona, request.sign
     earlier = read_earlier_rounds(request.messages, sign)
-    style = read_chat_style(request.messages, sign) or choose_style(
-        persona.style, model.family
-    )
+    noted_style, permissions = read_chat_notes(request.messages, sign)
+    style = noted_style or choose_style(persona.style, model.family)
     memory = apply_memory_policy(request.messages, persona.guide.memory_policy)
     messages = _replace_query(memory.messages, request.query)
     system_text, items = _build_history(
@@ -89,7 +89,16 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     }
     shown = () if earlier.is_continuation else sources
     return PreparedRun(
-        model, built, names, own, host_schemas, earlier, style, shown, memory.note
+        model,
+        built,
+        names,
+        own,
+        host_schemas,
+        earlier,
+        style,
+        shown,
+        memory.note,
+        permissions,
     )
 
 

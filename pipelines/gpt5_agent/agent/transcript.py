@@ -7,7 +7,7 @@ because the host would run every call that it sees.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from openai_responses.items import Item, is_call
+from openai_responses.items import Item, is_call, since_compaction
 from openai_responses.loop.events import ResponseDone, RunEvent, ToolOutput
 from openai_responses.loop.tools import ToolResult, output_item
 from openai_responses.requests.replay import replay_output
@@ -98,7 +98,8 @@ class Transcript:
     def add_answer(self, items: Sequence[Item]) -> None:
         """Add an answer of the model."""
         self.output += items
-        self.history += replay_output(items, with_reasoning=True)
+        received = replay_output(items, with_reasoning=True)
+        self.history = since_compaction([*self.history, *received])
 
     def add_output(self, call: Item, result: ToolResult) -> ToolOutput:
         """Add the output of a call; return its event."""

@@ -92,13 +92,15 @@ async def _open_run(
     endpoint = build_endpoint(question.valves, log)
     workspace = caller.workspace or log.run_id
     valves, pool = question.valves, call.own_tools
-    files = open_host_files(valves, caller, log)
+    files, notices = open_host_files(valves, caller, log), list(question.notices)
     async with (
         aclosing(files),
-        pool.open_tools(valves, workspace, log, files) as tools,
+        pool.open_tools(valves, workspace, log, files, notices.append) as tools,
     ):
         store_file = files.store if caller.is_host else None
-        question = question._replace(tools=tools, store_file=store_file)
+        question = question._replace(
+            tools=tools, store_file=store_file, notices=tuple(notices)
+        )
         request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller, shows_thoughts(question))
         async with aclosing(run_agent(request)) as events:

@@ -8,11 +8,12 @@ for the time of a lease is cancelled.
 """
 
 import asyncio
+import signal
 from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import aclosing
 from queue import Empty, SimpleQueue
-from threading import Lock, Thread
+from threading import Lock, Thread, current_thread, main_thread
 from typing import Any, Self, TypeVar
 
 from openai_responses.clock import monotonic_seconds
@@ -172,3 +173,25 @@ class AsyncBridge:
         if tasks:
             await asyncio.wait(tasks, timeout=_BRIDGE_CLOSE_SECONDS)
         await self._on_close()
+
+
+def close_on_sigterm(bridge: AsyncBridge) -> Callable[[], object]:
+    """Close the bridge when the process is told to end; return what undoes this.
+
+    The server itself waits for open answers before it calls `on_shutdown`. Its own loop
+    hears of a signal beside Python's handlers (docs/reference/pipelines-server.md).
+    """
+    before = signal.getsignal(signal.SIGTERM)
+
+    def end(number: int, frame: Any) -> None:
+        Thread(target=bridge.close, daemon=True).start()
+        if callable(before):
+            before(number, frame)
+
+    def undo() -> None:
+        if signal.getsignal(signal.SIGTERM) is end:
+            signal.signal(signal.SIGTERM, before)
+
+    if callable(before) and current_thread() is main_thread():
+        signal.signal(signal.SIGTERM, end)
+    return undo

@@ -3,7 +3,7 @@
 Only the sandbox files of a chat are kept between answers, for a limited time.
 """
 
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,6 +14,7 @@ from gpt5_agent.shell.sealing import reveal_secret
 from gpt5_agent.shell.settings import PipelineCaller
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.execution import MAX_TOOL_FILE_BYTES
+from openai_responses.clock import RecentTexts, monotonic_seconds
 from openai_responses.errors import InvalidRequest
 from openai_responses.redaction import describe_exception
 from toolbox.host_files import HostFiles
@@ -94,6 +95,11 @@ def _reveal_or_none(text: str) -> str | None:
         return None
 
 
+def hourly_texts() -> RecentTexts:
+    """Return texts that are new again after an hour."""
+    return RecentTexts(lambda: 24 * monotonic_seconds())  # they are kept for a day
+
+
 def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
     """Return the files of a chat; `log` hides the key."""
     key = _reveal_or_none(valves.OPEN_WEBUI_API_KEY) or ""
@@ -108,14 +114,20 @@ class OwnToolPool:
         """Open nothing yet."""
         self._servers = ToolServers()
         self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
+        self._logged = hourly_texts()
 
     @asynccontextmanager
     async def open_tools(
-        self, valves: Valves, chat: str, log: AgentLog, files: HostFiles
+        self,
+        valves: Valves,
+        chat: str,
+        log: AgentLog,
+        files: HostFiles,
+        tell: Callable[[str], object] = str,
     ) -> AsyncGenerator[tuple[Tool, ...], None]:
         """Lend the tools of an answer; `log` hides secrets. Raises InvalidRequest.
 
-        Problems of a server are logged, and the answer goes on without it.
+        The answer goes on without a server that has a problem; `tell` is given it.
         """
         servers = read_server_settings(
             valves.MCP_SERVERS_JSON,
@@ -127,8 +139,11 @@ class OwnToolPool:
         sandbox_tools = await self._sandbox_tools(valves, chat, log, files)
         names = {tool.name for tool in sandbox_tools}
         async with self._servers.open_tools(servers) as opened:
+            for remark in (*opened.problems, *opened.remarks):
+                if self._logged.first_time(remark):
+                    log.warn(remark)
             for problem in opened.problems:
-                log.warn(problem)
+                tell(f"Tools are missing: {problem}")
             remote = [tool for tool in opened.tools if tool.name not in names]
             yield (*remote, *sandbox_tools)
 

@@ -6,7 +6,7 @@ the pipeline's own inlet and keeps what the inlet adds.
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -130,6 +130,7 @@ class AgentInput(NamedTuple):
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
     notices: tuple[str, ...] = ()
+    is_new: Callable[[str], bool] = bool
     store_file: StoreFile | None = None
 
     def choose_text(self, key: str, otherwise: str) -> str:
@@ -157,7 +158,7 @@ def build_agent_request(
         endpoint=endpoint,
         connections=connections,
         limits=_build_run_limits(valves),
-        settings=_build_request_settings(question),
+        settings=_build_request_settings(question, endpoint),
         persona=Persona(
             choose_text("instruction", valves.INSTRUCTION),
             choose_text("prompt_policy_overrides", valves.PROMPT_POLICY_OVERRIDES),
@@ -180,11 +181,14 @@ def build_agent_request(
                 characters=valves.TOOL_OUTPUT_CHARACTERS,
             ),
             question.can_ask,
+            valves.DELEGATION,
             question.store_file,
         ),
         query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
-        notices=(*question.notices, rules_error if question.caller.is_admin else ""),
+        notices=(*question.notices, rules_error) if question.caller.is_admin else (),
+        is_new=question.is_new,
+        chat=question.caller.workspace,
         log=log.line,
         debug=valves.DEBUG,
         on_end=lambda metadata: log.line(json.dumps(metadata.wire())),
@@ -242,8 +246,11 @@ def _build_run_limits(valves: Valves) -> Limits:
     return Limits(timeouts=timeouts, retries=RetryPolicy(valves.MAX_RETRIES))
 
 
-def _build_request_settings(question: AgentInput) -> Settings:
+def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
     valves, caller = question.valves, question.caller
+    threshold = max(valves.COMPACTION_TOKENS, 1000)  # the API refuses less
+    compaction = [{"type": "compaction", "compact_threshold": threshold}]
+    compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
     streams, summary = bool(question.body.get("stream")), valves.REASONING_SUMMARY
     return Settings(
         effort=valves.REASONING_EFFORT or None,
@@ -251,5 +258,8 @@ def _build_request_settings(question: AgentInput) -> Settings:
         verbosity=valves.VERBOSITY or None,
         stream=streams and valves.ENABLE_STREAM,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults=hash_ids("chat", caller.user_id, caller.chat_id),
+        defaults={
+            **hash_ids("chat", caller.user_id, caller.chat_id),
+            "context_management": compaction if compacts else None,
+        },
     )

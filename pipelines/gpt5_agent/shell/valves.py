@@ -39,6 +39,7 @@ _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
     "MAXIMUM_ITERATIONS": (1, 30),
     "MAXIMUM_SECONDS": (0, 86_400),
     "MAXIMUM_TOKENS": (0, 100_000_000),
+    "COMPACTION_TOKENS": (0, 10_000_000),
     "MAX_RETRIES": (0, 5),
     "CONNECT_TIMEOUT_SECONDS": (1, 300),
     "FIRST_EVENT_TIMEOUT_SECONDS": (30, 900),
@@ -223,6 +224,11 @@ class Valves(BaseModel):
         "`env:OPEN_WEBUI_API_KEY`.",
         json_schema_extra=_PASSWORD,
     )
+    DELEGATION: bool = Field(
+        default=False,
+        description="Let the agent give tasks to other runs of itself, three at once, "
+        "with tools that run here and need no approval. Example: `true`.",
+    )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,
         description="Let the model call several tools at once. Example: `true`.",
@@ -259,6 +265,12 @@ class Valves(BaseModel):
         default=0,
         description="How many tokens all rounds of one answer may take; 0 is no limit. "
         "Example: `200000`.",
+    )
+
+    COMPACTION_TOKENS: int = Field(
+        default=200_000,
+        description="Let OpenAI compact the chat, also between two rounds, when its "
+        "input has more tokens than this; 0: never. Example: `200000`.",
     )
 
     # The network

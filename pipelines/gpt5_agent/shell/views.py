@@ -26,7 +26,7 @@ from gpt5_agent.events import (
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import CUT
 from openai_responses.items import Item, is_reasoning
-from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
+from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.citations import Citations
@@ -70,7 +70,7 @@ def _build_source_chunk(source: ContextSource) -> Chunk:
     return chunk
 
 
-def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
+def _build_metadata_chunk(metadata: RunMetadata, notes: int) -> Chunk:
     rounds, calls = metadata.rounds, metadata.tool_calls
     line = (
         f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
@@ -78,6 +78,8 @@ def _build_metadata_chunk(metadata: RunMetadata) -> Chunk:
     )
     if metadata.price:
         line += f", ${metadata.price:.4f}"
+    if notes:
+        line += f", {notes} note{'s'[: notes != 1]}"
     return _build_status_chunk(line, "execution_metadata", _metadata_fields(metadata))
 
 
@@ -105,11 +107,11 @@ class HostRenderer:
 
     def __init__(self, emits_thoughts: bool, origin: Origin, sign: Sign) -> None:
         """`origin` made the reasoning that is carried, `sign` signs it."""
-        self._native = NativeRenderer(monotonic_seconds, closes=False)
+        self._native = NativeRenderer(monotonic_seconds)
         self._citations = Citations()
         self._thoughts = ThoughtFilter(emits=emits_thoughts)
         self._origin, self._sign = origin, sign
-        self._first_place = 0
+        self._first_place = self._note_count = 0
         self._run_end = RunDone(CUT)
         self._metadata: RunMetadata | None = None
 
@@ -125,7 +127,7 @@ class HostRenderer:
                 yield _build_source_chunk(event)
             case ExecutionEnded():
                 self._metadata = event.metadata
-                yield _build_metadata_chunk(event.metadata)
+                yield _build_metadata_chunk(event.metadata, self._note_count)
             case StateChanged() | ToolCallRequested() | NewMessage() | ReadyForInput():
                 name = f"agent:{_LISTENER_EVENTS[type(event)]}"
                 yield host_event(name, event._asdict())
@@ -145,11 +147,16 @@ class HostRenderer:
         return {**result, **early, **stored, **_metadata_fields(self._metadata)}
 
     def _begin_step(self, event: StepStarted | StepEnded) -> None:
-        if isinstance(event, StepStarted) and event.kind == "round":
+        if (
+            isinstance(event, StepStarted)
+            and event.kind == "round"
+            and not event.parent
+        ):
             self._thoughts.begin_round(may_call=event.may_call)
             self._first_place = len(self._native.items)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
+        self._note_count += isinstance(event, Status)
         if isinstance(event, RunDone):
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))
@@ -168,10 +175,11 @@ class HostRenderer:
     def _attach_details(self, event: RoundEnded) -> Iterator[Chunk]:
         """Yield the thought of a round again, now with its details.
 
-        If the host goes on and there is no thought, one is made.
+        If there is no thought, one is made where the host goes on, or where approvals
+        for the chat have to be kept.
         """
         place = self._thought_place()
-        if place is None and event.goes_on:
+        if place is None and (event.goes_on or event.notes.get("allowed")):
             yield from self._render_shown(self._thoughts.build_carrier())
             place = self._thought_place()
         if place is not None:
@@ -206,7 +214,7 @@ class ClientRenderer:
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
         """Yield the chunks to send."""
         match event:
-            case StepStarted(kind="round"):
+            case StepStarted(kind="round", parent=""):
                 self._thoughts.begin_round(may_call=event.may_call)
             case ExecutionEnded():
                 self._metadata = event.metadata

@@ -1,15 +1,16 @@
-"""A person's approval of a call: requested through Open WebUI, read back, used once.
+"""A person's approval of a call: requested through Open WebUI, and read back.
 
 The pipeline ends its stream with a call of the host's `ask_user`. The host waits for
 the person and calls the pipeline again. An answer is bound to a call by id, name and
 arguments, so that no other call can use it. Without an explicit approval the call is
-denied.
+denied. An approval for the chat covers the tool, with the targets that the call names.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 from gpt5_agent.events import ToolCallRequested
 from gpt5_agent.request import Message
@@ -29,13 +30,32 @@ _HARMFUL_WORDS: Mapping[str, str] = {
 
 def find_security_warning(name: str) -> Mapping[str, str] | None:
     """Return the warning for a tool whose name contains a word that means harm."""
-    spaced = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
-    words_only = "".join(sign if sign.isalnum() else " " for sign in spaced)
-    for word in words_only.split():
+    for word in _split_name(name):
         for reason, words in _HARMFUL_WORDS.items():
             if word in words.split():
                 return {"level": "high", "reason": reason}
     return None
+
+
+def _split_name(name: str) -> list[str]:
+    spaced = "".join(f" {sign.lower()}" if sign.isupper() else sign for sign in name)
+    return "".join(sign if sign.isalnum() else " " for sign in spaced).split()
+
+
+_TARGET_WORD = re.compile(
+    "account|address|bucket|channel|collection|database|directory|domain|email|file|"
+    "filename|folder|host|ids?|index|key|link|name|path|project|recipients?|repo|"
+    "repository|room|schema|server|table|target|title|to|uri|url|user|username|workspace"
+)
+"""Words in the name of an argument that says what a tool works on."""
+
+
+def _find_target(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: value
+        for name, value in arguments.items()
+        if value is not None and any(map(_TARGET_WORD.fullmatch, _split_name(name)))
+    }
 
 
 MAX_QUESTIONS = 3
@@ -46,24 +66,52 @@ _MAX_QUESTION_CHARACTERS = 500
 
 _ASK_USER = "ask_user"
 _CONFIRMATION_PREFIX = "call_confirm_"
-_ALLOW, _DENY = "Allow", "Deny"
+_ALLOW, _ALLOW_CHAT, _DENY = "Allow", "Allow for this chat", "Deny"
+_MAX_COVERAGE_CHARACTERS = 240
+"""Of a longer description the host shows the beginning, as if it were all."""
+
+Decision = Literal["once", "chat", "deny"]
 
 
 def compute_confirmation_id(
     call_id: str, name: str, arguments: Mapping[str, Any]
 ) -> str:
     """Return the id of the confirmation that a call needs."""
-    call = [call_id, name, _without_nulls(arguments)]
+    return _hash_call(call_id, name, arguments)
+
+
+def _hash_call(place: str, name: str, arguments: Mapping[str, Any]) -> str:
+    call = [place, name, _without_nulls(arguments)]
     text = json.dumps(call, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def build_confirmation_request(call: Item) -> ToolCallRequested:
-    """Return the question whether a call may be made."""
+def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> str:
+    """Return the id of the approval for a chat that covers a call."""
+    return _hash_call(chat, name, _find_target(arguments))
+
+
+def build_confirmation_request(
+    call: Item, *, chat: str = "", reading_tools: Collection[str] = ()
+) -> ToolCallRequested:
+    """Return the question whether a call may be made, in this `chat` if there is one."""
     name, arguments = str(call["name"]), parse_arguments(call)
     confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments)
     warning = find_security_warning(name)
-    return ToolCallRequested(name, arguments, confirmation, warning)
+    coverage = _describe_coverage(name, arguments) if chat else ""
+    only_reads = name in reading_tools and not warning
+    return ToolCallRequested(
+        name, arguments, confirmation, warning, only_reads, coverage
+    )
+
+
+def _describe_coverage(name: str, arguments: Mapping[str, Any]) -> str:
+    """Return what an approval for the chat allows; empty if it cannot be shown."""
+    target = _find_target(arguments)
+    shown = json.dumps(target, ensure_ascii=False, default=str)
+    given = f"with {shown}" if target else "whatever it is given"
+    text = f"Make every call of {name} in this chat, {given}."
+    return text if len(text) <= _MAX_COVERAGE_CHARACTERS else ""
 
 
 def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
@@ -82,13 +130,13 @@ def build_question_call(requests: Sequence[ToolCallRequested]) -> Item:
     }
 
 
-def read_confirmations(messages: Iterable[Message]) -> dict[str, bool]:
-    """Return the approvals by confirmation id.
+def read_confirmations(messages: Iterable[Message]) -> dict[str, Decision]:
+    """Return the decisions by confirmation id.
 
     Anything but a clear yes is a no: another answer, a timeout, a rejection.
     """
     questions: dict[str, list[str]] = {}
-    approvals: dict[str, bool] = {}
+    decisions: dict[str, Decision] = {}
     for message in messages:
         for call in filter(_is_confirmation_call, read_tool_calls(message)):
             questions[str(call["id"])] = _read_question_ids(call)
@@ -96,8 +144,8 @@ def read_confirmations(messages: Iterable[Message]) -> dict[str, bool]:
         is_answered = output.get("status") == "answered"
         answers = as_mapping(output.get("answers") if is_answered else None)
         for question in questions.pop(str(message.get("tool_call_id")), ()):
-            approvals[question] = _is_approval(answers.get(question))
-    return approvals
+            decisions[question] = _read_decision(answers.get(question))
+    return decisions
 
 
 def drop_question_calls(messages: Sequence[Message]) -> list[Message]:
@@ -133,14 +181,16 @@ def _build_question(request: ToolCallRequested) -> dict[str, Any]:
     warning = request.security_warning or {}
     reason = f"{warning['reason']} " if warning else ""
     text = f"May {request.tool_name} be called? {reason}With: {arguments}"
-    allow = {"label": _ALLOW, "description": "Make this call, once."}
-    deny = {"label": _DENY, "description": "Do not make this call."}
+    allow = [{"label": _ALLOW, "description": "Make this call, once."}]
+    if request.coverage:
+        allow.append({"label": _ALLOW_CHAT, "description": request.coverage})
+    deny = [{"label": _DENY, "description": "Do not make this call."}]
     return {
         "id": request.confirmation_id,
         "header": "Approve a tool",
         "question": _truncate_question(text),
         # The page recommends the first (tools/builtin.py, ask_user).
-        "options": [deny, allow] if warning else [allow, deny],
+        "options": allow + deny if request.only_reads else deny + allow,
         "allow_other": False,
     }
 
@@ -162,6 +212,8 @@ def _read_question_ids(call: Mapping[str, Any]) -> list[str]:
     return [str(row.get("id")) for row in rows if isinstance(row, Mapping)]
 
 
-def _is_approval(answer: object) -> bool:
+def _read_decision(answer: object) -> Decision:
     label = answer.get("label") if isinstance(answer, Mapping) else answer
-    return label == _ALLOW
+    if label == _ALLOW:
+        return "once"
+    return "chat" if label == _ALLOW_CHAT else "deny"

@@ -167,6 +167,8 @@ class OwnTools:
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; a file that cannot be read is a failure of the tool."""
         result = await self._tools[name].execute(arguments)
+        if isinstance(result, ToolResult):
+            return result
         try:
             failed, parts = _read_result(result)
         except InvalidRequest as refused:

@@ -56,6 +56,9 @@ def find_own_names(name: str, tool_ids: Collection[str]) -> list[str]:
     return names
 
 
+DELEGATE = "delegate"
+"""The tool that gives a task to another run of the agent."""
+
 TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
 _TOOL_REPEATED_TEXT = (
     "tool invoke error: repeated failure detected; skipped duplicate call"
@@ -117,9 +120,9 @@ class GuardedTools:
         """Return the call unchanged: no tool stands for another."""
         return name, arguments
 
-    def is_interactive(self, _name: str) -> bool:
-        """Say that no tool waits for a person."""
-        return False
+    def is_interactive(self, name: str) -> bool:
+        """Say whether a tool has a time limit of its own; none waits for a person."""
+        return name == DELEGATE
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool; one that takes too long, or is stopped, has failed too."""

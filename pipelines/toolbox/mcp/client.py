@@ -5,13 +5,13 @@ server has forgotten is opened again once.
 """
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import count
 from typing import Any
 
-from openai_responses.json_input import JsonTooLarge, is_too_deep
+from openai_responses.json_input import JsonTooLarge, as_mapping, is_too_deep
 from toolbox.mcp.transports import (
     McpHttpTransport,
     McpStdioTransport,
@@ -20,6 +20,7 @@ from toolbox.mcp.transports import (
 )
 from toolbox.remote_tools import (
     MAX_TOOLS_PER_SERVER,
+    LeftOutTools,
     RemoteError,
     RemoteTimeout,
     RemoteTool,
@@ -56,20 +57,23 @@ class _RpcError(Exception):
 class McpClient:
     """One server, for one run, in one session; several calls can run at once."""
 
-    def __init__(self, entry: ServerEntry) -> None:
-        """Open nothing yet."""
+    def __init__(
+        self, entry: ServerEntry, on_tools_changed: Callable[[], object] = str
+    ) -> None:
+        """Open nothing yet; the server may say at any time that its tools changed."""
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
         self._transport: McpStdioTransport | McpHttpTransport = (
             McpStdioTransport(entry) if entry.command else McpHttpTransport(entry)
         )
+        self._transport.on_tools_changed = on_tools_changed
         self._numbers = count(1)
         self._open_lock = asyncio.Lock()
         self._open_count = 0
         self._is_open = False
         self._has_tools = False
         self._cancellations: set[asyncio.Task[None]] = set()
-        self.left_out: list[str] = []
+        self.left_out = LeftOutTools()
 
     async def list_tools(self) -> tuple[RemoteToolSpec, ...]:
         """Return what the server offers, each name once; raises RemoteError."""
@@ -81,26 +85,31 @@ class McpClient:
                 page = await self._request_with_retry("tools/list", params)
             except _RpcError:
                 raise RemoteError(f"{self._name} does not list its tools.") from None
-            reading = asyncio.to_thread(self._read_tool_specs, page.get("tools"))
-            for spec in await reading:
-                if is_tool_allowed(self._entry.allowed, spec.own_name):
-                    found.setdefault(spec.own_name, spec)
+            await asyncio.to_thread(self._read_tool_specs, page.get("tools"), found)
             cursor = page.get("nextCursor")
-            is_last = not isinstance(cursor, str) or not cursor
-            if is_last or len(found) >= MAX_TOOLS_PER_SERVER:
+            if not isinstance(cursor, str) or not cursor:
+                break
+            if len(found) >= MAX_TOOLS_PER_SERVER:
+                self.left_out.extra += 1  # the next page has at least one
                 break
             params = {"cursor": cursor}
-        return tuple(found.values())[:MAX_TOOLS_PER_SERVER]
+        return tuple(found.values())
 
-    def _read_tool_specs(self, rows: object) -> list[RemoteToolSpec]:
-        """Return the tools of a page, up to a limit."""
-        specs = list[RemoteToolSpec]()
-        for row in rows[:MAX_TOOLS_PER_SERVER] if isinstance(rows, list) else ():
+    def _read_tool_specs(self, rows: object, found: dict[str, RemoteToolSpec]) -> None:
+        """Add the tools of a page, up to a limit; count the others."""
+        for row in rows if isinstance(rows, list) else ():
+            name = row.get("name") if isinstance(row, Mapping) else None
+            if not isinstance(name, str) or name in found:
+                continue
+            if not is_tool_allowed(self._entry.allowed, name):
+                continue
+            if len(found) >= MAX_TOOLS_PER_SERVER:
+                self.left_out.extra += 1
+                continue
             try:
-                specs += _read_tool_spec(row)
+                found.update((name, spec) for spec in _read_tool_spec(row))
             except JsonTooLarge:
-                self.left_out.append(row["name"])
-        return specs
+                self.left_out.unusable += 1
 
     def make_tool(self, spec: RemoteToolSpec) -> RemoteTool:
         """Return a tool that the server runs."""
@@ -152,8 +161,10 @@ class McpClient:
             )
         except (_RpcError, SessionExpired):
             raise RemoteError(f"{self._name} refused to begin a session.") from None
-        abilities = answer.get("capabilities")
-        self._has_tools = isinstance(abilities, Mapping) and "tools" in abilities
+        abilities = as_mapping(answer.get("capabilities"))
+        self._has_tools = "tools" in abilities
+        if as_mapping(abilities.get("tools")).get("listChanged"):
+            self._transport.listen()
         self._is_open = True
         self._open_count += 1
 
@@ -211,7 +222,8 @@ def _read_tool_spec(row: Any) -> Iterator[RemoteToolSpec]:
             check_schema_size(schema)
             args = {"type": "object", "properties": {}, **schema}
             text = str(row.get("description") or row.get("title") or "")
-            yield RemoteToolSpec(name, text, args)
+            reads = as_mapping(row.get("annotations")).get("readOnlyHint") is True
+            yield RemoteToolSpec(name, text, args, reads)
 
 
 def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:

@@ -79,10 +79,15 @@ class _McpTransport:
     """What both have: `version` was agreed on in the handshake, empty before it."""
 
     def __init__(self, entry: ServerEntry) -> None:
-        """Open nothing yet."""
+        """Open nothing yet; `on_tools_changed` is called when the server says so."""
         self.version = ""
+        self.on_tools_changed: Callable[[], object] = str
         self._entry = entry
         self._name = f"The MCP server {entry.label}"
+
+    def _notice(self, message: _RpcMessage) -> None:
+        if message.get("method") == "notifications/tools/list_changed":
+            self.on_tools_changed()
 
     def _parse(self, text: str) -> list[_RpcMessage]:
         """Return the messages of a text without our secrets; raises RemoteError."""
@@ -104,10 +109,25 @@ class McpHttpTransport(_McpTransport):
         super().__init__(entry)
         self._connection = RemoteConnection(self._name, "MCP_SERVERS_JSON")
         self._session_id = ""
+        self._listener: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         """Forget the session; the next answer brings another."""
         self.version = self._session_id = ""
+
+    def listen(self) -> None:
+        """Read what the server sends unasked, if it has a stream for that."""
+        if self._listener is None or self._listener.done():
+            self._listener = asyncio.create_task(self._read_unasked())
+
+    async def _read_unasked(self) -> None:
+        url, headers = self._entry.url, self._headers()
+        with suppress(RemoteError):
+            async with self._connection.send("GET", url, headers) as response:
+                if response.status == 200:
+                    async with aclosing(self._read_messages(response)) as messages:
+                        async for message in messages:
+                            self._notice(message)
 
     async def request(self, request: _RpcMessage) -> _RpcMessage:
         """Return the answer to a request; raises RemoteError, SessionExpired.
@@ -127,6 +147,7 @@ class McpHttpTransport(_McpTransport):
                     asides += 1
                     if asides > _MAX_UNRELATED_MESSAGES:
                         break
+                    self._notice(message)
                     await self._reply(message)
         raise RemoteError(f"{self._name} gave no answer to a request.")
 
@@ -146,6 +167,8 @@ class McpHttpTransport(_McpTransport):
 
     async def close(self) -> None:
         """End the session at the server; errors are ignored."""
+        if self._listener is not None:
+            self._listener.cancel()
         try:
             if self._session_id:
                 with suppress(RemoteError):
@@ -298,6 +321,9 @@ class McpStdioTransport(_McpTransport):
             raise RemoteError(f"{self._name} cannot be started.") from None
         self._child = _Program(child, self._receive_line, self._fail_waiting)
 
+    def listen(self) -> None:
+        """Do nothing: all that the program writes is read anyway."""
+
     async def request(self, request: _RpcMessage) -> _RpcMessage:
         """Return the answer to a request; raises RemoteError."""
         answer: asyncio.Future[_RpcMessage] = asyncio.get_running_loop().create_future()
@@ -332,6 +358,7 @@ class McpStdioTransport(_McpTransport):
         return False
 
     def _receive_message(self, message: _RpcMessage) -> None:
+        self._notice(message)
         number = message.get("id")
         waiting = self._waiting.get(number) if isinstance(number, int) else None
         reply = _build_rpc_reply(message)

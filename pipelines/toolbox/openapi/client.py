@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import aiohttp
 
-from openai_responses.json_input import load_json
+from openai_responses.json_input import JsonTooLarge, load_json
 from toolbox.openapi.document import (
     PATH_PARAMETER,
     OpenApiDocument,
@@ -22,6 +23,7 @@ from toolbox.openapi.document import (
 from toolbox.remote_tools import (
     MAX_REMOTE_BYTES,
     MAX_TOOLS_PER_SERVER,
+    LeftOutTools,
     RemoteConnection,
     RemoteError,
     RemoteTool,
@@ -59,7 +61,7 @@ class OpenApiClient:
         self._entry = entry
         self._name = f"The tool server {entry.label}"
         self._connection = RemoteConnection(self._name, "OPENAPI_SERVERS_JSON")
-        self.left_out: list[str] = []
+        self.left_out = LeftOutTools()
 
     async def list_tools(self) -> tuple[OpenApiOperation, ...]:
         """Return what the server's document offers; raises RemoteError."""
@@ -76,8 +78,13 @@ class OpenApiClient:
             document = OpenApiDocument(
                 content, entry.url, entry.base_url, entry.allowed
             )
-            found = document.operations(self.left_out.append)
-            return tuple(islice(found, MAX_TOOLS_PER_SERVER))
+            unusable = list[str]()
+            found = document.operations(unusable.append)
+            tools = tuple(islice(found, MAX_TOOLS_PER_SERVER))
+            with suppress(JsonTooLarge):  # of what is only counted
+                self.left_out.extra = sum(1 for _ in found)
+            self.left_out.unusable = len(unusable)
+            return tools
         except ValueError:
             raise RemoteError(
                 f"{self._name} has no OpenAPI document of version 3, as JSON, at its "

@@ -245,8 +245,8 @@ class OpenApiDocument(NamedTuple):
     ) -> Iterator[OpenApiOperation]:
         """Yield the usable operations that are allowed; raises ValueError.
 
-        Operations on other hosts, or with a body that is not JSON, are left out. Those
-        that are too large are too, and `left_out` is told of them.
+        Operations on other hosts, with a body that is not JSON, or that are too large,
+        are left out, and `left_out` is told of them.
         """
         said = self.content if isinstance(self.content, Mapping) else {}
         paths = said.get("paths")
@@ -260,11 +260,9 @@ class OpenApiDocument(NamedTuple):
             content = _OpenApiContent(said, JsonBudget(size))
             try:
                 operation = self._operation(path, method, content, keys)
-            except JsonTooLarge:
-                operation = None
-                left_out(f"{method} {path}")
             except ValueError:
                 operation = None
+                left_out(f"{method} {path}")
             left.spend(size - content.budget.left)
             if operation is not None:
                 yield operation
@@ -293,7 +291,7 @@ class OpenApiDocument(NamedTuple):
             raise ValueError
         check_schema_size(schema)
         return OpenApiOperation(
-            RemoteToolSpec(name, _operation_description(said), schema),
+            RemoteToolSpec(name, _operation_description(said), schema, method == "get"),
             method.upper(),
             self._base_url(said, holder) + path,
             tuple(arguments.parameters.values()),

@@ -38,7 +38,7 @@ from openai_responses.transport.stream import (
     TextDelta,
 )
 from owui_chat.citations import strip_tracking
-from owui_chat.code import CODE_CARD, code_host_item, replay_code
+from owui_chat.code import code_host_item, replay_code
 from owui_chat.render.chunks import Chunk, Chunks, host_event, status_chunk
 from owui_chat.render.items import OutputItems, output_host_item
 
@@ -150,15 +150,6 @@ class _CodeHostItem(_HostedItem):
             case _:
                 code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
                 yield self._shown.update(self._place, status="incomplete", code=code)
-
-
-def end_after_code(shown: OutputItems) -> Chunks:
-    """Yield an invisible item if code would be the last item of a run."""
-    last = shown.items[-1] if shown.items else {}
-    if last.get("type") == CODE_CARD:
-        yield from shown.add(
-            {"type": "openai_responses:end", "id": f"end_{last['id']}"}
-        )
 
 
 class _SearchHostItem(_HostedItem):

@@ -8,6 +8,7 @@ encrypted content, and an empty `choices` delta for stream filters that look for
 """
 
 from collections.abc import Callable
+from typing import Any
 
 from openai_responses.items import (
     CALL_OUTPUTS,
@@ -21,9 +22,11 @@ from openai_responses.models.usage import Usage
 from openai_responses.transport.stream import (
     ItemAdded,
     ItemDone,
+    ItemEvent,
     PartialImage,
     TextDelta,
 )
+from owui_chat.code import CODE_CARD
 from owui_chat.events import (
     AnswerEvent,
     Marker,
@@ -40,7 +43,6 @@ from owui_chat.render.chunks import (
     status_chunk,
 )
 from owui_chat.render.commentary import Commentary
-from owui_chat.render.hosted import HostedItems, end_after_code
 from owui_chat.render.items import (
     OutputItems,
     begun_host_item,
@@ -87,17 +89,29 @@ def _money(dollars: float) -> str:
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
+def _end_after_code(shown: OutputItems) -> Chunks:
+    """Yield an invisible item if code would be the last item of a run."""
+    last = shown.items[-1] if shown.items else {}
+    if last.get("type") == CODE_CARD:
+        yield from shown.add(
+            {"type": "openai_responses:end", "id": f"end_{last['id']}"}
+        )
+
+
 class NativeRenderer:
     """Shows one run."""
 
-    def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
-        """Take a clock in seconds; `closes` says whether a last status line is shown."""
-        self._closes = closes
+    def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
+        """Take a clock in seconds.
+
+        `hosted` makes what shows the items of OpenAI's own tools, like `HostedItems`;
+        without it there are none, and no last status line.
+        """
         self._now = now
         self._began = now()
         self._shown = OutputItems()
         self._commentary: dict[int, Commentary] = {}
-        self._hosted = HostedItems(self._shown)
+        self._hosted = hosted and hosted(self._shown)
         self._places: dict[int, int] = {}
         self._marker = ""
         self._notes = 0
@@ -134,9 +148,7 @@ class NativeRenderer:
             case _:
                 yield from self._render_beside(event)
 
-    def _render_other(
-        self, event: ItemAdded | TextDelta | PartialImage | ItemDone
-    ) -> Chunks:
+    def _render_other(self, event: ItemEvent) -> Chunks:
         """Yield the chunks for commentary and for items of OpenAI's own tools."""
         index = event.output_index
         if isinstance(event, ItemAdded) and is_commentary(event.item):
@@ -144,7 +156,7 @@ class NativeRenderer:
         if index in self._commentary:
             yield from self._commentary[index].render(event, self._take_marker())
         else:
-            yield from self._hosted.render(event)
+            yield from self._hosted.render(event) if self._hosted else ()
 
     def _render_beside(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks for events that are not items of the run."""
@@ -170,7 +182,7 @@ class NativeRenderer:
 
     def _end_run(self, event: RunDone) -> Chunks:
         failed = event.ending.is_failure
-        yield from self._hosted.break_off(event)
+        yield from self._hosted.break_off(event) if self._hosted else ()
         for commentary in self._commentary.values():
             yield from commentary.break_off()
         closing = closing_commentary(event.output)
@@ -181,8 +193,8 @@ class NativeRenderer:
         if marker := self._take_marker():
             yield from self._shown.add_marker(marker)
         yield from self._shown.show_files(is_last=True)
-        yield from end_after_code(self._shown)
-        if self._closes and not failed and not open_calls(event.output):
+        yield from _end_after_code(self._shown)
+        if self._hosted and not failed and not open_calls(event.output):
             seconds = self._now() - self._began
             yield status_chunk(_closing_line(seconds, event, self._notes))
         if usage := host_usage(event):

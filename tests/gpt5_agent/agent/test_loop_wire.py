@@ -29,6 +29,7 @@ from run_sample import message, reasoning
 from runs import limits, simulated
 from signing import SIGN
 from simulator import Simulator
+from simulator.faults import FailedStart
 
 pytestmark = pytest.mark.asyncio
 
@@ -282,3 +283,64 @@ async def test_host_tools_are_offered_beside_our_own(desk: Desk) -> None:
     names = [tool["name"] for tool in body["tools"]]
     assert names[1] == "get_weather"
     assert names[0].startswith("host_weather_")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        FailedStart("failed", code="rate_limit_exceeded", after_rounds=1),
+        FailedStart("error", code="server_is_overloaded", after_rounds=1),
+        FailedStart("cut", after_rounds=1),
+        FailedStart("drop", after_rounds=1),
+        FailedStart("stall", after_rounds=1),
+    ],
+    ids=lambda fault: fault.ending,
+)
+async def test_hiccup_of_a_later_round_ends_nothing(
+    sim: Simulator, connections: Connections, fault: FailedStart
+) -> None:
+    """Nothing of the round was shown, so it is asked again; no tool runs twice."""
+    sim.faults.append(fault)
+    desk = Desk(sim, connections)
+
+    events = await desk.ask("sim:tool", limits=limits(1, idle=0.3))
+
+    assert ending_of(events).kind == "completed"
+    assert len(desk.tool.called) == 1
+    assert [body["input"] for body in desk.bodies][1:] == 2 * [desk.bodies[-1]["input"]]
+    assert metadata_of(events).rounds == 2
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_refused_round_is_asked_again(
+    sim: Simulator, connections: Connections, status: int
+) -> None:
+    """Each round has its own attempts."""
+    desk = Desk(sim, connections)
+    said = f"sim:tool,status={status},times=1,retry-after-ms=1"
+
+    events = await desk.ask(said, limits=limits(1))
+
+    assert ending_of(events).kind == "completed"
+    assert len(desk.tool.called) == 1
+    assert len(desk.bodies) == 4
+
+
+async def test_long_work_is_compacted_between_two_rounds(
+    sim: Simulator, connections: Connections
+) -> None:
+    """The next round begins with the compaction, which stands for all before it."""
+    desk = Desk(sim, connections)
+    way = [{"type": "compaction", "compact_threshold": 1000}]
+    settings = Settings(effort="medium", defaults={"context_management": way})
+    said = f"sim:tool {'word ' * 2000}"
+
+    events = await desk.ask(said, settings=settings)
+
+    assert ending_of(events).kind == "completed"
+    first, second = (body["input"] for body in desk.bodies)
+    assert first[-1]["content"] != second[0].get("content")
+    kinds = [item["type"] for item in second]
+    assert kinds[0] == "compaction"
+    assert kinds[-2:] == ["function_call", "function_call_output"]
+    assert len(desk.tool.called) == 1

@@ -10,6 +10,7 @@ from gpt5_agent.tools.confirmations import (
     build_confirmation_request,
     build_question_call,
     compute_confirmation_id,
+    compute_permission,
     drop_question_calls,
     find_security_warning,
     read_confirmations,
@@ -21,9 +22,10 @@ CALL = calls("send_mail", 1)
 BOUND: tuple[str, str, Json] = ("call_1", "send_mail", {"city": "Bern"})
 
 
-def asked(*found: Item) -> tuple[Json, list[Json]]:
+def asked(*found: Item, **more: Any) -> tuple[Json, list[Json]]:
     """A message that asks about calls, and its questions."""
-    question = build_question_call([build_confirmation_request(call) for call in found])
+    requests = [build_confirmation_request(call, **more) for call in found]
+    question = build_question_call(requests)
     function = {"name": question["name"], "arguments": question["arguments"]}
     tool_call = {"id": question["call_id"], "type": "function", "function": function}
     message = {"role": "assistant", "content": "", "tool_calls": [tool_call]}
@@ -37,7 +39,7 @@ def told(message: Json, content: object) -> Json:
     return {"role": "tool", "tool_call_id": tool_call["id"], "content": text}
 
 
-def given(answer: object, status: str = "answered") -> bool | None:
+def given(answer: object, status: str = "answered") -> str | None:
     """What an answer to the question about the call comes to."""
     message, [question] = asked(CALL)
     content = {"status": status, "answers": {question["id"]: answer}}
@@ -49,8 +51,8 @@ ALLOWED = {"type": "option", "option_index": 0, "label": "Allow", "description":
 
 def test_clear_yes_is_a_yes() -> None:
     """As the page writes it, or a client of the host's API."""
-    assert given(ALLOWED) is True
-    assert given("Allow") is True
+    assert given(ALLOWED) == given("Allow") == "once"
+    assert given({**ALLOWED, "label": "Allow for this chat"}) == "chat"
 
 
 @pytest.mark.parametrize(
@@ -70,7 +72,7 @@ def test_clear_yes_is_a_yes() -> None:
 )
 def test_anything_else_is_a_no(answer: object) -> None:
     """Also what looks like a yes."""
-    assert given(answer) is False
+    assert given(answer) == "deny"
 
 
 @pytest.mark.parametrize(
@@ -91,13 +93,13 @@ def test_question_that_was_not_answered_is_a_no(content: object) -> None:
     message, [question] = asked(CALL)
 
     assert read_confirmations([message, told(message, content)]) == {
-        question["id"]: False
+        question["id"]: "deny"
     }
 
 
 def test_yes_to_a_cancelled_question_is_a_no() -> None:
     """The host says that nobody answered."""
-    assert given(ALLOWED, status="cancelled") is False
+    assert given(ALLOWED, status="cancelled") == "deny"
 
 
 def test_open_question_has_no_answer() -> None:
@@ -198,16 +200,56 @@ def test_question_has_the_form_of_the_host_s_card() -> None:
         ]
 
 
-def test_page_recommends_no_harm() -> None:
-    """The first option is the one it recommends."""
-    _, [harmful] = asked(CALL)
-    _, [harmless] = asked(calls("get_weather", 1))
+@pytest.mark.parametrize(
+    ("name", "reading_tools", "first"),
+    [
+        ("get_weather", {"get_weather"}, "Allow"),
+        ("get_weather", set(), "Deny"),  # by its name alone nobody knows
+        ("send_mail", {"send_mail"}, "Deny"),
+    ],
+)
+def test_page_recommends_only_what_is_known_to_read(
+    name: str, reading_tools: set[str], first: str
+) -> None:
+    """The first option is the one it recommends; the second is once, or the chat."""
+    _, [question] = asked(calls(name), chat="u/c", reading_tools=reading_tools)
 
-    labels = [
-        [option["label"] for option in question["options"]]
-        for question in (harmful, harmless)
-    ]
-    assert labels == [["Deny", "Allow"], ["Allow", "Deny"]]
+    labels = [option["label"] for option in question["options"]]
+    assert labels[0] == first
+    assert sorted(labels) == ["Allow", "Allow for this chat", "Deny"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "coverage"),
+    [
+        ({"city": "Bern"}, "whatever it is given."),
+        ({"filePath": "/a", "text": "x"}, 'with {"filePath": "/a"}.'),
+        ({"to": ["eve"], "id": None}, 'with {"to": ["eve"]}.'),
+        ({"path": "/a" * 200}, ""),
+    ],
+)
+def test_approval_for_the_chat_says_what_it_covers(
+    arguments: Json, coverage: str
+) -> None:
+    """The tool, and the target that the call names; what cannot be read is not asked."""
+    call = {**CALL, "arguments": json.dumps(arguments)}
+
+    _, [question] = asked(call, chat="u/c")
+
+    said = {one["label"]: one["description"] for one in question["options"]}
+    expected = f"Make every call of send_mail in this chat, {coverage}"
+    assert said.get("Allow for this chat") == (expected if coverage else None)
+    assert "Allow for this chat" not in str(asked(call)[1])
+
+
+def test_permission_is_bound_to_chat_tool_and_target() -> None:
+    """Other texts of the call may differ."""
+    one = compute_permission("u/c", "write", {"path": "/a", "text": "x"})
+
+    assert one == compute_permission("u/c", "write", {"path": "/a", "text": "y"})
+    others = [("v/c", "write", "/a"), ("u/c", "erase", "/a"), ("u/c", "write", "/b")]
+    for chat, name, path in others:
+        assert compute_permission(chat, name, {"path": path}) != one
 
 
 def test_questions_are_taken_out_of_the_chat() -> None:

@@ -5,6 +5,7 @@ import pytest
 from openai_responses.endings import COMPLETED
 from openai_responses.loop.events import RunDone, Status
 from openai_responses.models.usage import Usage
+from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
 
 USED = Usage(input=4000, output=560, total=4560, cached=3100)
@@ -13,7 +14,7 @@ USED = Usage(input=4000, output=560, total=4560, cached=3100)
 def closing_line(seconds: float, ended: RunDone) -> str:
     """What the first status of the end says, so long after the beginning."""
     times = iter([100.0, 100.0 + seconds])
-    [status, *_] = NativeRenderer(lambda: next(times)).render(ended)
+    [status, *_] = NativeRenderer(lambda: next(times), HostedItems).render(ended)
     return str(status["event"]["data"]["description"])
 
 
@@ -48,7 +49,7 @@ def test_nothing_was_cached() -> None:
 @pytest.mark.parametrize(("notes", "said"), [(1, "1 note"), (2, "2 notes")])
 def test_what_was_said_before(notes: int, said: str) -> None:
     """The page shows only the last line: it says that there are others to open."""
-    view = NativeRenderer(lambda: 100.0)
+    view = NativeRenderer(lambda: 100.0, HostedItems)
     for _ in range(notes):
         list(view.render(Status("One earlier web search was left out.")))
     [status, *_] = view.render(RunDone(COMPLETED))

@@ -14,6 +14,7 @@ from openai_responses.transport.stream import ItemAdded, ItemDone
 from owui_chat.events import AnswerEvent, TurnDetails
 from owui_chat.input.history import build_input
 from owui_chat.messages import parse_messages
+from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.details_carrier import restore_from_details
 from owui_chat.storage.recorder import NewRecord, Recorder
@@ -54,7 +55,7 @@ def details(events: Sequence[RunEvent]) -> list[AnswerEvent | NewRecord]:
 
 def shown(events: Sequence[RunEvent]) -> NativeRenderer:
     """The view of a run whose turns are carried."""
-    view = NativeRenderer(lambda: 1.0)
+    view = NativeRenderer(lambda: 1.0, HostedItems)
     for event in details(events):
         assert not isinstance(event, NewRecord)
         list(view.render(event))

@@ -1,0 +1,86 @@
+"""The tool `delegate`: a bounded task for a second run of the loop.
+
+A task knows nothing of the chat. It can use tools that run here and need no approval,
+but no host's tools, and it cannot delegate. Its steps are shown below the round that
+began it, and its tokens count for the answer.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NamedTuple
+
+from gpt5_agent.agent.accounting import RunTotals
+from gpt5_agent.request import AgentRequest
+from gpt5_agent.tools.guard import DELEGATE
+from openai_responses.json_input import clamp_number
+from openai_responses.loop.tools import ToolResult, tool_error
+
+MAX_TASKS_AT_ONCE = 3
+_TASK_SECONDS = 600.0
+_DELEGATE_DESCRIPTION = (
+    "Give a part of the work to another agent, which knows nothing of this chat and "
+    "cannot ask: say all that it needs. Give independent parts at once."
+)
+_TASK_INSTRUCTION = (
+    "You work on one task for another agent. Give the result and what has to be known "
+    "about it, nothing else."
+)
+_DELEGATE_ARGUMENTS: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {
+        "task": {"type": "string"},
+        "tools": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Names of the tools to use; without it, all.",
+        },
+        "rounds": {"type": "integer", "minimum": 1},
+    },
+    "required": ["task"],
+}
+
+RunTask = Callable[[AgentRequest, RunTotals], Awaitable[ToolResult]]
+
+
+class DelegateTool(NamedTuple):
+    """Runs tasks with the settings of a request; `slots` limits how many at once."""
+
+    request: AgentRequest
+    totals: RunTotals
+    run_task: RunTask
+    slots: asyncio.Semaphore
+    name: str = DELEGATE
+    description: str = _DELEGATE_DESCRIPTION
+    args: Mapping[str, Any] = _DELEGATE_ARGUMENTS
+
+    async def execute(self, args: dict[str, Any]) -> ToolResult:
+        """Return the answer to a task."""
+        own, budget = self.request.own_tools, self.request.budget
+        persona, names = self.request.persona, args.get("tools")
+        tools = [
+            tool
+            for tool in own.tools
+            if own.approver.rule_for(tool.name) == "auto"
+            and (names is None or tool.name in names)
+        ]
+        rounds = clamp_number(args.get("rounds"), 1, budget.rounds, budget.rounds)
+        instruction = f"{persona.instruction}\n\n{_TASK_INSTRUCTION}".strip()
+        asked = self.request._replace(
+            messages=[{"role": "user", "content": str(args.get("task") or "")}],
+            body={},
+            persona=persona._replace(instruction=instruction),
+            budget=budget._replace(iterations=rounds),
+            own_tools=own._replace(tools=tools, asks_in_chat=False, delegates=False),
+            query="",
+            context=None,
+        )
+        left = self.totals.seconds_left
+        try:
+            async with (
+                self.slots,
+                asyncio.timeout(_TASK_SECONDS if left is None else left),
+            ):
+                totals = RunTotals(asked.budget, self.totals)
+                return await self.run_task(asked, totals)
+        except TimeoutError:
+            return tool_error("the time of the task is used up.")

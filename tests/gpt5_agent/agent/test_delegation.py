@@ -1,0 +1,226 @@
+"""Tasks that the agent gives to other runs of itself."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from agent_sample import (
+    ScriptedProvider,
+    WeatherTool,
+    answered,
+    calls,
+    ending_of,
+    metadata_of,
+    question,
+)
+from gpt5_agent.agent.loop import run_agent
+from gpt5_agent.agent.preparation import PreparedRun
+from gpt5_agent.events import AgentEvent, StepEnded, StepStarted
+from gpt5_agent.request import AgentLimits, AgentRequest, OwnToolSettings
+from openai_responses.items import Item
+from openai_responses.loop.tools import Approver, read_rules
+from openai_responses.models.usage import Usage
+from run_sample import call, message
+from skipping_loop import run_skipping
+
+SAID = message("9", "All is done.")
+
+
+def delegating(*tasks: dict[str, Any]) -> list[Item]:
+    """An answer that gives tasks away."""
+    return [
+        {**call(f"d{number}", json.dumps(task)), "name": "delegate"}
+        for number, task in enumerate(tasks)
+    ]
+
+
+class Crew:
+    """A model for the agent, and another one for each task, by its text."""
+
+    def __init__(self, *answers: list[Item], **tasks: Sequence[list[Item]]) -> None:
+        self.main = ScriptedProvider(*answers)
+        self.providers = {
+            name: ScriptedProvider(*found) for name, found in tasks.items()
+        }
+        self.asked: dict[str, PreparedRun] = {}
+
+    def provide(self, asked: AgentRequest, prepared: PreparedRun) -> ScriptedProvider:
+        """Return the model of a run."""
+        said = str(asked.messages[-1]["content"])
+        self.asked[said] = prepared
+        return self.providers.get(said, self.main)
+
+    async def work(self, *tools: Any, **more: Any) -> list[AgentEvent]:
+        """All that the agent reports."""
+        rules, _ = read_rules(more.pop("rules", ""), "the valves")
+        own = OwnToolSettings(
+            tools=tools, delegates=True, approver=Approver(rules), asks_in_chat=True
+        )
+        async with aclosing(
+            run_agent(question(own=own, **more), self.provide)
+        ) as events:
+            return [event async for event in events]
+
+
+def test_task_is_a_run_of_its_own() -> None:
+    """With its own context and tools; its answer is the output, its cost is counted."""
+    tool, other = WeatherTool(), WeatherTool("get_news")
+    task = {"task": "north", "tools": ["get_weather"], "rounds": 2}
+    found = [[calls("get_weather", 1)], [message("1", "It rains.")]]
+    crew = Crew(delegating(task), [SAID], north=found)
+
+    events = run_skipping(crew.work(tool, other))
+
+    assert answered(events) == ["It rains."]
+    assert tool.called == [{"city": "Bern"}]
+    [(history, offered), _] = crew.providers["north"].asked
+    assert [item["content"][0]["text"] for item in history] == ["north"]
+    assert offered == ["get_weather"]
+    assert "another agent" in str(crew.asked["north"].request.instructions)
+    assert metadata_of(events).usage == Usage(40, 20, 60)
+    assert metadata_of(events).rounds == 2
+    assert ending_of(events).kind == "completed"
+
+
+def test_steps_of_a_task_are_shown_below_its_round() -> None:
+    """While it runs, and under its number; of nothing else of it anybody hears."""
+    found = [[calls("get_weather", 1)], [message("1", "It rains.")]]
+    crew = Crew(delegating({"task": "north"}), [SAID], north=found)
+
+    events = run_skipping(crew.work(WeatherTool()))
+
+    ended = [one.step for one in events if isinstance(one, StepEnded)]
+    labels = [step.label for step in ended]
+    assert labels[1:7] == [
+        "TASK 1 > gpt-5 Thought",
+        "TASK 1 > CALL get_weather",
+        "TASK 1 > ROUND 1",
+        "TASK 1 > gpt-5 Thought",
+        "TASK 1 > ROUND 2",
+        "CALL delegate",
+    ]
+    first = next(step for step in ended if step.label == "TASK 1 > ROUND 1")
+    assert first.parent == "ROUND 1"
+    began = [one.id for one in events if isinstance(one, StepStarted)]
+    assert len(began) == len(set(began)) == len(ended)
+    assert "It rains." not in [getattr(one, "content", "") for one in events]
+
+
+def test_three_tasks_run_at_once_and_no_task_delegates() -> None:
+    """The fourth waits; the tool is not offered to a task."""
+    running: list[int] = [0]
+    most: list[int] = [0]
+
+    class Slow(WeatherTool):
+        async def execute(self, args: dict[str, Any]) -> object:
+            running[0] += 1
+            most[0] = max(most[0], running[0])
+            await asyncio.sleep(1)
+            running[0] -= 1
+            return "Rain."
+
+    names = ("a", "b", "c", "d", "e")
+    found = {
+        name: [[calls("get_weather", n)], [message(str(n), name)]]
+        for n, name in enumerate(names)
+    }
+    crew = Crew(delegating(*({"task": name} for name in names)), [SAID], **found)
+
+    events = run_skipping(crew.work(Slow()))
+
+    assert answered(events) == list(names)
+    assert most == [3]
+    for name in names:
+        assert crew.providers[name].asked[0][1] == ["get_weather"]
+
+
+def test_task_gets_no_tool_that_needs_an_approval() -> None:
+    """Nobody can be asked there."""
+    crew = Crew(delegating({"task": "north"}), [SAID], north=[[message("1", "Done.")]])
+
+    run_skipping(
+        crew.work(WeatherTool("ask_a"), WeatherTool("b"), rules="ask_*=ask, c=deny")
+    )
+
+    assert crew.providers["north"].asked[0][1] == ["b"]
+
+
+def test_tokens_of_a_task_count_in_the_limit_of_the_answer() -> None:
+    """Its calls are refused, it finishes without tools, and so does the answer."""
+    tool = WeatherTool()
+    found = [[calls("get_weather", 1)], [message("1", "No tokens left.")]]
+    crew = Crew(delegating({"task": "north"}), [SAID], north=found)
+
+    limits = AgentLimits(6, 0.0, 20)
+    events = run_skipping(crew.work(tool, budget=limits))
+
+    assert tool.called == []
+    assert answered(events) == ["No tokens left."]
+    task, agent = crew.providers["north"], crew.main
+    assert [names for _, names in task.asked] == [["get_weather"], []]
+    assert agent.asked[-1][1] == []
+    assert ending_of(events).kind == "completed"
+
+
+@pytest.mark.parametrize("seconds", [0.0, 5.0])
+def test_task_that_takes_too_long_is_ended(seconds: float) -> None:
+    """After ten minutes, or at the time limit of the answer."""
+
+    class Endless(WeatherTool):
+        async def execute(self, args: dict[str, Any]) -> object:
+            await asyncio.sleep(100)
+            return "Rain."
+
+    found = [[calls("get_weather", n)] for n in range(9)]
+    crew = Crew(delegating({"task": "north"}), [SAID], north=found)
+    limits = AgentLimits(30, seconds)
+
+    events = run_skipping(crew.work(Endless(), budget=limits))
+
+    assert answered(events) == ["Error: the time of the task is used up."]
+    assert ending_of(events).kind == "completed"
+    assert metadata_of(events).latency == pytest.approx(seconds or 600, abs=1)
+
+
+def test_task_that_fails_is_told_to_the_model() -> None:
+    """The answer goes on."""
+    crew = Crew(delegating({"task": "north"}), [SAID], north=[[]])
+
+    events = run_skipping(crew.work(WeatherTool()))
+
+    assert "Error: " in str(answered(events))
+    assert ending_of(events).kind == "completed"
+
+
+def test_answer_that_is_left_ends_its_tasks() -> None:
+    """Nothing of it goes on."""
+    ended: list[str] = []
+
+    class Endless(WeatherTool):
+        async def execute(self, args: dict[str, Any]) -> object:
+            try:
+                await asyncio.sleep(1e6)
+            finally:
+                ended.append("ended")
+            return ""
+
+    async def leave() -> None:
+        crew = Crew(
+            delegating({"task": "north"}), [SAID], north=[[calls("get_weather", 1)]]
+        )
+        asking = question(own=OwnToolSettings(tools=(Endless(),), delegates=True))
+        async with aclosing(run_agent(asking, crew.provide)) as events:
+            async for event in events:
+                if getattr(event, "label", "") == "TASK 1 > CALL get_weather":
+                    await asyncio.sleep(1)
+                    break
+        await asyncio.sleep(1)
+        assert len(asyncio.all_tasks()) == 1
+
+    run_skipping(leave())
+
+    assert ended == ["ended"]
