@@ -1035,27 +1035,27 @@ gpt-5.2-codex|usual xhigh||usual|+|1.75 0.175 - 14|2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
 gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|full|+|2.5 0.25 - 15||
-gpt-5.4-mini|none usual xhigh|none|full|+|0.75 0.075 - 4.5||
-gpt-5.4-nano|none usual xhigh|none|full|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|full|+|30 - - 180||
-gpt-5.5|none usual xhigh|medium|full|+|5 0.5 - 30||
-gpt-5.5-pro|medium high xhigh|medium|full|+|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|full|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|full|+|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none usual xhigh max|medium|full|+|4 0.4 5 20||
-gpt-5.6-terra|none usual xhigh max|medium|full|+|2 0.2 2.5 12||
-gpt-6-astra|usual xhigh max||full|+|10 1 12.5 50||
-gpt-6-astra-law|usual xhigh max||full|+|10 1 - 50||
-gpt-6-cyber|||full||||
-gpt-6-luna|none usual xhigh max|medium|full|+|0.1 0.01 0.125 0.5||
-gpt-6-rosalind|||full|+|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|full|+|2 0.2 2.5 10||
-gpt-6.1-sol|usual xhigh max|medium|full|+|2 0.1 2.5 10||
-gpt-6.1-terra|none usual xhigh max|medium|full|+|1 0.05 1.25 5||
-gpt-6.2-astra|usual xhigh max||full prefix_bound|+|8 - - 40||
-gpt-6.2-astra-law|||full prefix_bound||||
-gpt-6.2-sol|usual xhigh max||full prefix_bound|+|2 - - 10||
+gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15||
+gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5||
+gpt-5.4-nano|none usual xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|5.4|+|30 - - 180||
+gpt-5.5|none usual xhigh|medium|5.4|+|5 0.5 - 30||
+gpt-5.5-pro|medium high xhigh|medium|5.4|+|30 - - 180||
+gpt-5.6-cyber|none usual xhigh max|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none usual xhigh max|medium|5.6 pro_mode|+|4 0.4 5 20||
+gpt-5.6-terra|none usual xhigh max|medium|5.6 pro_mode|+|2 0.2 2.5 12||
+gpt-6-astra|usual xhigh max|medium|6 pro_mode|+|10 1 12.5 50||
+gpt-6-astra-law|usual xhigh max||6 pro_mode|+|10 1 - 50||
+gpt-6-cyber|||6||||
+gpt-6-luna|none usual xhigh max|medium|6 pro_mode|+|0.1 0.01 0.125 0.5||
+gpt-6-rosalind|||6|+|15 1.5 18.75 75||
+gpt-6-sol|none usual xhigh max|medium|6 pro_mode|+|2 0.2 2.5 10||
+gpt-6.1-sol|usual xhigh max|medium|6 pro_mode|+|2 0.1 2.5 10||
+gpt-6.1-terra|none usual xhigh max|medium|6 pro_mode|+|1 0.05 1.25 5||
+gpt-6.2-astra|usual xhigh max||6.2|+|8 - - 40||
+gpt-6.2-astra-law|||6.2||||
+gpt-6.2-sol|usual xhigh max||6.2|+|2 - - 10||
 gpt-daybreak-blue-latest|||usual|+|4 0.4 5 20||
 gpt-daybreak-red-latest|||usual|+|12.5 1.25 15.625 75||
 gpt-rosalind-research|||usual||5 0.5 - 25||
@@ -1068,6 +1068,16 @@ o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-
 o4-mini|usual|medium|usual -image_generation|100000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
 o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
+
+# Words for several traits; a number is the first version of gpt that has them.
+CATALOG_TRAITS: dict[str, str] = {
+    "usual": "reasoning summary functions hosted vision",
+    "full": "usual verbosity",
+    "5.4": "full all_turns",
+    "5.6": "5.4 appends_tools diagnostics",
+    "6": "5.6 appends_configuration",
+    "6.2": "6 prefix_bound",
+}
 
 # Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {
@@ -1116,6 +1126,11 @@ class _ModelFacts(NamedTuple):
     lacks: tuple[str, ...] = ()
     vision: bool = True
     prefix_bound: bool = False
+    appends_tools: bool = False
+    appends_configuration: bool = False
+    pro_mode: bool = False
+    all_turns: bool = False
+    diagnostics: bool = False
     max_output_tokens: int | None = None
     shutdown: str | None = None
     successor: str | None = None
@@ -1124,10 +1139,6 @@ class _ModelFacts(NamedTuple):
 
 
 _PLAIN_FACTS = _ModelFacts()
-
-_REASONING_FACTS = _ModelFacts(
-    reasoning=True, sampling="never", summary=True, verbosity=True, hosted=True
-)
 
 
 class ResolvedModel(NamedTuple):
@@ -1209,7 +1220,7 @@ def _model_facts(model_id: str) -> _ModelFacts:
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
         efforts = tuple(_USUAL_EFFORTS.split())
-        return _REASONING_FACTS._replace(efforts=efforts, verbosity=False)
+        return _reasoning_facts("usual")._replace(efforts=efforts)
     match = _GPT_VERSION.match(model_id)
     if not match:
         # A deployment can have any name; only its administrator knows its facts.
@@ -1217,7 +1228,27 @@ def _model_facts(model_id: str) -> _ModelFacts:
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    return _REASONING_FACTS._replace(prefix_bound=version >= (6, 2))
+    known = [name for name in CATALOG_TRAITS if name[0].isdigit()]
+    newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
+    return _reasoning_facts(newest[-1] if newest else "full")
+
+
+def _reasoning_facts(traits: str) -> _ModelFacts:
+    return _ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
+
+
+def _expand_traits(text: str) -> list[str]:
+    return [
+        one
+        for word in text.split()
+        for one in (
+            _expand_traits(CATALOG_TRAITS[word]) if word in CATALOG_TRAITS else [word]
+        )
+    ]
+
+
+def _read_traits(words: list[str]) -> dict[str, Any]:
+    return {name: name in words for name in _YES_OR_NO_FACTS - {"known_family"}}
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
@@ -1239,18 +1270,16 @@ _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
 _USUAL_EFFORTS = "low medium high"
-_USUAL_TRAITS = "reasoning summary functions hosted vision"
 
 
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
-    traits = traits.replace("full", "usual verbosity")
-    words = traits.replace("usual", _USUAL_TRAITS).split()
+    words = _expand_traits(traits)
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
     return name, _ModelFacts(
-        **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
+        **_read_traits(words),
         lacks=tuple(word[1:] for word in words if word[0] == "-"),
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,

@@ -27,6 +27,15 @@ TRAITS = (
     "vision",
     "prefix_bound",
 )
+LATER_TRAITS = (
+    "all_turns",
+    "appends_tools",
+    "diagnostics",
+    "appends_configuration",
+    "pro_mode",
+)
+"""Traits that a model has only if a source says so."""
+ALL_TRAITS = (*TRAITS, *LATER_TRAITS)
 UNUSED = ("phase", "context")
 """Facts that the pipe does not use."""
 COLUMNS = (
@@ -35,7 +44,16 @@ COLUMNS = (
 )
 USUAL_EFFORTS = "low medium high"
 USUAL_OUTPUT = "128000"
-USUAL_TRAITS = ("reasoning", "summary", "functions", "hosted", "vision")
+TRAIT_SETS = {
+    "usual": "reasoning summary functions hosted vision",
+    "full": "usual verbosity",
+    "5.4": "full all_turns",
+    "5.6": "5.4 appends_tools diagnostics",
+    "6": "5.6 appends_configuration",
+    "6.2": "6 prefix_bound",
+}
+"""Words for several traits, a later one for more; a number is the version of gpt from
+which on models have them, also models that the table does not know."""
 PRICES = ("input", "cached", "cache_write", "output")
 OPTIONAL = (
     "lacks",
@@ -63,6 +81,11 @@ CATALOG_TABLE = """
 {rows}
 """
 
+# Words for several traits; a number is the first version of gpt that has them.
+CATALOG_TRAITS: dict[str, str] = {{
+{trait_sets}
+}}
+
 # Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {{
 {served_as}
@@ -83,10 +106,10 @@ def merge_facts(model: str, by_source: dict[str, dict[str, Any]]) -> dict[str, A
             if fact in facts:
                 raise ValueError(f"{model}: {fact} is said twice, again by {source}")
             facts[fact] = value
-    known = {*TRAITS, *OPTIONAL, "sampling"}
+    known = {*TRAITS, *LATER_TRAITS, *OPTIONAL, "sampling"}
     if wrong := (facts.keys() - known) | ({*TRAITS, "sampling"} - facts.keys()):
         raise ValueError(f"{model}: unknown or missing facts {sorted(wrong)}")
-    return facts
+    return {**dict.fromkeys(LATER_TRAITS, False), **facts}
 
 
 def render_row(model: str, facts: dict[str, Any]) -> str:
@@ -98,7 +121,9 @@ def render_row(model: str, facts: dict[str, Any]) -> str:
         facts.get("default_effort"),
         " ".join(
             (
-                render_traits([t for t in TRAITS if facts[t] and t not in UNUSED]),
+                render_traits(
+                    [one for one in ALL_TRAITS if facts[one] and one not in UNUSED]
+                ),
                 *(f"-{kind}" for kind in facts.get("lacks", ())),
             )
         ),
@@ -113,11 +138,20 @@ def render_row(model: str, facts: dict[str, Any]) -> str:
 
 
 def render_traits(traits: list[str]) -> str:
-    """The traits of a model, those of most reasoning models as one word."""
-    if not set(USUAL_TRAITS) <= set(traits):
-        return " ".join(traits)
-    rest = [one for one in traits if one not in USUAL_TRAITS]
-    return " ".join(["usual", *rest]).replace("usual verbosity", "full")
+    """The traits of a model; the largest set that it has all of stands for them."""
+    for name in reversed(TRAIT_SETS):
+        if expand_traits(name) <= set(traits):
+            rest = [one for one in traits if one not in expand_traits(name)]
+            return " ".join([name, *rest])
+    return " ".join(traits)
+
+
+def expand_traits(text: str) -> set[str]:
+    """The traits that words stand for."""
+    words: set[str] = set()
+    for word in text.split():
+        words |= expand_traits(TRAIT_SETS[word]) if word in TRAIT_SETS else {word}
+    return words
 
 
 def render_names(entries: dict[str, dict[str, str]]) -> str:
@@ -138,6 +172,7 @@ def render_catalog(source: dict[str, Any]) -> str:
         prices=", ".join(PRICES),
         columns="|".join(COLUMNS),
         rows="\n".join(rows),
+        trait_sets="\n".join(f'    "{k}": "{v}",' for k, v in TRAIT_SETS.items()),
         served_as=render_names(source["served_as"]),
         aliases=render_names(source["aliases"]),
     )

@@ -1,6 +1,6 @@
 """The table of models, generated from `scripts/catalog/models.json`; do not edit.
 
-Facts as of 2026-11-21. A dated snapshot has a row only where it differs from its model.
+Facts as of 2026-11-22. A dated snapshot has a row only where it differs from its model.
 Prices are US dollars for a million tokens at the standard tier: input, cached, cache_write, output.
 """
 
@@ -43,27 +43,27 @@ gpt-5.2-codex|usual xhigh||usual|+|1.75 0.175 - 14|2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
 gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|full|+|2.5 0.25 - 15||
-gpt-5.4-mini|none usual xhigh|none|full|+|0.75 0.075 - 4.5||
-gpt-5.4-nano|none usual xhigh|none|full|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|full|+|30 - - 180||
-gpt-5.5|none usual xhigh|medium|full|+|5 0.5 - 30||
-gpt-5.5-pro|medium high xhigh|medium|full|+|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|full|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|full|+|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none usual xhigh max|medium|full|+|4 0.4 5 20||
-gpt-5.6-terra|none usual xhigh max|medium|full|+|2 0.2 2.5 12||
-gpt-6-astra|usual xhigh max||full|+|10 1 12.5 50||
-gpt-6-astra-law|usual xhigh max||full|+|10 1 - 50||
-gpt-6-cyber|||full||||
-gpt-6-luna|none usual xhigh max|medium|full|+|0.1 0.01 0.125 0.5||
-gpt-6-rosalind|||full|+|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|full|+|2 0.2 2.5 10||
-gpt-6.1-sol|usual xhigh max|medium|full|+|2 0.1 2.5 10||
-gpt-6.1-terra|none usual xhigh max|medium|full|+|1 0.05 1.25 5||
-gpt-6.2-astra|usual xhigh max||full prefix_bound|+|8 - - 40||
-gpt-6.2-astra-law|||full prefix_bound||||
-gpt-6.2-sol|usual xhigh max||full prefix_bound|+|2 - - 10||
+gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15||
+gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5||
+gpt-5.4-nano|none usual xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|5.4|+|30 - - 180||
+gpt-5.5|none usual xhigh|medium|5.4|+|5 0.5 - 30||
+gpt-5.5-pro|medium high xhigh|medium|5.4|+|30 - - 180||
+gpt-5.6-cyber|none usual xhigh max|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none usual xhigh max|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2||
+gpt-5.6-sol|none usual xhigh max|medium|5.6 pro_mode|+|4 0.4 5 20||
+gpt-5.6-terra|none usual xhigh max|medium|5.6 pro_mode|+|2 0.2 2.5 12||
+gpt-6-astra|usual xhigh max|medium|6 pro_mode|+|10 1 12.5 50||
+gpt-6-astra-law|usual xhigh max||6 pro_mode|+|10 1 - 50||
+gpt-6-cyber|||6||||
+gpt-6-luna|none usual xhigh max|medium|6 pro_mode|+|0.1 0.01 0.125 0.5||
+gpt-6-rosalind|||6|+|15 1.5 18.75 75||
+gpt-6-sol|none usual xhigh max|medium|6 pro_mode|+|2 0.2 2.5 10||
+gpt-6.1-sol|usual xhigh max|medium|6 pro_mode|+|2 0.1 2.5 10||
+gpt-6.1-terra|none usual xhigh max|medium|6 pro_mode|+|1 0.05 1.25 5||
+gpt-6.2-astra|usual xhigh max||6.2|+|8 - - 40||
+gpt-6.2-astra-law|||6.2||||
+gpt-6.2-sol|usual xhigh max||6.2|+|2 - - 10||
 gpt-daybreak-blue-latest|||usual|+|4 0.4 5 20||
 gpt-daybreak-red-latest|||usual|+|12.5 1.25 15.625 75||
 gpt-rosalind-research|||usual||5 0.5 - 25||
@@ -76,6 +76,16 @@ o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-
 o4-mini|usual|medium|usual -image_generation|100000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
 o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
+
+# Words for several traits; a number is the first version of gpt that has them.
+CATALOG_TRAITS: dict[str, str] = {
+    "usual": "reasoning summary functions hosted vision",
+    "full": "usual verbosity",
+    "5.4": "full all_turns",
+    "5.6": "5.4 appends_tools diagnostics",
+    "6": "5.6 appends_configuration",
+    "6.2": "6 prefix_bound",
+}
 
 # Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {

@@ -14,7 +14,7 @@ and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
 import re
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from openai_responses.errors import InvalidRequest, valve_error
 from openai_responses.json_input import parse_json_object
@@ -22,6 +22,7 @@ from openai_responses.models.catalog import (
     CATALOG_ALIASES,
     CATALOG_SERVED_AS,
     CATALOG_TABLE,
+    CATALOG_TRAITS,
 )
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -69,7 +70,18 @@ class _ModelFacts(NamedTuple):
     """Types of such tools that it does not take."""
     vision: bool = True
     prefix_bound: bool = False
-    """Reasoning is dropped when what preceded it changed."""
+    """Reasoning is dropped when what preceded it changed, and `instructions` stand
+    behind the input, where no cache reaches them."""
+    appends_tools: bool = False
+    """It takes `additional_tools` items, and `allowed_tools` that name their tools."""
+    appends_configuration: bool = False
+    """It takes `configuration_update` items."""
+    pro_mode: bool = False
+    """It takes the `reasoning.mode` pro."""
+    all_turns: bool = False
+    """It takes the `reasoning.context` all_turns."""
+    diagnostics: bool = False
+    """It says why a prompt was not found in the cache."""
     max_output_tokens: int | None = None
     shutdown: str | None = None
     """ISO date."""
@@ -80,12 +92,6 @@ class _ModelFacts(NamedTuple):
 
 
 _PLAIN_FACTS = _ModelFacts()
-
-_REASONING_FACTS = _ModelFacts(
-    reasoning=True, sampling="never", summary=True, verbosity=True, hosted=True
-)
-"""For an unknown gpt from version 5 on (docs/reference/responses-api.md, "Unknown
-models")."""
 
 
 class ResolvedModel(NamedTuple):
@@ -179,7 +185,7 @@ def _model_facts(model_id: str) -> _ModelFacts:
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
         efforts = tuple(_USUAL_EFFORTS.split())
-        return _REASONING_FACTS._replace(efforts=efforts, verbosity=False)
+        return _reasoning_facts("usual")._replace(efforts=efforts)
     match = _GPT_VERSION.match(model_id)
     if not match:
         # A deployment can have any name; only its administrator knows its facts.
@@ -187,7 +193,30 @@ def _model_facts(model_id: str) -> _ModelFacts:
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    return _REASONING_FACTS._replace(prefix_bound=version >= (6, 2))
+    known = [name for name in CATALOG_TRAITS if name[0].isdigit()]
+    newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
+    return _reasoning_facts(newest[-1] if newest else "full")
+
+
+def _reasoning_facts(traits: str) -> _ModelFacts:
+    """Return what is assumed of a model that the catalog does not have
+    (docs/reference/responses-api.md, "Unknown models")."""
+    return _ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
+
+
+def _expand_traits(text: str) -> list[str]:
+    """Return the traits that words of the catalog stand for."""
+    return [
+        one
+        for word in text.split()
+        for one in (
+            _expand_traits(CATALOG_TRAITS[word]) if word in CATALOG_TRAITS else [word]
+        )
+    ]
+
+
+def _read_traits(words: list[str]) -> dict[str, Any]:
+    return {name: name in words for name in _YES_OR_NO_FACTS - {"known_family"}}
 
 
 def _shown_name(model_id: str, effort: str | None) -> str:
@@ -210,19 +239,16 @@ _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
 _USUAL_EFFORTS = "low medium high"
-_USUAL_TRAITS = "reasoning summary functions hosted vision"
-"""What `usual` stands for in the table of the catalog."""
 
 
 def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
-    traits = traits.replace("full", "usual verbosity")
-    words = traits.replace("usual", _USUAL_TRAITS).split()
+    words = _expand_traits(traits)
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
     return name, _ModelFacts(
-        **{trait: trait in words for trait in _YES_OR_NO_FACTS - {"known_family"}},
+        **_read_traits(words),
         lacks=tuple(word[1:] for word in words if word[0] == "-"),
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
         default_effort=effort or None,

@@ -22,10 +22,7 @@ each_model = pytest.mark.parametrize("model", sorted(CATALOG_FACTS))
 
 def said_of(model: str) -> dict[str, Any]:
     """All facts about a model, whoever says them."""
-    said: dict[str, Any] = {}
-    for facts in FACTS["models"][model].values():
-        said.update(facts)
-    return said
+    return merge_facts(model, FACTS["models"][model])
 
 
 def test_module_is_what_the_generator_writes() -> None:
@@ -103,6 +100,35 @@ def test_efforts_agree(model: str) -> None:
     else:
         assert not efforts
         assert not facts.summary
+
+
+VERSION = re.compile(r"gpt-(\d)(?:\.(\d))?(?!\d)")
+
+
+def version_of(model: str) -> tuple[int, int]:
+    """The version of a gpt; (0, 0) for another model."""
+    match = VERSION.match(model)
+    return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
+
+
+@each_model
+def test_what_may_be_appended_follows_the_version(model: str) -> None:
+    """What OpenAI's guides say of a version and later, each model of it has."""
+    facts, version = CATALOG_FACTS[model], version_of(model)
+    assert facts.all_turns == (version >= (5, 4))
+    assert facts.appends_tools == facts.diagnostics == (version >= (5, 6))
+    assert facts.appends_configuration == (version >= (6, 0))
+    assert facts.prefix_bound == (version >= (6, 2))
+    assert not facts.pro_mode or (5, 6) <= version < (6, 2)
+
+
+@each_model
+def test_efforts_follow_the_version(model: str) -> None:
+    """`max` comes with 5.6, and `minimal` goes with 5.1."""
+    efforts, version = CATALOG_FACTS[model].efforts, version_of(model)
+    if efforts:
+        assert ("max" in efforts) == (version >= (5, 6))
+        assert "minimal" not in efforts or version == (5, 0)
 
 
 @each_model

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from catalog.generate import FACTS_FILE
+from catalog.generate import FACTS_FILE, LATER_TRAITS
 from openai_responses.models.resolve import (
     CATALOG_FACTS,
     REASONING_EFFORTS,
@@ -169,6 +169,26 @@ def test_unknown_ids_of_known_families(name: str, expected: str) -> None:
     model = resolve_model(name)
     assert traits(model) == expected
     assert model.facts.known_family
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("gpt-5.3-sol", ""),
+        ("gpt-5.5-next", "all_turns"),
+        ("gpt-5.9-sol", "all_turns appends_tools diagnostics"),
+        ("gpt-6.1-x", "all_turns appends_tools diagnostics appends_configuration"),
+        ("gpt-7", "all_turns appends_tools diagnostics appends_configuration"),
+        ("o5", ""),
+        ("our-deployment", ""),
+    ],
+)
+def test_what_unknown_ids_may_append(name: str, expected: str) -> None:
+    """What holds from a version on holds for a newer one; pro mode is never assumed."""
+    facts = resolve_model(name).facts
+    assert [trait for trait in LATER_TRAITS if getattr(facts, trait)] == (
+        expected.split()
+    )
 
 
 @pytest.mark.parametrize(
