@@ -234,6 +234,8 @@ def as_text(value: object) -> str:
 
 Item = dict[str, Any]
 
+ADDED_TOOLS, CONFIGURATION = "additional_tools", "configuration_update"
+
 
 class _ItemKind(NamedTuple):
 
@@ -258,6 +260,7 @@ _ITEM_KINDS = {
         parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
     ),
     "compaction": _ItemKind(is_encrypted=True),
+    CONFIGURATION: _ItemKind(),
     "function_call": _ItemKind(text=("arguments", "arguments")),
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
@@ -372,7 +375,13 @@ def is_compaction(item: JsonObject) -> bool:
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
     places = [place for place, item in enumerate(items) if is_compaction(item)]
-    return list(items[places[-1] :] if places else items)
+    if not places:
+        return list(items)
+    return [i for i in items[:1] if is_instructions(i)] + list(items[places[-1] :])
+
+
+def is_instructions(item: JsonObject) -> bool:
+    return item_type(item) == "message" and item.get("role") == "developer"
 
 
 def message_text(item: JsonObject) -> str:
@@ -428,6 +437,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             continue
         # Reasoning before several calls stays as long as one of them stays.
         is_input = answers or item.get("role") in _INPUT_ROLES
+        is_input = is_input or item_type(item) == CONFIGURATION
         if is_input or (lost_call and not calls):
             dangling = []
         lost_call = False
@@ -1456,6 +1466,8 @@ class Repair(NamedTuple):
     new: str = ""
 
 
+APPENDED = frozenset({ADDED_TOOLS, CONFIGURATION})
+
 CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
 
 _MEDIA = ("input_image", "input_file")
@@ -1471,6 +1483,7 @@ def repair_payload(
     payload: Mapping[str, Any], repairs: Iterable[Repair]
 ) -> dict[str, Any]:
     repairs = [*repairs]
+    payload = lower_payload(payload, _lowered(payload["input"], repairs))
     items = [sent for _, sent in repair_items(payload["input"], repairs)]
     changed = {**payload, "input": items}
     for repair in repairs:
@@ -1490,6 +1503,9 @@ def item_names(items: Iterable[Item]) -> list[str]:
 def repair_items(
     items: Sequence[Item], repairs: Iterable[Repair]
 ) -> list[tuple[str, Item]]:
+    repairs = [*repairs]
+    lowered = _lowered(items, repairs)
+    items = [item for item in items if item_type(item) not in lowered]
     names = item_names(items)
     wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
     if not wanted:
@@ -1589,6 +1605,32 @@ def plain_item(item: Item) -> Item:
     return {"type": "message", "role": role, "content": [part]}
 
 
+def _lowered(items: Iterable[Item], repairs: Iterable[Repair]) -> set[str]:
+    named = {one.target for one in repairs if one.action in ("lower", "tool")}
+    added = declared_tools({"input": items}) if named - APPENDED else ()
+    is_refused = any(json_digest(tool) in named for tool in added)
+    return {*(named & APPENDED), *([ADDED_TOOLS] if is_refused else ())}
+
+
+def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
+    if not kinds:
+        return {**payload}
+    rest = [item for item in payload["input"] if item_type(item) not in kinds]
+    changed = {**payload, "input": rest}
+    if ADDED_TOOLS in kinds:
+        changed = _fit_choice({**changed, "tools": declared_tools(payload)})
+    for item in payload["input"] if CONFIGURATION in kinds else ():
+        if item_type(item) == CONFIGURATION:
+            for key in item.keys() & {"reasoning", "text"}:
+                changed[key] = {**(changed.get(key) or {}), **item[key]}
+    return changed
+
+
+def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
+    added = (i["tools"] for i in payload["input"] if item_type(i) == ADDED_TOOLS)
+    return [tool for tools in (payload.get("tools") or (), *added) for tool in tools]
+
+
 def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     where, _, path = repair.target.partition(":")
     kind, *keys = path.split(".")
@@ -1610,17 +1652,22 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     tools, choice = payload.get("tools") or [], payload.get("tool_choice")
     kept = [tool for tool in tools if json_digest(tool) != repair.target]
-    gone = [tool for tool in tools if tool not in kept]
-    if not gone:
+    if len(kept) == len(tools):
         return payload
-    named = {name for tool in gone for name in (tool_name(tool), tool.get("type"))}
+    choice = None if choice == "required" else choice
+    return _fit_choice({**payload, "tools": kept, "tool_choice": choice})
+
+
+def _fit_choice(payload: dict[str, Any]) -> dict[str, Any]:
+    tools, choice = payload["tools"], payload.get("tool_choice")
+    names = {name for tool in tools for name in (tool_name(tool), tool.get("type"))}
     allowed = as_mapping(choice).get("tools")
     if isinstance(allowed, list):
-        left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
+        left = [one for one in allowed if tool_name(one) in names]
         choice = {**as_mapping(choice), "tools": left} if left else "none"
-    elif choice == "required" or tool_name(as_mapping(choice)) in named:
+    elif isinstance(choice, Mapping) and tool_name(choice) not in names:
         choice = None
-    changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
+    changed = {**payload, "tool_choice": choice if tools else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
 
 
@@ -2118,6 +2165,7 @@ class Endpoint:
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
     strict: bool = False
+    is_alike: bool = False
 
     def url(self, path: str) -> str:
         base = _normalize_base_url(self.base_url)
@@ -2133,6 +2181,11 @@ class Endpoint:
         if "OpenAI" not in sentence or self.host.endswith(".openai.com"):
             return sentence
         return sentence.replace("OpenAI", self.host)
+
+    @property
+    def is_openai(self) -> bool:
+        is_own = f".{self.host}".endswith(".openai.com") and not self.strict
+        return is_own or (self.is_alike and not self.is_azure)
 
     @property
     def is_azure(self) -> bool:
@@ -2867,7 +2920,7 @@ def is_hosted_tool(tool: JsonObject) -> bool:
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
     tools = [tool for group in groups for tool in group]
-    return list({_identity(tool): tool for tool in tools}.values())
+    return list({tool_identity(tool): tool for tool in tools}.values())
 
 
 def responses_tool_choice(
@@ -2932,7 +2985,7 @@ def _flat_format(custom: JsonObject) -> Item:
     return {"format": {"type": "grammar", **grammar}}
 
 
-def _identity(tool: JsonObject) -> tuple[str, object]:
+def tool_identity(tool: JsonObject) -> tuple[str, object]:
     kind = tool.get("type")
     if kind in CALLED_BY_NAME:
         return "name", tool.get("name")
@@ -2985,7 +3038,7 @@ def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
 
 # ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
 
-_SAMPLING = {"temperature", "top_p", "top_logprobs"}
+SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
 
@@ -3060,6 +3113,9 @@ class Settings(NamedTuple):
     defaults: JsonObject = MappingProxyType({})
 
 
+NO_MESSAGE = "There is no message to answer. Write one and send it."
+
+
 def build_request(
     model: ResolvedModel,
     instructions: str,
@@ -3068,7 +3124,7 @@ def build_request(
     settings: Settings,
 ) -> ResponsesRequest:
     if not items:
-        raise InvalidRequest("There is no message to answer. Write one and send it.")
+        raise InvalidRequest(NO_MESSAGE)
     given, facts = read_parameters(body)[0], model.facts
     effort = _effort(model, given, settings)
     resolved = effort or facts.default_effort
@@ -3090,7 +3146,7 @@ def build_request(
         **settings.defaults,
         **_passed_on(given)[0],
     }
-    for name in () if _takes_sampling(facts.sampling, resolved) else _SAMPLING:
+    for name in () if _takes_sampling(facts.sampling, resolved) else SAMPLING:
         fields.pop(name, None)
     if (length := fields.get("max_output_tokens")) is not None:
         most = facts.max_output_tokens or _MOST_OUTPUT_TOKENS
@@ -3236,6 +3292,7 @@ _UNKNOWN = re.compile(
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 )
+_ADDED_TOOL = re.compile(r"\.tools\[(\d+)\](.*)")
 _NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
 _NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
 _QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
@@ -3335,8 +3392,20 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
         sentence = f"Earlier calls of {call[1]} were sent as plain text."
         kind = f"function_call:{call[1]}@{refusal.last}"
         yield Status(sentence, Repair("kind", kind))
+    # The words may go on with a list of what is supported.
+    refused = words.partition("upported values")[0]
+    for kind in APPENDED & kinds:
+        if kind in refused:
+            yield _lower(kind)
+    if "not found in 'tools'" in words:
+        yield _lower(ADDED_TOOLS)
     if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
         yield _parameter(refusal, "stream")
+
+
+def _lower(kind: str) -> Status:
+    sentence = f"The model's server does not take {kind}: answering without it."
+    return Status(sentence, Repair("lower", kind), is_named=True)
 
 
 def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
@@ -3358,7 +3427,12 @@ def _find_place(
     rows = payload.get(found[1]) or () if found else ()
     if found is None or int(found[2]) >= len(rows):
         return None
-    return found[1], int(found[2]), found[3], rows[int(found[2])]
+    named = rows[int(found[2])]
+    if tool := _ADDED_TOOL.match(found[3]):
+        tools = dict(enumerate(as_list(named.get("tools"))))
+        if int(tool[1]) in tools:
+            return "tools", int(tool[1]), tool[2], tools[int(tool[1])]
+    return found[1], int(found[2]), found[3], named
 
 
 def named_place(request: ResponsesRequest, error: ApiError) -> str:
@@ -3397,6 +3471,9 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     target, sent = refusal.rows[number]
+    if item_type(sent) in APPENDED:
+        yield _lower(item_type(sent))
+        return
     if has_plain_reasoning(sent):
         yield _told(Repair("reasoning_text", ""))
         return
@@ -3463,7 +3540,7 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
     words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
-    for tool in refusal.payload.get("tools") or ():
+    for tool in declared_tools(refusal.payload):
         if words & {tool_name(tool), tool.get("type")}:
             # A server that cannot be reached may be there again soon.
             is_down = "retrieving tool list" in refusal.error.message
@@ -5960,7 +6037,7 @@ class _RunHistory:
             ulid: [
                 item
                 for item in map(strip_for_replay, filter(is_replayed, record.payload))
-                if (not is_encrypted(item) or _can_read(reader, record, item))
+                if _can_read(reader, record, item)
                 and (not is_code(item) or codes.take_out(item))
             ][::-1]
             for ulid, record in self._records.items()
@@ -6019,8 +6096,11 @@ class _RunHistory:
 
 
 def _can_read(reader: Origin | None, record: Record, item: Item) -> bool:
+    is_update = item_type(item) == CONFIGURATION  # the effort of this model
+    if not (is_update or is_encrypted(item)):
+        return True
     is_ours = reader is not None and reader.can_decrypt(record.origin)
-    return is_ours and bool(item.get("encrypted_content"))
+    return is_ours and (is_update or bool(item.get("encrypted_content")))
 
 
 def _call_item(call: ToolCall) -> Item:

@@ -24,6 +24,7 @@ import re
 import secrets
 import ssl
 import time
+import zlib
 from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
 from bisect import bisect, bisect_left, insort
@@ -722,6 +723,8 @@ def api_word(word: str | None) -> str | None:
 
 Item = dict[str, Any]
 
+ADDED_TOOLS, CONFIGURATION = "additional_tools", "configuration_update"
+
 
 class _ItemKind(NamedTuple):
 
@@ -746,6 +749,7 @@ _ITEM_KINDS = {
         parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
     ),
     "compaction": _ItemKind(is_encrypted=True),
+    CONFIGURATION: _ItemKind(),
     "function_call": _ItemKind(text=("arguments", "arguments")),
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
@@ -860,7 +864,18 @@ def is_compaction(item: JsonObject) -> bool:
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
     places = [place for place, item in enumerate(items) if is_compaction(item)]
-    return list(items[places[-1] :] if places else items)
+    if not places:
+        return list(items)
+    return [i for i in items[:1] if is_instructions(i)] + list(items[places[-1] :])
+
+
+def is_instructions(item: JsonObject) -> bool:
+    return item_type(item) == "message" and item.get("role") == "developer"
+
+
+def developer_message(text: str) -> Item:
+    part = {"type": "input_text", "text": text}
+    return {"type": "message", "role": "developer", "content": [part]}
 
 
 def message_text(item: JsonObject) -> str:
@@ -916,6 +931,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             continue
         # Reasoning before several calls stays as long as one of them stays.
         is_input = answers or item.get("role") in _INPUT_ROLES
+        is_input = is_input or item_type(item) == CONFIGURATION
         if is_input or (lost_call and not calls):
             dangling = []
         lost_call = False
@@ -1506,6 +1522,8 @@ class Repair(NamedTuple):
     new: str = ""
 
 
+APPENDED = frozenset({ADDED_TOOLS, CONFIGURATION})
+
 CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
 
 _MEDIA = ("input_image", "input_file")
@@ -1521,6 +1539,7 @@ def repair_payload(
     payload: Mapping[str, Any], repairs: Iterable[Repair]
 ) -> dict[str, Any]:
     repairs = [*repairs]
+    payload = lower_payload(payload, _lowered(payload["input"], repairs))
     items = [sent for _, sent in repair_items(payload["input"], repairs)]
     changed = {**payload, "input": items}
     for repair in repairs:
@@ -1540,6 +1559,9 @@ def item_names(items: Iterable[Item]) -> list[str]:
 def repair_items(
     items: Sequence[Item], repairs: Iterable[Repair]
 ) -> list[tuple[str, Item]]:
+    repairs = [*repairs]
+    lowered = _lowered(items, repairs)
+    items = [item for item in items if item_type(item) not in lowered]
     names = item_names(items)
     wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
     if not wanted:
@@ -1639,6 +1661,32 @@ def plain_item(item: Item) -> Item:
     return {"type": "message", "role": role, "content": [part]}
 
 
+def _lowered(items: Iterable[Item], repairs: Iterable[Repair]) -> set[str]:
+    named = {one.target for one in repairs if one.action in ("lower", "tool")}
+    added = declared_tools({"input": items}) if named - APPENDED else ()
+    is_refused = any(json_digest(tool) in named for tool in added)
+    return {*(named & APPENDED), *([ADDED_TOOLS] if is_refused else ())}
+
+
+def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
+    if not kinds:
+        return {**payload}
+    rest = [item for item in payload["input"] if item_type(item) not in kinds]
+    changed = {**payload, "input": rest}
+    if ADDED_TOOLS in kinds:
+        changed = _fit_choice({**changed, "tools": declared_tools(payload)})
+    for item in payload["input"] if CONFIGURATION in kinds else ():
+        if item_type(item) == CONFIGURATION:
+            for key in item.keys() & {"reasoning", "text"}:
+                changed[key] = {**(changed.get(key) or {}), **item[key]}
+    return changed
+
+
+def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
+    added = (i["tools"] for i in payload["input"] if item_type(i) == ADDED_TOOLS)
+    return [tool for tools in (payload.get("tools") or (), *added) for tool in tools]
+
+
 def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     where, _, path = repair.target.partition(":")
     kind, *keys = path.split(".")
@@ -1660,17 +1708,22 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     tools, choice = payload.get("tools") or [], payload.get("tool_choice")
     kept = [tool for tool in tools if json_digest(tool) != repair.target]
-    gone = [tool for tool in tools if tool not in kept]
-    if not gone:
+    if len(kept) == len(tools):
         return payload
-    named = {name for tool in gone for name in (tool_name(tool), tool.get("type"))}
+    choice = None if choice == "required" else choice
+    return _fit_choice({**payload, "tools": kept, "tool_choice": choice})
+
+
+def _fit_choice(payload: dict[str, Any]) -> dict[str, Any]:
+    tools, choice = payload["tools"], payload.get("tool_choice")
+    names = {name for tool in tools for name in (tool_name(tool), tool.get("type"))}
     allowed = as_mapping(choice).get("tools")
     if isinstance(allowed, list):
-        left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
+        left = [one for one in allowed if tool_name(one) in names]
         choice = {**as_mapping(choice), "tools": left} if left else "none"
-    elif choice == "required" or tool_name(as_mapping(choice)) in named:
+    elif isinstance(choice, Mapping) and tool_name(choice) not in names:
         choice = None
-    changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
+    changed = {**payload, "tool_choice": choice if tools else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
 
 
@@ -2168,6 +2221,7 @@ class Endpoint:
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
     strict: bool = False
+    is_alike: bool = False
 
     def url(self, path: str) -> str:
         base = _normalize_base_url(self.base_url)
@@ -2183,6 +2237,11 @@ class Endpoint:
         if "OpenAI" not in sentence or self.host.endswith(".openai.com"):
             return sentence
         return sentence.replace("OpenAI", self.host)
+
+    @property
+    def is_openai(self) -> bool:
+        is_own = f".{self.host}".endswith(".openai.com") and not self.strict
+        return is_own or (self.is_alike and not self.is_azure)
 
     @property
     def is_azure(self) -> bool:
@@ -3318,7 +3377,7 @@ def is_hosted_tool(tool: JsonObject) -> bool:
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
     tools = [tool for group in groups for tool in group]
-    return list({_identity(tool): tool for tool in tools}.values())
+    return list({tool_identity(tool): tool for tool in tools}.values())
 
 
 def responses_tool_choice(
@@ -3383,7 +3442,7 @@ def _flat_format(custom: JsonObject) -> Item:
     return {"format": {"type": "grammar", **grammar}}
 
 
-def _identity(tool: JsonObject) -> tuple[str, object]:
+def tool_identity(tool: JsonObject) -> tuple[str, object]:
     kind = tool.get("type")
     if kind in CALLED_BY_NAME:
         return "name", tool.get("name")
@@ -3436,7 +3495,7 @@ def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
 
 # ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
 
-_SAMPLING = {"temperature", "top_p", "top_logprobs"}
+SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
 
@@ -3511,6 +3570,9 @@ class Settings(NamedTuple):
     defaults: JsonObject = MappingProxyType({})
 
 
+NO_MESSAGE = "There is no message to answer. Write one and send it."
+
+
 def build_request(
     model: ResolvedModel,
     instructions: str,
@@ -3519,7 +3581,7 @@ def build_request(
     settings: Settings,
 ) -> ResponsesRequest:
     if not items:
-        raise InvalidRequest("There is no message to answer. Write one and send it.")
+        raise InvalidRequest(NO_MESSAGE)
     given, facts = read_parameters(body)[0], model.facts
     effort = _effort(model, given, settings)
     resolved = effort or facts.default_effort
@@ -3541,7 +3603,7 @@ def build_request(
         **settings.defaults,
         **_passed_on(given)[0],
     }
-    for name in () if _takes_sampling(facts.sampling, resolved) else _SAMPLING:
+    for name in () if _takes_sampling(facts.sampling, resolved) else SAMPLING:
         fields.pop(name, None)
     if (length := fields.get("max_output_tokens")) is not None:
         most = facts.max_output_tokens or _MOST_OUTPUT_TOKENS
@@ -3616,7 +3678,8 @@ _LONGEST_NAME = 40
 def unsent_parameters(
     asked: JsonObject, request: ResponsesRequest
 ) -> tuple[list[str], list[str]]:
-    (given, errors), sent = read_parameters(asked), request.payload()
+    given, errors = read_parameters(asked)
+    sent = lower_payload(request.payload(), APPENDED)
     kept, wrong = _passed_on(given)
     length, most = kept.get("max_output_tokens"), request.max_output_tokens
     if length and str(length) != str(most):
@@ -3937,6 +4000,7 @@ _UNKNOWN = re.compile(
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 )
+_ADDED_TOOL = re.compile(r"\.tools\[(\d+)\](.*)")
 _NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
 _NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
 _QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
@@ -4036,8 +4100,20 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
         sentence = f"Earlier calls of {call[1]} were sent as plain text."
         kind = f"function_call:{call[1]}@{refusal.last}"
         yield Status(sentence, Repair("kind", kind))
+    # The words may go on with a list of what is supported.
+    refused = words.partition("upported values")[0]
+    for kind in APPENDED & kinds:
+        if kind in refused:
+            yield _lower(kind)
+    if "not found in 'tools'" in words:
+        yield _lower(ADDED_TOOLS)
     if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
         yield _parameter(refusal, "stream")
+
+
+def _lower(kind: str) -> Status:
+    sentence = f"The model's server does not take {kind}: answering without it."
+    return Status(sentence, Repair("lower", kind), is_named=True)
 
 
 def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
@@ -4059,7 +4135,12 @@ def _find_place(
     rows = payload.get(found[1]) or () if found else ()
     if found is None or int(found[2]) >= len(rows):
         return None
-    return found[1], int(found[2]), found[3], rows[int(found[2])]
+    named = rows[int(found[2])]
+    if tool := _ADDED_TOOL.match(found[3]):
+        tools = dict(enumerate(as_list(named.get("tools"))))
+        if int(tool[1]) in tools:
+            return "tools", int(tool[1]), tool[2], tools[int(tool[1])]
+    return found[1], int(found[2]), found[3], named
 
 
 def named_place(request: ResponsesRequest, error: ApiError) -> str:
@@ -4098,6 +4179,9 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     target, sent = refusal.rows[number]
+    if item_type(sent) in APPENDED:
+        yield _lower(item_type(sent))
+        return
     if has_plain_reasoning(sent):
         yield _told(Repair("reasoning_text", ""))
         return
@@ -4164,7 +4248,7 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
     words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
-    for tool in refusal.payload.get("tools") or ():
+    for tool in declared_tools(refusal.payload):
         if words & {tool_name(tool), tool.get("type")}:
             # A server that cannot be reached may be there again soon.
             is_down = "retrieving tool list" in refusal.error.message
@@ -5503,6 +5587,103 @@ def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
     return "the question is long" if len(text) > _LONG_QUESTION else ""
 
 
+# ==== openai_responses.requests.turns: What the turns of a chat change: tools, effort, text format. The chat only grows.
+
+_LONGEST_TURN = 200_000
+_MOST_DECLARED = 128
+_SETTINGS = (("reasoning", "effort"), ("text", "format"))
+
+
+class Turn(NamedTuple):
+    """What one turn changed for its model, as it is stored."""
+
+    model: str
+    items: Sequence[Item] = ()
+    base: Item | None = None
+
+    def wire(self) -> str:
+        packed = b64encode(zlib.compress(json.dumps(self).encode())).decode()
+        return packed if len(packed) <= _LONGEST_TURN else ""
+
+
+def read_turn(wire: str) -> Turn:
+    return Turn(*json.loads(zlib.decompress(b64decode(wire))))
+
+
+def record_turn(
+    request: ResponsesRequest, earlier: Sequence[Turn], default_effort: str | None
+) -> Turn:
+    tools = _split_tools(request)[1]
+    base = {key: as_mapping(getattr(request, key)) for key, _ in _SETTINGS}
+    begins = Turn(request.model, base={"tools": tools, **base})
+    if not earlier:
+        return begins
+    items = [item for turn in earlier for item in turn.items]
+    held = lower_payload({**(earlier[0].base or {}), "input": items}, APPENDED)
+    known = {tool_identity(tool): _schema(tool) for tool in held.get("tools", ())}
+    new = [tool for tool in tools if tool_identity(tool) not in known]
+    is_same = all(known.get(tool_identity(t), _schema(t)) == _schema(t) for t in tools)
+    update: Item = {}
+    for key, name in _SETTINGS:
+        usual = {"effort": default_effort, "format": {"type": "text"}}[name]
+        value = base[key].get(name) or usual
+        if value != (held.get(key, {}).get(name) or usual):
+            update[key] = {name: value}
+            is_same = is_same and value not in (None, {"type": "json_object"})
+    if not is_same or len(known) + len(new) > _MOST_DECLARED:
+        return begins
+    added: Item = {"type": ADDED_TOOLS, "role": "developer", "tools": new}
+    changed = {"type": CONFIGURATION, **update}
+    return Turn(request.model, [added] * bool(new) + [changed] * bool(update))
+
+
+def append_turns(
+    request: ResponsesRequest, turns: Mapping[str, Turn], kinds: Set[str]
+) -> tuple[ResponsesRequest, dict[str, list[Item]]]:
+    if as_mapping(request.reasoning).get("mode") == "pro":
+        kinds = kinds - {CONFIGURATION}
+    base = next(iter(turns.values())).base or {}
+    items = {
+        name: [item for item in turn.items if item_type(item) in kinds]
+        for name, turn in turns.items()
+    }
+    fields: dict[str, Any] = {}
+    for key, name in _SETTINGS if CONFIGURATION in kinds else ():
+        rest = {k: v for k, v in (getattr(request, key) or {}).items() if k != name}
+        first = {k: v for k, v in base[key].items() if k == name}
+        fields[key] = {**first, **rest} or None
+    if fields.get("reasoning", request.reasoning) != request.reasoning:
+        fields |= dict.fromkeys(SAMPLING)  # they depend on the request's effort
+    if ADDED_TOOLS in kinds:
+        fields["tools"] = [*_split_tools(request)[0], *base["tools"]] or None
+        added = [item for group in items.values() for item in group]
+        declared = declared_tools({**fields, "input": added})
+        fields["tool_choice"] = _allow_offered(request, declared)
+    return request.model_copy(update=fields), items
+
+
+def _allow_offered(request: ResponsesRequest, declared: Sequence[Item]) -> Any:
+    offered, choice = {*map(tool_identity, request.tools or ())}, request.tool_choice
+    left = [tool for tool in declared if tool_identity(tool) in offered]
+    if len(left) == len(declared) or choice not in (None, "auto", "required"):
+        return choice
+    keys = ("type", "name", "server_label")
+    tools = [{key: tool[key] for key in keys if key in tool} for tool in left]
+    allowed = {"type": "allowed_tools", "mode": choice or "auto", "tools": tools}
+    return allowed if left else "none"
+
+
+def _split_tools(request: ResponsesRequest) -> tuple[list[Item], list[Item]]:
+    groups: tuple[list[Item], list[Item]] = [], []
+    for tool in request.tools or ():
+        groups[tool["type"] != "mcp"].append(tool)
+    return groups
+
+
+def _schema(tool: Item) -> Item:
+    return {**tool, "description": None}
+
+
 # ==== openai_responses.requests.mcp_servers: Remote MCP servers, from an administrator's JSON to tools of a request.
 
 _SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -6467,7 +6648,7 @@ class _RunHistory:
             ulid: [
                 item
                 for item in map(strip_for_replay, filter(is_replayed, record.payload))
-                if (not is_encrypted(item) or _can_read(reader, record, item))
+                if _can_read(reader, record, item)
                 and (not is_code(item) or codes.take_out(item))
             ][::-1]
             for ulid, record in self._records.items()
@@ -6526,8 +6707,11 @@ class _RunHistory:
 
 
 def _can_read(reader: Origin | None, record: Record, item: Item) -> bool:
+    is_update = item_type(item) == CONFIGURATION  # the effort of this model
+    if not (is_update or is_encrypted(item)):
+        return True
     is_ours = reader is not None and reader.can_decrypt(record.origin)
-    return is_ours and bool(item.get("encrypted_content"))
+    return is_ours and (is_update or bool(item.get("encrypted_content")))
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -8286,7 +8470,8 @@ class Recorder:
                     insort(self._pending, (index, one), key=itemgetter(0))
 
     def _is_kept(self, item: Item) -> bool:
-        if has_encrypted_reasoning(item) or is_compaction(item):
+        is_update = item_type(item) == CONFIGURATION
+        if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
             return self._scope.keeps_reasoning
         whole_call = is_call(item) and item.get("status") != "incomplete"
         return whole_call or is_kept_hosted(item) or is_stored_image(item)
@@ -8821,6 +9006,7 @@ class SentContext(NamedTuple):
     instructions: str | None = None
     new: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
+    turn: Turn | None = None
 
     def wire(self) -> dict[str, Any]:
         found = {
@@ -8828,6 +9014,7 @@ class SentContext(NamedTuple):
             "instructions": self.instructions,
             "new": list(self.new) or None,
             "gone": list(self.gone) or None,
+            "turn": (self.turn and self.turn.wire()) or None,
         }
         return {key: value for key, value in found.items() if value is not None}
 
@@ -8879,18 +9066,39 @@ def first_instructions(
     return next((one for one in found if one is not None), None)
 
 
+def model_turns(
+    parts: Sequence[ChatPart], sent: Mapping[str, SentContext], model: str
+) -> dict[str, Turn]:
+    turns: dict[str, Turn] = {}
+    for stored in stored_messages(parts):
+        turn = sent.get(stored.answer_id, _NOTHING).turn
+        if turn and turn.model == model:
+            if turn.base:
+                turns.clear()
+            if turns or turn.base:
+                turns[stored.answer_id] = turn
+    return turns
+
+
 def apply_sent_context(
-    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
+    parts: Sequence[ChatPart],
+    sent: Mapping[str, SentContext],
+    items: Mapping[str, Sequence[Item]] = MappingProxyType({}),
 ) -> list[ChatPart]:
-    return [again for part in parts for again in _as_sent(part, sent)]
+    return [again for part in parts for again in _as_sent(part, sent, items)]
 
 
-def _as_sent(part: ChatPart, sent: Mapping[str, SentContext]) -> list[ChatPart]:
+def _as_sent(
+    part: ChatPart,
+    sent: Mapping[str, SentContext],
+    items: Mapping[str, Sequence[Item]],
+) -> list[ChatPart]:
     if not isinstance(part, UserMessage) or part.stored is None:
         return [part]
-    context, words = sent.get(part.stored.answer_id, _NOTHING), part.stored.words
+    name, words = part.stored.answer_id, part.stored.words
+    context = sent.get(name, _NOTHING)
     message = _apply_injected_context(part, words, context.injected)
-    return [*_news(context), message]
+    return [*_news(context), *map(UserMessage, items.get(name, ())), message]
 
 
 def _news(sent: SentContext) -> list[ChatPart]:
@@ -8901,8 +9109,7 @@ def _news(sent: SentContext) -> list[ChatPart]:
         lines += ["Lines that no longer hold:", *sent.gone]
     if len(lines) == 1:
         return []
-    part = {"type": "input_text", "text": "\n".join(lines)}
-    return [UserMessage({"type": "message", "role": "developer", "content": [part]})]
+    return [UserMessage(developer_message("\n".join(lines)))]
 
 
 def _in_order(
@@ -8922,6 +9129,7 @@ def _read_context(wire: JsonObject) -> SentContext:
         given if isinstance(given, str) else None,
         _read_lines(wire.get("new")),
         _read_lines(wire.get("gone")),
+        read_turn(wire.get("turn")),
     )
 
 
@@ -9576,6 +9784,7 @@ def build_endpoint(
         ca_bundle=valves.CA_BUNDLE.strip(),
         proxy=valves.PROXY.strip(),
         strict=valves.COMPATIBILITY == "strict",
+        is_alike=valves.COMPATIBILITY == "openai",
     )
 
 
@@ -10428,12 +10637,10 @@ _ATTRIBUTE = "openai_responses_rounds"
 class DelegatedRound(NamedTuple):
     """The end of a round whose calls the host is to run."""
 
-    sent: tuple[Item, ...]
+    request: ResponsesRequest
     received: tuple[Item, ...]
     pending: tuple[Item, ...]
     cited: tuple[str, ...] = ()
-    instructions: str = ""
-    repairs: tuple[Repair, ...] = ()
 
 
 def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:
@@ -10446,17 +10653,19 @@ def load_round(state: Any, message_id: str) -> DelegatedRound | None:
     return found if isinstance(found, DelegatedRound) else None
 
 
-def continue_input(
+def continue_round(
     ended: DelegatedRound, parts: Sequence[ChatPart]
-) -> list[Item] | None:
+) -> ResponsesRequest | None:
     outputs = {s.call_id: s for s in parts if isinstance(s, ToolMessage)}
     calls = {item["call_id"]: item_type(item) for item in open_calls(ended.received)}
     if not calls or not all(call_id in outputs for call_id in calls):
         return None
     answers = [tool_message_item(outputs[call_id], calls) for call_id in calls]
-    return since_compaction(
-        drop_settled_approvals([*ended.sent, *ended.received, *answers])
-    )
+    request = ended.request
+    items = drop_settled_approvals([*request.input, *ended.received, *answers])
+    choice = next_tool_choice(request.tool_choice)
+    changed = {"input": since_compaction(items), "tool_choice": choice}
+    return request.model_copy(update=changed)
 
 
 # ==== owui_manifold.store: Where the records of a chat are written and read, signed and in part encrypted.
@@ -10655,6 +10864,7 @@ class PreparedRequest(NamedTuple):
     toolset: Toolset | None = None
     notices: tuple[str, ...] = ()
     sign: Sign | None = None
+    cites: bool = False
 
     @property
     def delegates(self) -> bool:
@@ -10665,13 +10875,16 @@ class PreparedRequest(NamedTuple):
 class _Chat(NamedTuple):
 
     call: PipeCall
+    endpoint: Endpoint
     model: ResolvedModel
     store: ChatStore | None
     round: DelegatedRound | None
     instructions: str
     parts: list[ChatPart]
     records: Mapping[str, Record]
+    tools: OfferedTools
     verbosity: str = ""
+    request: ResponsesRequest = ResponsesRequest(model="", input=[])
 
     @property
     def replaced_id(self) -> str:
@@ -10688,17 +10901,10 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     chat, reason = await run_work(
         size, lambda: _read_messages(call, keys.sign, store, before)
     )
-    model = chat.model
-    origin = origin_at(model.family, endpoint)
-    items = continue_input(before, chat.parts) if before else None
-    if items is None:
-        items = await _history(chat, origin, size)
-    tools = _offered_tools(call, model)
-    settings = _settings(call, endpoint, tools, model)
-    request = build_request(
-        model, chat.instructions, items, _body(chat, tools), settings
-    )
-    request = _repaired(request, call, store, before)
+    origin, tools = origin_at(chat.model.family, endpoint), chat.tools
+    request = continue_round(before, chat.parts) if before else None
+    if request is None:
+        request = _with_input(chat, await _history(chat, origin, size))
     return PreparedRequest(
         call,
         request,
@@ -10710,6 +10916,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         _toolset(call, tools),
         notices=() if before else tuple(filter(None, (reason, tools.notice))),
         sign=keys.sign,
+        cites=any(tool_kind(tool).is_cited for tool in tools.items),
     )
 
 
@@ -10722,7 +10929,11 @@ def _read_messages(
     messages, records = restore_from_details(call.messages, sign)
     instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
     model, reason = _choose_model(call, parts, store)
-    chat = _Chat(call, model, store, before, instructions, parts, records)
+    tools = _offered_tools(call, model)
+    chat = _Chat(
+        *(call, call.endpoint, model, store, before, instructions, parts, records),
+        tools,
+    )
     for change in _PASSES:
         chat = change(chat)
     return chat, reason
@@ -10767,25 +10978,67 @@ def _restore_outputs(chat: _Chat) -> _Chat:
     return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
 
 
+def _ask(chat: _Chat) -> _Chat:
+    settings = _settings(chat.call, chat.endpoint, chat.tools, chat.model)
+    items: list[Item] = [{}] if chat.parts else []
+    request = build_request(chat.model, "", items, _body(chat), settings)
+    request = _repaired(request, chat.call, chat.store, chat.round)
+    return chat._replace(request=request)
+
+
 def _restore_prefix(chat: _Chat) -> _Chat:
-    call, store, parts = chat.call, chat.store, chat.parts
-    instructions = chat.round.instructions if chat.round else chat.instructions
+    call, store, parts, facts = chat.call, chat.store, chat.parts, chat.model.facts
+    instructions, name = chat.instructions, chat.call.caller.message_id
     if store is None or not stored_messages(parts):
-        return chat._replace(instructions=instructions)
-    mode = call.valves.STABLE_INSTRUCTIONS
-    is_stable = chat.model.facts.prefix_bound if mode == "auto" else mode == "on"
+        return chat
+    mode, kinds = call.valves.STABLE_INSTRUCTIONS, _appended(chat)
+    is_stable = facts.appends_tools if mode == "auto" else mode == "on"
     continues = call.host.metadata.get("assistant_message_id") or chat.round
-    if not continues and call.caller.message_id not in store.sent:
+    if not continues and name not in store.sent:
         given = instructions if is_stable else None
-        store.set_sent(capture_sent_context(parts, store.sent, given))
+        sent = capture_sent_context(parts, store.sent, given)
+        store.set_sent(sent._replace(turn=_record_turn(chat, store.sent, kinds)))
+    turns = model_turns(parts, store.sent, chat.request.model)
+    request, items = chat.request, dict[str, list[Item]]()
+    if name in turns:
+        request, items = append_turns(request, turns, kinds)
     first = first_instructions(parts, store.sent) if is_stable else None
-    parts = apply_sent_context(parts, store.sent)
     return chat._replace(
-        parts=parts, instructions=instructions if first is None else first
+        parts=apply_sent_context(parts, store.sent, items),
+        instructions=instructions if first is None else first,
+        request=request,
     )
 
 
-_PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
+def _record_turn(
+    chat: _Chat, sent: Mapping[str, SentContext], kinds: Set[str]
+) -> Turn | None:
+    earlier = model_turns(chat.parts, sent, chat.request.model).values()
+    turn = record_turn(chat.request, [*earlier], chat.model.facts.default_effort)
+    return turn if kinds and turn.wire() else None
+
+
+def _appended(chat: _Chat) -> set[str]:
+    if not chat.endpoint.is_openai:
+        return set()
+    facts = chat.model.facts
+    kinds = {ADDED_TOOLS} if facts.appends_tools else set[str]()
+    kinds |= {CONFIGURATION} if facts.appends_configuration else set[str]()
+    return kinds.difference(one.target for one in chat.request.repairs)
+
+
+def _with_input(chat: _Chat, items: list[Item]) -> ResponsesRequest:
+    if not items:
+        raise InvalidRequest(NO_MESSAGE)
+    text, changed = chat.instructions, dict[str, Any]()
+    if text and chat.endpoint.is_openai:
+        items = [developer_message(text), *items]
+    elif text:
+        changed["instructions"] = text
+    return chat.request.model_copy(update={**changed, "input": items})
+
+
+_PASSES = (_attach_stored, _take_directive, _restore_outputs, _ask, _restore_prefix)
 
 
 async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
@@ -10807,8 +11060,9 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     )
 
 
-def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
-    choice = next_tool_choice(tools.choice) if chat.round else tools.choice
+def _body(chat: _Chat) -> dict[str, Any]:
+    choice = chat.tools.choice
+    choice = next_tool_choice(choice) if chat.round else choice
     body = {**chat.call.body, "tool_choice": choice}
     if chat.verbosity:
         body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
@@ -10857,11 +11111,13 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     call, sent = prepared.call, prepared.request
     body = {"tool_choice": sent.tool_choice, "reasoning_effort": call.model.effort}
     plain = call._replace(body=body, config=read_config(call.valves))
-    model, tools = call.resolve(sent.model), OfferedTools(sent.tools or ())
-    settings = _settings(plain, prepared.endpoint, tools, model)
+    model, declared = call.resolve(sent.model), declared_tools(dict(sent))
+    settings = _settings(plain, prepared.endpoint, OfferedTools(declared), model)
     text = sent.instructions or ""
     built = build_request(model, text, sent.input, body, settings)
-    return sent.model_copy(update={"repairs": ()}) == built
+    free = {"repairs": (), "tools": declared or None, "include": built.include}
+    is_changed = any(item_type(item) == CONFIGURATION for item in sent.input)
+    return sent.model_copy(update=free) == built and not is_changed
 
 
 def _repaired(
@@ -10874,7 +11130,7 @@ def _repaired(
     learned = known(call.endpoint, request.model, user_id)
     repairs = (*learned, *(store.repairs if store else ()))
     if before:
-        repairs = before.repairs
+        repairs = before.request.repairs
     return request.model_copy(update={"repairs": repairs}) if repairs else request
 
 
@@ -11468,7 +11724,7 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
         caller.message_id,
         prepared.origin,
         remembers,
-        cites=any(tool_kind(tool).is_cited for tool in prepared.request.tools or ()),
+        cites=prepared.cites,
         delegates=prepared.delegates,
         carrier=store.carrier if store else "details",
         sign=prepared.sign,
@@ -11501,7 +11757,7 @@ async def _remember(prepared: PreparedRequest, repairs: Iterable[Status]) -> Non
             await store.add_repair(repair)
         elif repair and found.is_lasting:
             is_about_all = found.is_named and (
-                repair.action == "field" or is_as_configured(prepared)
+                repair.action in ("field", "lower") or is_as_configured(prepared)
             )
             user = "" if is_about_all else call.caller.user_id
             model = prepared.request.model
@@ -11521,11 +11777,9 @@ def _hand_over(
     within_run = call.valves.carries_reasoning()
     received = tuple(replay_output(ended.output, with_reasoning=within_run))
     pending = tuple(recorder.pending) if recorder else ()
-    ended_round = DelegatedRound(
-        *(tuple(prepared.request.input), received, pending, citations.keys),
-        prepared.request.instructions or "",
-        (*prepared.request.repairs, *filter(None, (one.repair for one in helped))),
-    )
+    repairs = (*prepared.request.repairs, *(one.repair for one in helped if one.repair))
+    request = prepared.request.model_copy(update={"repairs": repairs})
+    ended_round = DelegatedRound(request, received, pending, citations.keys)
     save_round(call.state, call.caller.message_id, ended_round)
 
 

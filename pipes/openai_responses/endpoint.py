@@ -19,7 +19,8 @@ class Endpoint:
     """The address and the key of a server; an address can contain a password.
 
     An empty `ca_bundle` (a file) or `proxy` means what the system has set. `strict`
-    means that requests have the form that other servers than OpenAI's accept.
+    means that requests have the form that other servers than OpenAI's accept,
+    `is_alike` that the server takes whatever OpenAI takes.
     """
 
     base_url: str = field(repr=False)
@@ -31,6 +32,7 @@ class Endpoint:
     ca_bundle: str = ""
     proxy: str = field(default="", repr=False)
     strict: bool = False
+    is_alike: bool = False
 
     def url(self, path: str) -> str:
         """Return the address of `path`; raises InvalidRequest."""
@@ -49,6 +51,12 @@ class Endpoint:
         if "OpenAI" not in sentence or self.host.endswith(".openai.com"):
             return sentence
         return sentence.replace("OpenAI", self.host)
+
+    @property
+    def is_openai(self) -> bool:
+        """Whether it takes OpenAI's own kinds of input."""
+        is_own = f".{self.host}".endswith(".openai.com") and not self.strict
+        return is_own or (self.is_alike and not self.is_azure)
 
     @property
     def is_azure(self) -> bool:

@@ -11,6 +11,9 @@ from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 
 Item = dict[str, Any]
 
+ADDED_TOOLS, CONFIGURATION = "additional_tools", "configuration_update"
+"""Input items that change the request from their place on."""
+
 
 class _ItemKind(NamedTuple):
     """What all items of one type have in common."""
@@ -48,6 +51,7 @@ _ITEM_KINDS = {
         parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
     ),
     "compaction": _ItemKind(is_encrypted=True),
+    CONFIGURATION: _ItemKind(),
     "function_call": _ItemKind(text=("arguments", "arguments")),
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
@@ -178,9 +182,22 @@ def is_compaction(item: JsonObject) -> bool:
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    """Return `items` from the last compaction on."""
+    """Return `items` from the last compaction on, behind the chat's instructions."""
     places = [place for place, item in enumerate(items) if is_compaction(item)]
-    return list(items[places[-1] :] if places else items)
+    if not places:
+        return list(items)
+    return [i for i in items[:1] if is_instructions(i)] + list(items[places[-1] :])
+
+
+def is_instructions(item: JsonObject) -> bool:
+    """Say whether `item` is a message of the developer."""
+    return item_type(item) == "message" and item.get("role") == "developer"
+
+
+def developer_message(text: str) -> Item:
+    """Return instructions as an item."""
+    part = {"type": "input_text", "text": text}
+    return {"type": "message", "role": "developer", "content": [part]}
 
 
 def message_text(item: JsonObject) -> str:
@@ -249,6 +266,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             continue
         # Reasoning before several calls stays as long as one of them stays.
         is_input = answers or item.get("role") in _INPUT_ROLES
+        is_input = is_input or item_type(item) == CONFIGURATION
         if is_input or (lost_call and not calls):
             dangling = []
         lost_call = False

@@ -5,24 +5,39 @@ with the prefix as it was sent before; the tools; the settings; default paramete
 titles, tags and the like: a small request without tools or stored items.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, NamedTuple
 
 from openai_responses.clock import run_work
 from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
-from openai_responses.items import Item
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import (
+    ADDED_TOOLS,
+    CONFIGURATION,
+    Item,
+    developer_message,
+    item_type,
+    tool_kind,
+)
 from openai_responses.json_input import as_mapping, count_entries
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunDone
 from openai_responses.loop.tools import CallLimits, Toolset
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.resolve import ResolvedModel
-from openai_responses.requests.build import ResponsesRequest, Settings, build_request
+from openai_responses.requests.build import (
+    NO_MESSAGE,
+    ResponsesRequest,
+    Settings,
+    build_request,
+)
 from openai_responses.requests.parameters import hash_ids
+from openai_responses.requests.repairs import declared_tools
 from openai_responses.requests.replay import Origin, origin_at
 from openai_responses.requests.tools import is_hosted_tool, next_tool_choice
+from openai_responses.requests.turns import Turn, append_turns, record_turn
 from owui_chat.input.attachments import (
     add_tool_images,
     attach_files,
@@ -33,9 +48,11 @@ from owui_chat.input.attachments import (
 from owui_chat.input.directives import take_directive
 from owui_chat.input.history import build_input
 from owui_chat.input.prefix import (
+    SentContext,
     apply_sent_context,
     capture_sent_context,
     first_instructions,
+    model_turns,
 )
 from owui_chat.input.tasks import task_request
 from owui_chat.messages import (
@@ -60,7 +77,7 @@ from owui_manifold.hosted_tools import (
     hosted_tools,
     offer_tools,
 )
-from owui_manifold.rounds import DelegatedRound, continue_input, load_round
+from owui_manifold.rounds import DelegatedRound, continue_round, load_round
 from owui_manifold.store import ChatStore, chat_keys, open_store
 from owui_manifold.valves import Valves
 
@@ -89,6 +106,8 @@ class PreparedRequest(NamedTuple):
     """Sentences for the person who asked."""
     sign: Sign | None = None
     """Signs what the chat itself carries."""
+    cites: bool = False
+    """Whether its tools give sources."""
 
     @property
     def delegates(self) -> bool:
@@ -101,13 +120,17 @@ class _Chat(NamedTuple):
     """A chat between two passes."""
 
     call: PipeCall
+    endpoint: Endpoint
     model: ResolvedModel
     store: ChatStore | None
     round: DelegatedRound | None
     instructions: str
     parts: list[ChatPart]
     records: Mapping[str, Record]
+    tools: OfferedTools
     verbosity: str = ""
+    request: ResponsesRequest = ResponsesRequest(model="", input=[])
+    """As it would be if the chat began with it, and later as it is sent."""
 
     @property
     def replaced_id(self) -> str:
@@ -126,17 +149,10 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     chat, reason = await run_work(
         size, lambda: _read_messages(call, keys.sign, store, before)
     )
-    model = chat.model
-    origin = origin_at(model.family, endpoint)
-    items = continue_input(before, chat.parts) if before else None
-    if items is None:
-        items = await _history(chat, origin, size)
-    tools = _offered_tools(call, model)
-    settings = _settings(call, endpoint, tools, model)
-    request = build_request(
-        model, chat.instructions, items, _body(chat, tools), settings
-    )
-    request = _repaired(request, call, store, before)
+    origin, tools = origin_at(chat.model.family, endpoint), chat.tools
+    request = continue_round(before, chat.parts) if before else None
+    if request is None:
+        request = _with_input(chat, await _history(chat, origin, size))
     return PreparedRequest(
         call,
         request,
@@ -148,6 +164,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         _toolset(call, tools),
         notices=() if before else tuple(filter(None, (reason, tools.notice))),
         sign=keys.sign,
+        cites=any(tool_kind(tool).is_cited for tool in tools.items),
     )
 
 
@@ -161,7 +178,11 @@ def _read_messages(
     messages, records = restore_from_details(call.messages, sign)
     instructions, parts = parse_messages(messages, call.valves.IMAGE_DETAIL)
     model, reason = _choose_model(call, parts, store)
-    chat = _Chat(call, model, store, before, instructions, parts, records)
+    tools = _offered_tools(call, model)
+    chat = _Chat(
+        *(call, call.endpoint, model, store, before, instructions, parts, records),
+        tools,
+    )
     for change in _PASSES:
         chat = change(chat)
     return chat, reason
@@ -210,29 +231,75 @@ def _restore_outputs(chat: _Chat) -> _Chat:
     return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
 
 
+def _ask(chat: _Chat) -> _Chat:
+    """Build the request as if the chat began now."""
+    settings = _settings(chat.call, chat.endpoint, chat.tools, chat.model)
+    items: list[Item] = [{}] if chat.parts else []
+    request = build_request(chat.model, "", items, _body(chat), settings)
+    request = _repaired(request, chat.call, chat.store, chat.round)
+    return chat._replace(request=request)
+
+
 def _restore_prefix(chat: _Chat) -> _Chat:
     """Keep the instructions and the chat as they were sent before.
 
     What is sent for the first time is given to the store.
     """
-    call, store, parts = chat.call, chat.store, chat.parts
-    instructions = chat.round.instructions if chat.round else chat.instructions
+    call, store, parts, facts = chat.call, chat.store, chat.parts, chat.model.facts
+    instructions, name = chat.instructions, chat.call.caller.message_id
     if store is None or not stored_messages(parts):
-        return chat._replace(instructions=instructions)
-    mode = call.valves.STABLE_INSTRUCTIONS
-    is_stable = chat.model.facts.prefix_bound if mode == "auto" else mode == "on"
+        return chat
+    mode, kinds = call.valves.STABLE_INSTRUCTIONS, _appended(chat)
+    is_stable = facts.appends_tools if mode == "auto" else mode == "on"
     continues = call.host.metadata.get("assistant_message_id") or chat.round
-    if not continues and call.caller.message_id not in store.sent:
+    if not continues and name not in store.sent:
         given = instructions if is_stable else None
-        store.set_sent(capture_sent_context(parts, store.sent, given))
+        sent = capture_sent_context(parts, store.sent, given)
+        store.set_sent(sent._replace(turn=_record_turn(chat, store.sent, kinds)))
+    turns = model_turns(parts, store.sent, chat.request.model)
+    request, items = chat.request, dict[str, list[Item]]()
+    if name in turns:
+        request, items = append_turns(request, turns, kinds)
     first = first_instructions(parts, store.sent) if is_stable else None
-    parts = apply_sent_context(parts, store.sent)
     return chat._replace(
-        parts=parts, instructions=instructions if first is None else first
+        parts=apply_sent_context(parts, store.sent, items),
+        instructions=instructions if first is None else first,
+        request=request,
     )
 
 
-_PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
+def _record_turn(
+    chat: _Chat, sent: Mapping[str, SentContext], kinds: Set[str]
+) -> Turn | None:
+    """Return what to store of this turn; None where nothing is ever appended."""
+    earlier = model_turns(chat.parts, sent, chat.request.model).values()
+    turn = record_turn(chat.request, [*earlier], chat.model.facts.default_effort)
+    return turn if kinds and turn.wire() else None
+
+
+def _appended(chat: _Chat) -> set[str]:
+    """Return the types of items that its model and server take."""
+    if not chat.endpoint.is_openai:
+        return set()
+    facts = chat.model.facts
+    kinds = {ADDED_TOOLS} if facts.appends_tools else set[str]()
+    kinds |= {CONFIGURATION} if facts.appends_configuration else set[str]()
+    return kinds.difference(one.target for one in chat.request.repairs)
+
+
+def _with_input(chat: _Chat, items: list[Item]) -> ResponsesRequest:
+    """Return the request of a chat, whose input begins with its instructions."""
+    if not items:
+        raise InvalidRequest(NO_MESSAGE)
+    text, changed = chat.instructions, dict[str, Any]()
+    if text and chat.endpoint.is_openai:
+        items = [developer_message(text), *items]
+    elif text:
+        changed["instructions"] = text
+    return chat.request.model_copy(update={**changed, "input": items})
+
+
+_PASSES = (_attach_stored, _take_directive, _restore_outputs, _ask, _restore_prefix)
 """What is done to a parsed chat, in this order; directives are no part of a prefix."""
 
 
@@ -256,9 +323,10 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     )
 
 
-def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
+def _body(chat: _Chat) -> dict[str, Any]:
     """Return the caller's keys; a wish for this one answer has priority over them."""
-    choice = next_tool_choice(tools.choice) if chat.round else tools.choice
+    choice = chat.tools.choice
+    choice = next_tool_choice(choice) if chat.round else choice
     body = {**chat.call.body, "tool_choice": choice}
     if chat.verbosity:
         body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
@@ -310,15 +378,20 @@ def _settings(
 
 
 def is_as_configured(prepared: PreparedRequest) -> bool:
-    """Say whether a chat's request has only what the administrator's valves set."""
+    """Say whether a chat's request has only what the administrator's valves set.
+
+    Which tools there are is no setting, nor is what is included of their results.
+    """
     call, sent = prepared.call, prepared.request
     body = {"tool_choice": sent.tool_choice, "reasoning_effort": call.model.effort}
     plain = call._replace(body=body, config=read_config(call.valves))
-    model, tools = call.resolve(sent.model), OfferedTools(sent.tools or ())
-    settings = _settings(plain, prepared.endpoint, tools, model)
+    model, declared = call.resolve(sent.model), declared_tools(dict(sent))
+    settings = _settings(plain, prepared.endpoint, OfferedTools(declared), model)
     text = sent.instructions or ""
     built = build_request(model, text, sent.input, body, settings)
-    return sent.model_copy(update={"repairs": ()}) == built
+    free = {"repairs": (), "tools": declared or None, "include": built.include}
+    is_changed = any(item_type(item) == CONFIGURATION for item in sent.input)
+    return sent.model_copy(update=free) == built and not is_changed
 
 
 def _repaired(
@@ -332,7 +405,7 @@ def _repaired(
     learned = known(call.endpoint, request.model, user_id)
     repairs = (*learned, *(store.repairs if store else ()))
     if before:
-        repairs = before.repairs
+        repairs = before.request.repairs
     return request.model_copy(update={"repairs": repairs}) if repairs else request
 
 

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from openai_responses.endings import NO_CREDIT_CODES, PICTURE_CODES, SENTENCES
 from openai_responses.errors import ApiError, Failure
 from openai_responses.items import (
+    ADDED_TOOLS,
     Item,
     has_plain_reasoning,
     is_call,
@@ -28,11 +29,14 @@ from openai_responses.items import (
     is_hosted,
     item_type,
 )
+from openai_responses.json_input import as_list
 from openai_responses.loop.events import Status
 from openai_responses.models.resolve import REASONING_EFFORTS
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.repairs import (
+    APPENDED,
     Repair,
+    declared_tools,
     has_media,
     json_digest,
     parameter_at,
@@ -110,6 +114,7 @@ _UNKNOWN = re.compile(
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 )
+_ADDED_TOOL = re.compile(r"\.tools\[(\d+)\](.*)")
 _NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
 _NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
 _QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
@@ -222,8 +227,20 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
         sentence = f"Earlier calls of {call[1]} were sent as plain text."
         kind = f"function_call:{call[1]}@{refusal.last}"
         yield Status(sentence, Repair("kind", kind))
+    # The words may go on with a list of what is supported.
+    refused = words.partition("upported values")[0]
+    for kind in APPENDED & kinds:
+        if kind in refused:
+            yield _lower(kind)
+    if "not found in 'tools'" in words:
+        yield _lower(ADDED_TOOLS)
     if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
         yield _parameter(refusal, "stream")
+
+
+def _lower(kind: str) -> Status:
+    sentence = f"The model's server does not take {kind}: answering without it."
+    return Status(sentence, Repair("lower", kind), is_named=True)
 
 
 def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
@@ -246,7 +263,12 @@ def _find_place(
     rows = payload.get(found[1]) or () if found else ()
     if found is None or int(found[2]) >= len(rows):
         return None
-    return found[1], int(found[2]), found[3], rows[int(found[2])]
+    named = rows[int(found[2])]
+    if tool := _ADDED_TOOL.match(found[3]):
+        tools = dict(enumerate(as_list(named.get("tools"))))
+        if int(tool[1]) in tools:
+            return "tools", int(tool[1]), tool[2], tools[int(tool[1])]
+    return found[1], int(found[2]), found[3], named
 
 
 def named_place(request: ResponsesRequest, error: ApiError) -> str:
@@ -288,6 +310,9 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     """Yield the repairs of one item; what people wrote always stays."""
     target, sent = refusal.rows[number]
+    if item_type(sent) in APPENDED:
+        yield _lower(item_type(sent))
+        return
     if has_plain_reasoning(sent):
         yield _told(Repair("reasoning_text", ""))
         return
@@ -358,7 +383,7 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
     """Yield the repair of a tool that the server names by its name, type or label."""
     words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
-    for tool in refusal.payload.get("tools") or ():
+    for tool in declared_tools(refusal.payload):
         if words & {tool_name(tool), tool.get("type")}:
             # A server that cannot be reached may be there again soon.
             is_down = "retrieving tool list" in refusal.error.message

@@ -25,10 +25,17 @@ from openai_responses.requests.parameters import (
     parameter_error,
     read_parameters,
 )
-from openai_responses.requests.repairs import Repair, json_digest, repair_payload
+from openai_responses.requests.repairs import (
+    APPENDED,
+    Repair,
+    json_digest,
+    lower_payload,
+    repair_payload,
+)
 from openai_responses.requests.tools import clean_call
 
-_SAMPLING = {"temperature", "top_p", "top_logprobs"}
+SAMPLING = {"temperature", "top_p", "top_logprobs"}
+"""Fields that a model takes without reasoning, if at all."""
 
 _MOST_OUTPUT_TOKENS = 128_000
 """For models of which it is not known."""
@@ -112,6 +119,9 @@ class Settings(NamedTuple):
     defaults: JsonObject = MappingProxyType({})
 
 
+NO_MESSAGE = "There is no message to answer. Write one and send it."
+
+
 def build_request(
     model: ResolvedModel,
     instructions: str,
@@ -126,7 +136,7 @@ def build_request(
     else the one in the model's name.
     """
     if not items:
-        raise InvalidRequest("There is no message to answer. Write one and send it.")
+        raise InvalidRequest(NO_MESSAGE)
     given, facts = read_parameters(body)[0], model.facts
     effort = _effort(model, given, settings)
     resolved = effort or facts.default_effort
@@ -148,7 +158,7 @@ def build_request(
         **settings.defaults,
         **_passed_on(given)[0],
     }
-    for name in () if _takes_sampling(facts.sampling, resolved) else _SAMPLING:
+    for name in () if _takes_sampling(facts.sampling, resolved) else SAMPLING:
         fields.pop(name, None)
     if (length := fields.get("max_output_tokens")) is not None:
         most = facts.max_output_tokens or _MOST_OUTPUT_TOKENS
@@ -228,7 +238,8 @@ def unsent_parameters(
     """Return the caller's parameters that are not sent, like `reasoning.effort`, and a
     sentence for each value that no API takes.
     """
-    (given, errors), sent = read_parameters(asked), request.payload()
+    given, errors = read_parameters(asked)
+    sent = lower_payload(request.payload(), APPENDED)
     kept, wrong = _passed_on(given)
     length, most = kept.get("max_output_tokens"), request.max_output_tokens
     if length and str(length) != str(most):

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 from openai_responses.clock import hex_digest
 from openai_responses.items import (
+    ADDED_TOOLS,
+    CONFIGURATION,
     Item,
     content_parts,
     drop_orphans,
@@ -44,6 +46,7 @@ class Repair(NamedTuple):
         field        a path like `input:reasoning.status` is left out everywhere
         tool         is left out
         reasoning_text  reasoning in plain text is left out; there is no target
+        lower        items of the type `target` go into the fields of the request
         parameter    a path like `reasoning.effort` gets the JSON `new`, or is left out,
                      if it has the JSON `value`, or whatever it has
     """
@@ -53,6 +56,9 @@ class Repair(NamedTuple):
     value: str = ""
     new: str = ""
 
+
+APPENDED = frozenset({ADDED_TOOLS, CONFIGURATION})
+"""The items that say at their place what fields of a request say."""
 
 CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
 """What is about the items of one chat."""
@@ -72,6 +78,7 @@ def repair_payload(
 ) -> dict[str, Any]:
     """Return the body of a request with all `repairs`."""
     repairs = [*repairs]
+    payload = lower_payload(payload, _lowered(payload["input"], repairs))
     items = [sent for _, sent in repair_items(payload["input"], repairs)]
     changed = {**payload, "input": items}
     for repair in repairs:
@@ -96,6 +103,9 @@ def repair_items(
     items: Sequence[Item], repairs: Iterable[Repair]
 ) -> list[tuple[str, Item]]:
     """Return the items that are sent, each behind the name of the one it was made of."""
+    repairs = [*repairs]
+    lowered = _lowered(items, repairs)
+    items = [item for item in items if item_type(item) not in lowered]
     names = item_names(items)
     wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
     if not wanted:
@@ -199,6 +209,35 @@ def plain_item(item: Item) -> Item:
     return {"type": "message", "role": role, "content": [part]}
 
 
+def _lowered(items: Iterable[Item], repairs: Iterable[Repair]) -> set[str]:
+    """Return the kinds of items that cannot be sent, or hold a tool that cannot."""
+    named = {one.target for one in repairs if one.action in ("lower", "tool")}
+    added = declared_tools({"input": items}) if named - APPENDED else ()
+    is_refused = any(json_digest(tool) in named for tool in added)
+    return {*(named & APPENDED), *([ADDED_TOOLS] if is_refused else ())}
+
+
+def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
+    """Return a request whose own fields say what items of these `kinds` said."""
+    if not kinds:
+        return {**payload}
+    rest = [item for item in payload["input"] if item_type(item) not in kinds]
+    changed = {**payload, "input": rest}
+    if ADDED_TOOLS in kinds:
+        changed = _fit_choice({**changed, "tools": declared_tools(payload)})
+    for item in payload["input"] if CONFIGURATION in kinds else ():
+        if item_type(item) == CONFIGURATION:
+            for key in item.keys() & {"reasoning", "text"}:
+                changed[key] = {**(changed.get(key) or {}), **item[key]}
+    return changed
+
+
+def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
+    """Return the tools of a request and of its items."""
+    added = (i["tools"] for i in payload["input"] if item_type(i) == ADDED_TOOLS)
+    return [tool for tools in (payload.get("tools") or (), *added) for tool in tools]
+
+
 def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     where, _, path = repair.target.partition(":")
     kind, *keys = path.split(".")
@@ -221,17 +260,23 @@ def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     """Leave out a tool, and a choice that may have meant it."""
     tools, choice = payload.get("tools") or [], payload.get("tool_choice")
     kept = [tool for tool in tools if json_digest(tool) != repair.target]
-    gone = [tool for tool in tools if tool not in kept]
-    if not gone:
+    if len(kept) == len(tools):
         return payload
-    named = {name for tool in gone for name in (tool_name(tool), tool.get("type"))}
+    choice = None if choice == "required" else choice
+    return _fit_choice({**payload, "tools": kept, "tool_choice": choice})
+
+
+def _fit_choice(payload: dict[str, Any]) -> dict[str, Any]:
+    """Leave out of a choice what is no tool of the request."""
+    tools, choice = payload["tools"], payload.get("tool_choice")
+    names = {name for tool in tools for name in (tool_name(tool), tool.get("type"))}
     allowed = as_mapping(choice).get("tools")
     if isinstance(allowed, list):
-        left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
+        left = [one for one in allowed if tool_name(one) in names]
         choice = {**as_mapping(choice), "tools": left} if left else "none"
-    elif choice == "required" or tool_name(as_mapping(choice)) in named:
+    elif isinstance(choice, Mapping) and tool_name(choice) not in names:
         choice = None
-    changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
+    changed = {**payload, "tool_choice": choice if tools else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
 
 
