@@ -58,9 +58,10 @@ from contextlib import (
     suppress,
 )
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from hashlib import sha256
 from importlib import import_module
 from itertools import accumulate, chain, count, groupby, islice, product
@@ -251,7 +252,6 @@ class _ItemKind(NamedTuple):
     refused_at_minimal: bool = False
     is_cited: bool = False
     fee: float = 0
-    fee_field: str = ""
 
 
 _ITEM_KINDS = {
@@ -280,7 +280,6 @@ _ITEM_KINDS = {
         is_call=True,
         is_cited=True,
         refused_at_minimal=True,
-        fee=0.0025,  # not verified
     ),
     "code_interpreter_call": _ItemKind(
         tool="code_interpreter",
@@ -289,8 +288,6 @@ _ITEM_KINDS = {
         text=("code", "code"),
         is_call=True,
         include="code_interpreter_call.outputs",
-        fee=0.03,  # not verified
-        fee_field="container_id",
     ),
     # It would be looked up by an id that was never stored: see `image_message`.
     "image_generation_call": _ItemKind(
@@ -1022,82 +1019,77 @@ gpt-4-0613|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
 gpt-4-1106-preview|||functions|4096|10 - - 30|2026-10-23|gpt-5.6-sol
 gpt-4-turbo|||functions vision|4096|10 - - 30|2026-10-23|gpt-5.6-sol
 gpt-4-turbo-preview|||functions|||2026-03-26|gpt-5.6-sol
-gpt-4.1|||functions hosted vision|32768|2 0.5 - 8|2027-01-14|gpt-6-luna
+gpt-4.1|||functions hosted vision|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
 gpt-4.1-mini|||functions hosted vision|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
 gpt-4.1-nano|||functions vision|32768|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
 gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
 gpt-4o-2024-05-13|||functions hosted vision|4096|5 - - 15|2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
 gpt-5-chat-latest|||vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
 gpt-5-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
 gpt-5-nano|minimal usual|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol
-gpt-5.1|none usual|none|full|+|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
+gpt-5.1|none usual|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
 gpt-5.1-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
 gpt-5.1-codex-max|usual xhigh|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
 gpt-5.1-codex-mini|usual|medium|usual|+|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14||
+gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14 2||
 gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
 gpt-5.2-codex|usual xhigh||usual|+|1.75 0.175 - 14|2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
 gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15||
-gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5||
+gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15 2||
+gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
 gpt-5.4-nano|none usual xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
 gpt-5.4-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.5|none usual xhigh|medium|5.4|+|5 0.5 - 30||
+gpt-5.5|none usual xhigh|medium|5.4|+|5 0.5 - 30 2.5||
 gpt-5.5-pro|medium high xhigh|medium|5.4|+|30 - - 180||
 gpt-5.6-cyber|none usual xhigh max|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none usual xhigh max|medium|5.6 pro_mode|+|4 0.4 5 20||
-gpt-5.6-terra|none usual xhigh max|medium|5.6 pro_mode|+|2 0.2 2.5 12||
-gpt-6-astra|usual xhigh max|medium|6 pro_mode|+|10 1 12.5 50||
+gpt-5.6-luna|none usual xhigh max|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2 2||
+gpt-5.6-sol|none usual xhigh max|medium|5.6 pro_mode|+|4 0.4 5 20 2||
+gpt-5.6-terra|none usual xhigh max|medium|5.6 pro_mode|+|2 0.2 2.5 12 2||
+gpt-6-astra|usual xhigh max|medium|6 pro_mode|+|10 1 12.5 50 2 6||
 gpt-6-astra-law|usual xhigh max||6 pro_mode|+|10 1 - 50||
 gpt-6-cyber|||6||||
-gpt-6-luna|none usual xhigh max|medium|6 pro_mode|+|0.1 0.01 0.125 0.5||
+gpt-6-luna|none usual xhigh max|medium|6 pro_mode|+|0.1 0.01 0.125 0.5 2||
 gpt-6-rosalind|||6|+|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|6 pro_mode|+|2 0.2 2.5 10||
-gpt-6.1-sol|usual xhigh max|medium|6 pro_mode|+|2 0.1 2.5 10||
-gpt-6.1-terra|none usual xhigh max|medium|6 pro_mode|+|1 0.05 1.25 5||
-gpt-6.2-astra|usual xhigh max||6.2|+|8 - - 40||
+gpt-6-sol|none usual xhigh max|medium|6 pro_mode|+|2 0.2 2.5 10 2||
+gpt-6.1-sol|usual xhigh max|medium|6 pro_mode|+|2 0.1 2.5 10 2 6||
+gpt-6.1-terra|none usual xhigh max|medium|6 pro_mode|+|1 0.05 1.25 5 2||
+gpt-6.2-astra|usual xhigh max||6.2|+|8 0.4 10 40 2||
 gpt-6.2-astra-law|||6.2||||
-gpt-6.2-sol|usual xhigh max||6.2|+|2 - - 10||
-gpt-daybreak-blue-latest|||usual|+|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual|+|12.5 1.25 15.625 75||
+gpt-6.2-sol|usual xhigh max||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
+gpt-daybreak-blue-latest|||usual long_prices|+|4 0.4 5 20||
+gpt-daybreak-red-latest|||usual long_prices|+|12.5 1.25 15.625 75||
 gpt-rosalind-research|||usual||5 0.5 - 25||
 o1|usual|medium|reasoning functions vision|100000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol-pro
 o3|usual|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
 o3-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
 o3-mini|usual|medium|reasoning summary functions|100000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol
+o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
 o4-mini|usual|medium|usual -image_generation|100000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
 o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
 
-# Words for several traits; a number is the first version of gpt that has them.
 CATALOG_TRAITS: dict[str, str] = {
     "usual": "reasoning summary functions hosted vision",
     "full": "usual verbosity",
-    "5.4": "full all_turns",
+    "5.4": "full all_turns long_prices regional",
     "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration",
+    "6": "5.6 appends_configuration long_fast",
     "6.2": "6 prefix_bound",
 }
 
-# Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {
-    # OpenAI resolves the short id itself (openai-docs)
     "gpt-5.6": "gpt-5.6-sol",
 }
 
-# Names of ours that are never sent.
 CATALOG_ALIASES: dict[str, str] = {
-    # gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations)
     "gpt-5-auto": "gpt-6.1-sol",
 }
 
@@ -1111,19 +1103,25 @@ _GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
 _O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
 _INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
+_PRO_NAME = re.compile(r"(gpt-[\w.-]+)-pro(-[a-z]+)?$")
 _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
-    """US dollars for a million tokens."""
+    """US dollars for a million tokens, and how often they are paid at other tiers."""
 
     input: float | None
     cached: float | None
     cache_write: float | None
     output: float | None
+    fast: float | None = None
+    ultrafast: float | None = None
+    ultrafast_until: float | None = None
+    ultrafast_later: float | None = None
 
 
-class _ModelFacts(NamedTuple):
+class ModelFacts(NamedTuple):
+    """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
@@ -1141,6 +1139,9 @@ class _ModelFacts(NamedTuple):
     pro_mode: bool = False
     all_turns: bool = False
     diagnostics: bool = False
+    long_prices: bool = False
+    long_fast: bool = False
+    regional: bool = False
     max_output_tokens: int | None = None
     shutdown: str | None = None
     successor: str | None = None
@@ -1148,7 +1149,7 @@ class _ModelFacts(NamedTuple):
     known_family: bool = True
 
 
-_PLAIN_FACTS = _ModelFacts()
+_PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
@@ -1157,8 +1158,9 @@ class ResolvedModel(NamedTuple):
     id: str
     family: str
     effort: str | None
-    facts: _ModelFacts
+    facts: ModelFacts
     name: str
+    pro: bool = False
 
     def lowest_effort(self) -> str | None:
         return self.facts.efforts[0] if self.facts.efforts else None
@@ -1178,6 +1180,11 @@ def resolve_model(
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
+    if (match := _PRO_NAME.match(name)) and not _named_model(name):
+        model = resolve_model(match[1] + (match[2] or ""), overrides)
+        if model.facts.pro_mode:
+            shown = _shown_name(f"{model.id}-pro", model.effort)
+            return model._replace(name=shown, pro=True)
     id, found = _named_model(name) or _model_with_effort(name) or (name, None)
     facts, shown = _model_facts(id), _shown_name(id, found)
     return ResolvedModel(id, _model_family(id), found, facts, shown)
@@ -1221,7 +1228,7 @@ def _model_family(model_id: str) -> str:
     return CATALOG_SERVED_AS.get(undated, undated)
 
 
-def _model_facts(model_id: str) -> _ModelFacts:
+def _model_facts(model_id: str) -> ModelFacts:
     for name in (model_id, _model_family(model_id)):
         if name in CATALOG_FACTS:
             return CATALOG_FACTS[name]
@@ -1243,8 +1250,8 @@ def _model_facts(model_id: str) -> _ModelFacts:
     return _reasoning_facts(newest[-1] if newest else "full")
 
 
-def _reasoning_facts(traits: str) -> _ModelFacts:
-    return _ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
+def _reasoning_facts(traits: str) -> ModelFacts:
+    return ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
 
 
 def _expand_traits(text: str) -> list[str]:
@@ -1282,13 +1289,13 @@ _YES_OR_NO_FACTS = frozenset(
 _USUAL_EFFORTS = "low medium high"
 
 
-def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
+def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
     words = _expand_traits(traits)
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
-    return name, _ModelFacts(
+    return name, ModelFacts(
         **_read_traits(words),
         lacks=tuple(word[1:] for word in words if word[0] == "-"),
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
@@ -1320,16 +1327,16 @@ class Usage(NamedTuple):
     cached: int = 0
     cache_writes: int = 0
     reasoning: int = 0
+    tier: str = ""
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
     if one is None or other is None:
         return one or other
-    pairs = zip(one, other, strict=True)
-    return Usage(*(a + b for a, b in pairs))
+    return Usage._make((*map(int.__add__, one[:-1], other[:-1]), ""))
 
 
-def read_usage(wire: object) -> Usage | None:
+def read_usage(wire: object, tier: object = "") -> Usage | None:
     if not isinstance(wire, Mapping):
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
@@ -1342,6 +1349,7 @@ def read_usage(wire: object) -> Usage | None:
         cached=_count(inputs.get("cached_tokens")),
         cache_writes=_count(inputs.get("cache_write_tokens")),
         reasoning=_count(outputs.get("reasoning_tokens")),
+        tier=as_text(tier),
     )
 
 
@@ -1353,36 +1361,53 @@ _MILLION = 1_000_000
 
 
 def cost_of_run(
-    usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
+    usages: Iterable[Usage],
+    facts: ModelFacts,
+    output: Iterable[Item],
+    today: date,
+    host: str = "",
 ) -> float | None:
-    tokens = _cost_of_tokens(usage, prices) if prices else None
-    return None if tokens is None else tokens + _cost_of_tools(output)
+    costs = [_cost_of_tokens(one, facts, today) for one in usages]
+    known = [cost for cost in costs if cost is not None]
+    if len(known) < len(costs):
+        return None
+    is_regional = facts.regional and host.endswith(".api.openai.com")
+    return sum(known) * (1.1 if is_regional else 1) + _cost_of_tools(output)
 
 
-def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
-    if prices.input is None or prices.output is None:
+_LONG_INPUT = 272_000
+
+
+def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
+    prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
+    factor = prices and _tier_factor(usage.tier, prices, today)
+    if is_long and usage.tier in _FAST and not facts.long_fast:
+        return None
+    if not (prices and factor) or prices.input is None or prices.output is None:
         return None
     # Cached tokens and tokens written to the cache are part of the input.
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
     plain = max(0, usage.input - usage.cached - usage.cache_writes)
-    sums = (
-        plain * prices.input,
-        usage.cached * cached,
-        usage.cache_writes * written,
-        usage.output * prices.output,
-    )
-    return sum(sums) / _MILLION
+    read = plain * prices.input + usage.cached * cached + usage.cache_writes * written
+    made = usage.output * prices.output
+    return factor * (2 * read + 1.5 * made if is_long else read + made) / _MILLION
+
+
+_FAST = ("fast", "priority")
+
+
+def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
+    if tier in _FAST:
+        return prices.fast
+    if tier == "ultrafast":
+        is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
+        return prices.ultrafast_later if is_later else prices.ultrafast
+    return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
 
 
 def _cost_of_tools(output: Iterable[Item]) -> float:
-    fees = {
-        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place): kind
-        for place, item in enumerate(output)
-        if (kind := kind_of(item)).fee
-    }
-    counts = Counter(kind.fee for kind in fees.values())
-    return sum(fee * count for fee, count in counts.items())
+    return sum(kind_of(item).fee for item in output)
 
 
 # ==== openai_responses.clock: Time, random numbers, ids of both, digests, recent texts; threads for long work.
@@ -1398,6 +1423,10 @@ def monotonic_seconds() -> float:
 
 def random_fraction() -> float:
     return random.random()
+
+
+def utc_today() -> date:
+    return datetime.now(UTC).date()
 
 
 def hex_digest(text: str) -> str:
@@ -2047,6 +2076,7 @@ class RunDone(NamedTuple):
     output: tuple[Item, ...] = ()
     trace: Trace = Trace()
     cost: float | None = None
+    usages: tuple[Usage, ...] = ()
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
@@ -3193,6 +3223,10 @@ def _reasoning(
     resolved = effort or model.facts.default_effort
     if settings.summary and model.facts.summary and resolved != "none":
         own.setdefault("summary", settings.summary)
+    if model.facts.all_turns and settings.encrypted_reasoning:
+        own.setdefault("context", "all_turns")
+    if model.pro:
+        own.setdefault("mode", "pro")
     return ({"effort": effort, **own} if effort else own) or None
 
 
@@ -3691,7 +3725,7 @@ class ResponseState:
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
-        self.usage = read_usage(response.get("usage"))
+        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
         self.ending = _ending_of(event.status, response)
         error = read_api_error(response.get("error"))
         self.refusal = error if event.status == "failed" else None
@@ -4177,13 +4211,13 @@ class Attempts:
         self.connections = connections
         self.limits = limits
         self.deadlines = Deadlines(limits.timeouts)
+        self.usages: list[Usage] = []
 
     async def events(
         self, request: ResponsesRequest, first_index: int = 0
     ) -> AsyncGenerator[RunEvent, None]:
         self.request = request
         self._retries = self._repaired = 0
-        self.usage: Usage | None = None
         self._thought: ItemAdded | None = None
         while True:
             self.response = ResponseState(first_index)
@@ -4198,7 +4232,8 @@ class Attempts:
                             yield shown
             except ResponsesError as caught:
                 self.error = caught
-            self.usage = add_usage(self.usage, self.response.usage)
+            if self.response.usage:
+                self.usages.append(self.response.usage)
             note, wait = self._next()
             if note is None or not self.deadlines.allow(wait):
                 break
@@ -5269,10 +5304,11 @@ async def run(
     has_text = had_output or attempts.has_shown
     yield RunDone(
         attempts.ending if has_text else attempts.ending.without_text(),
-        answers.usage,
+        reduce(add_usage, attempts.usages, None),
         attempts.response.usage,
         tuple(answers.output),
         attempts.trace,
+        usages=tuple(attempts.usages),
     )
 
 
@@ -5280,7 +5316,6 @@ class _Answers:
 
     def __init__(self) -> None:
         self.output: list[Item] = []
-        self.usage: Usage | None = None
         self.is_limited = False
         self._rounds = 0
         self._calls_run = 0
@@ -5289,7 +5324,6 @@ class _Answers:
     def add_response(self, attempts: Attempts) -> None:
         response = attempts.response
         self.output += response.output
-        self.usage = add_usage(self.usage, attempts.usage)
         self.calls = list(filter(is_call, response.output))
         self.requests = list(filter(is_approval_request, response.output))
         self.items: list[Item] = []
@@ -5773,6 +5807,10 @@ def replay_code(item: JsonObject, printed: str) -> str:
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
+def code_text(code: str) -> str:
+    return f"<code_interpreter>\n{code}\n</code_interpreter>"
+
+
 _MOST_DELETED = 20
 
 
@@ -5788,7 +5826,7 @@ class CodeTexts:
         code = code_host_item(item)["code"]
         if not code or self._deleted >= _MOST_DELETED:
             return not code
-        told = f"<code_interpreter>\n{code}\n</code_interpreter>"
+        told = code_text(code)
         start = self._start
         for place in range(self._place, len(self._texts)):
             at = self._texts[place].find(told, start)
@@ -7349,7 +7387,8 @@ def task_request(
         effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
     )
     items = build_input(parts, {}, None)
-    return build_request(model, instructions, items, given, settings)
+    plain = model._replace(pro=False)
+    return build_request(plain, instructions, items, given, settings)
 
 
 def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
@@ -10765,6 +10804,7 @@ class RunTotals:
         self.calls = 0
         self.usage: Usage | None = None
         self.last_usage: Usage | None = None
+        self.usages: list[Usage] = []
         self._earlier_usage: Usage | None = None
         self._budget = budget
         self._now = asyncio.get_running_loop().time
@@ -10788,10 +10828,12 @@ class RunTotals:
     ) -> None:
         self.rounds, self.calls, self._earlier_usage = rounds, calls, usage
         self._started_at -= seconds
+        self.usages += [usage] if usage else []
 
-    def add_turn(self, usage: Usage | None) -> None:
-        self.usage = add_usage(self.usage, usage)
-        self.last_usage = usage
+    def add_turn(self, ended: RunDone) -> None:
+        self.usage = add_usage(self.usage, ended.usage)
+        self.last_usage = ended.usage
+        self.usages += ended.usages
 
     @contextmanager
     def pause(self) -> Iterator[None]:
@@ -11346,7 +11388,9 @@ def _sum_usage(turns: Sequence[DetailTurn]) -> Usage | None:
     for turn in turns:
         given = as_mapping(turn.notes.get("usage"))
         fields = ((name, given.get(name)) for name in Usage._fields)
-        counts = {k: v for k, v in fields if isinstance(v, int) and v >= 0}
+        counts: dict[str, Any] = {
+            k: v for k, v in fields if isinstance(v, int) and v >= 0
+        }
         usage = add_usage(usage, Usage(**counts) if counts else None)
     return usage
 
@@ -12491,7 +12535,7 @@ class _Agent:
                     for passed in answer.process(event):
                         yield passed
         usage, failed = self._run_end.usage, self._run_end.ending.is_failure
-        self._totals.add_turn(usage)
+        self._totals.add_turn(self._run_end)
         yield self._steps.end(step, usage=usage, failed=failed)
 
     async def _run_calls(
@@ -12611,7 +12655,7 @@ def _build_metadata(
     request: AgentRequest, totals: RunTotals, ending: str
 ) -> RunMetadata:
     model, usage = resolve_model(request.model), totals.total_usage
-    price = cost_of_run(usage, model.facts.prices, ()) or 0.0
+    price = cost_of_run(totals.usages, model.facts, (), utc_today()) or 0.0
     used = (totals.rounds, totals.calls, totals.seconds, price, usage)
     return RunMetadata(request.strategy, model.id, ending, *used)
 

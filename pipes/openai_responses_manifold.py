@@ -55,7 +55,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
@@ -740,7 +740,6 @@ class _ItemKind(NamedTuple):
     refused_at_minimal: bool = False
     is_cited: bool = False
     fee: float = 0
-    fee_field: str = ""
 
 
 _ITEM_KINDS = {
@@ -769,7 +768,6 @@ _ITEM_KINDS = {
         is_call=True,
         is_cited=True,
         refused_at_minimal=True,
-        fee=0.0025,  # not verified
     ),
     "code_interpreter_call": _ItemKind(
         tool="code_interpreter",
@@ -778,8 +776,6 @@ _ITEM_KINDS = {
         text=("code", "code"),
         is_call=True,
         include="code_interpreter_call.outputs",
-        fee=0.03,  # not verified
-        fee_field="container_id",
     ),
     # It would be looked up by an id that was never stored: see `image_message`.
     "image_generation_call": _ItemKind(
@@ -1074,82 +1070,77 @@ gpt-4-0613|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
 gpt-4-1106-preview|||functions|4096|10 - - 30|2026-10-23|gpt-5.6-sol
 gpt-4-turbo|||functions vision|4096|10 - - 30|2026-10-23|gpt-5.6-sol
 gpt-4-turbo-preview|||functions|||2026-03-26|gpt-5.6-sol
-gpt-4.1|||functions hosted vision|32768|2 0.5 - 8|2027-01-14|gpt-6-luna
+gpt-4.1|||functions hosted vision|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
 gpt-4.1-mini|||functions hosted vision|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
 gpt-4.1-nano|||functions vision|32768|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
 gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
 gpt-4o-2024-05-13|||functions hosted vision|4096|5 - - 15|2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10|2026-12-11|gpt-6.1-sol
+gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
 gpt-5-chat-latest|||vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
 gpt-5-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2|2026-12-11|gpt-6.1-terra
+gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
 gpt-5-nano|minimal usual|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol
-gpt-5.1|none usual|none|full|+|1.25 0.125 - 10|2027-04-01|gpt-6.1-sol
+gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
+gpt-5.1|none usual|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
 gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
 gpt-5.1-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
 gpt-5.1-codex-max|usual xhigh|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
 gpt-5.1-codex-mini|usual|medium|usual|+|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14||
+gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14 2||
 gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
 gpt-5.2-codex|usual xhigh||usual|+|1.75 0.175 - 14|2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
 gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
 gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15||
-gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5||
+gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15 2||
+gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
 gpt-5.4-nano|none usual xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
 gpt-5.4-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.5|none usual xhigh|medium|5.4|+|5 0.5 - 30||
+gpt-5.5|none usual xhigh|medium|5.4|+|5 0.5 - 30 2.5||
 gpt-5.5-pro|medium high xhigh|medium|5.4|+|30 - - 180||
 gpt-5.6-cyber|none usual xhigh max|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2||
-gpt-5.6-sol|none usual xhigh max|medium|5.6 pro_mode|+|4 0.4 5 20||
-gpt-5.6-terra|none usual xhigh max|medium|5.6 pro_mode|+|2 0.2 2.5 12||
-gpt-6-astra|usual xhigh max|medium|6 pro_mode|+|10 1 12.5 50||
+gpt-5.6-luna|none usual xhigh max|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2 2||
+gpt-5.6-sol|none usual xhigh max|medium|5.6 pro_mode|+|4 0.4 5 20 2||
+gpt-5.6-terra|none usual xhigh max|medium|5.6 pro_mode|+|2 0.2 2.5 12 2||
+gpt-6-astra|usual xhigh max|medium|6 pro_mode|+|10 1 12.5 50 2 6||
 gpt-6-astra-law|usual xhigh max||6 pro_mode|+|10 1 - 50||
 gpt-6-cyber|||6||||
-gpt-6-luna|none usual xhigh max|medium|6 pro_mode|+|0.1 0.01 0.125 0.5||
+gpt-6-luna|none usual xhigh max|medium|6 pro_mode|+|0.1 0.01 0.125 0.5 2||
 gpt-6-rosalind|||6|+|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|6 pro_mode|+|2 0.2 2.5 10||
-gpt-6.1-sol|usual xhigh max|medium|6 pro_mode|+|2 0.1 2.5 10||
-gpt-6.1-terra|none usual xhigh max|medium|6 pro_mode|+|1 0.05 1.25 5||
-gpt-6.2-astra|usual xhigh max||6.2|+|8 - - 40||
+gpt-6-sol|none usual xhigh max|medium|6 pro_mode|+|2 0.2 2.5 10 2||
+gpt-6.1-sol|usual xhigh max|medium|6 pro_mode|+|2 0.1 2.5 10 2 6||
+gpt-6.1-terra|none usual xhigh max|medium|6 pro_mode|+|1 0.05 1.25 5 2||
+gpt-6.2-astra|usual xhigh max||6.2|+|8 0.4 10 40 2||
 gpt-6.2-astra-law|||6.2||||
-gpt-6.2-sol|usual xhigh max||6.2|+|2 - - 10||
-gpt-daybreak-blue-latest|||usual|+|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual|+|12.5 1.25 15.625 75||
+gpt-6.2-sol|usual xhigh max||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
+gpt-daybreak-blue-latest|||usual long_prices|+|4 0.4 5 20||
+gpt-daybreak-red-latest|||usual long_prices|+|12.5 1.25 15.625 75||
 gpt-rosalind-research|||usual||5 0.5 - 25||
 o1|usual|medium|reasoning functions vision|100000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol
+o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol-pro
 o3|usual|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
 o3-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
 o3-mini|usual|medium|reasoning summary functions|100000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol
+o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
 o4-mini|usual|medium|usual -image_generation|100000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
 o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
 """
 
-# Words for several traits; a number is the first version of gpt that has them.
 CATALOG_TRAITS: dict[str, str] = {
     "usual": "reasoning summary functions hosted vision",
     "full": "usual verbosity",
-    "5.4": "full all_turns",
+    "5.4": "full all_turns long_prices regional",
     "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration",
+    "6": "5.6 appends_configuration long_fast",
     "6.2": "6 prefix_bound",
 }
 
-# Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {
-    # OpenAI resolves the short id itself (openai-docs)
     "gpt-5.6": "gpt-5.6-sol",
 }
 
-# Names of ours that are never sent.
 CATALOG_ALIASES: dict[str, str] = {
-    # gpt-5-chat-latest, its first target, is gone; this replaces gpt-5 (openai-deprecations)
     "gpt-5-auto": "gpt-6.1-sol",
 }
 
@@ -1163,19 +1154,25 @@ _GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
 _O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
 _INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
+_PRO_NAME = re.compile(r"(gpt-[\w.-]+)-pro(-[a-z]+)?$")
 _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
-    """US dollars for a million tokens."""
+    """US dollars for a million tokens, and how often they are paid at other tiers."""
 
     input: float | None
     cached: float | None
     cache_write: float | None
     output: float | None
+    fast: float | None = None
+    ultrafast: float | None = None
+    ultrafast_until: float | None = None
+    ultrafast_later: float | None = None
 
 
-class _ModelFacts(NamedTuple):
+class ModelFacts(NamedTuple):
+    """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
@@ -1193,6 +1190,9 @@ class _ModelFacts(NamedTuple):
     pro_mode: bool = False
     all_turns: bool = False
     diagnostics: bool = False
+    long_prices: bool = False
+    long_fast: bool = False
+    regional: bool = False
     max_output_tokens: int | None = None
     shutdown: str | None = None
     successor: str | None = None
@@ -1200,7 +1200,7 @@ class _ModelFacts(NamedTuple):
     known_family: bool = True
 
 
-_PLAIN_FACTS = _ModelFacts()
+_PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
@@ -1209,8 +1209,9 @@ class ResolvedModel(NamedTuple):
     id: str
     family: str
     effort: str | None
-    facts: _ModelFacts
+    facts: ModelFacts
     name: str
+    pro: bool = False
 
     def lowest_effort(self) -> str | None:
         return self.facts.efforts[0] if self.facts.efforts else None
@@ -1230,6 +1231,11 @@ def resolve_model(
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
+    if (match := _PRO_NAME.match(name)) and not _named_model(name):
+        model = resolve_model(match[1] + (match[2] or ""), overrides)
+        if model.facts.pro_mode:
+            shown = _shown_name(f"{model.id}-pro", model.effort)
+            return model._replace(name=shown, pro=True)
     id, found = _named_model(name) or _model_with_effort(name) or (name, None)
     facts, shown = _model_facts(id), _shown_name(id, found)
     return ResolvedModel(id, _model_family(id), found, facts, shown)
@@ -1273,7 +1279,7 @@ def _model_family(model_id: str) -> str:
     return CATALOG_SERVED_AS.get(undated, undated)
 
 
-def _model_facts(model_id: str) -> _ModelFacts:
+def _model_facts(model_id: str) -> ModelFacts:
     for name in (model_id, _model_family(model_id)):
         if name in CATALOG_FACTS:
             return CATALOG_FACTS[name]
@@ -1295,8 +1301,8 @@ def _model_facts(model_id: str) -> _ModelFacts:
     return _reasoning_facts(newest[-1] if newest else "full")
 
 
-def _reasoning_facts(traits: str) -> _ModelFacts:
-    return _ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
+def _reasoning_facts(traits: str) -> ModelFacts:
+    return ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
 
 
 def _expand_traits(text: str) -> list[str]:
@@ -1334,13 +1340,13 @@ _YES_OR_NO_FACTS = frozenset(
 _USUAL_EFFORTS = "low medium high"
 
 
-def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
+def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
     words = _expand_traits(traits)
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
-    return name, _ModelFacts(
+    return name, ModelFacts(
         **_read_traits(words),
         lacks=tuple(word[1:] for word in words if word[0] == "-"),
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
@@ -1421,16 +1427,16 @@ class Usage(NamedTuple):
     cached: int = 0
     cache_writes: int = 0
     reasoning: int = 0
+    tier: str = ""
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
     if one is None or other is None:
         return one or other
-    pairs = zip(one, other, strict=True)
-    return Usage(*(a + b for a, b in pairs))
+    return Usage._make((*map(int.__add__, one[:-1], other[:-1]), ""))
 
 
-def read_usage(wire: object) -> Usage | None:
+def read_usage(wire: object, tier: object = "") -> Usage | None:
     if not isinstance(wire, Mapping):
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
@@ -1443,6 +1449,7 @@ def read_usage(wire: object) -> Usage | None:
         cached=_count(inputs.get("cached_tokens")),
         cache_writes=_count(inputs.get("cache_write_tokens")),
         reasoning=_count(outputs.get("reasoning_tokens")),
+        tier=as_text(tier),
     )
 
 
@@ -1458,10 +1465,18 @@ _SOME_PRICES = '{"my-model": {"input": 2, "output": 8}}'
 
 
 def cost_of_run(
-    usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
+    usages: Iterable[Usage],
+    facts: ModelFacts,
+    output: Iterable[Item],
+    today: date,
+    host: str = "",
 ) -> float | None:
-    tokens = _cost_of_tokens(usage, prices) if prices else None
-    return None if tokens is None else tokens + _cost_of_tools(output)
+    costs = [_cost_of_tokens(one, facts, today) for one in usages]
+    known = [cost for cost in costs if cost is not None]
+    if len(known) < len(costs):
+        return None
+    is_regional = facts.regional and host.endswith(".api.openai.com")
+    return sum(known) * (1.1 if is_regional else 1) + _cost_of_tools(output)
 
 
 def read_prices(text: str) -> dict[str, ModelPrices]:
@@ -1471,30 +1486,39 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
     return {model: _read_row(row) for model, row in table.items()}
 
 
-def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
-    if prices.input is None or prices.output is None:
+_LONG_INPUT = 272_000
+
+
+def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
+    prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
+    factor = prices and _tier_factor(usage.tier, prices, today)
+    if is_long and usage.tier in _FAST and not facts.long_fast:
+        return None
+    if not (prices and factor) or prices.input is None or prices.output is None:
         return None
     # Cached tokens and tokens written to the cache are part of the input.
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
     plain = max(0, usage.input - usage.cached - usage.cache_writes)
-    sums = (
-        plain * prices.input,
-        usage.cached * cached,
-        usage.cache_writes * written,
-        usage.output * prices.output,
-    )
-    return sum(sums) / _MILLION
+    read = plain * prices.input + usage.cached * cached + usage.cache_writes * written
+    made = usage.output * prices.output
+    return factor * (2 * read + 1.5 * made if is_long else read + made) / _MILLION
+
+
+_FAST = ("fast", "priority")
+
+
+def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
+    if tier in _FAST:
+        return prices.fast
+    if tier == "ultrafast":
+        is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
+        return prices.ultrafast_later if is_later else prices.ultrafast
+    return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
 
 
 def _cost_of_tools(output: Iterable[Item]) -> float:
-    fees = {
-        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place): kind
-        for place, item in enumerate(output)
-        if (kind := kind_of(item)).fee
-    }
-    counts = Counter(kind.fee for kind in fees.values())
-    return sum(fee * count for fee, count in counts.items())
+    return sum(kind_of(item).fee for item in output)
 
 
 def _read_row(row: object) -> ModelPrices:
@@ -2103,6 +2127,7 @@ class RunDone(NamedTuple):
     output: tuple[Item, ...] = ()
     trace: Trace = Trace()
     cost: float | None = None
+    usages: tuple[Usage, ...] = ()
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
@@ -3650,6 +3675,10 @@ def _reasoning(
     resolved = effort or model.facts.default_effort
     if settings.summary and model.facts.summary and resolved != "none":
         own.setdefault("summary", settings.summary)
+    if model.facts.all_turns and settings.encrypted_reasoning:
+        own.setdefault("context", "all_turns")
+    if model.pro:
+        own.setdefault("mode", "pro")
     return ({"effort": effort, **own} if effort else own) or None
 
 
@@ -4399,7 +4428,7 @@ class ResponseState:
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
-        self.usage = read_usage(response.get("usage"))
+        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
         self.ending = _ending_of(event.status, response)
         error = read_api_error(response.get("error"))
         self.refusal = error if event.status == "failed" else None
@@ -4497,13 +4526,13 @@ class Attempts:
         self.connections = connections
         self.limits = limits
         self.deadlines = Deadlines(limits.timeouts)
+        self.usages: list[Usage] = []
 
     async def events(
         self, request: ResponsesRequest, first_index: int = 0
     ) -> AsyncGenerator[RunEvent, None]:
         self.request = request
         self._retries = self._repaired = 0
-        self.usage: Usage | None = None
         self._thought: ItemAdded | None = None
         while True:
             self.response = ResponseState(first_index)
@@ -4518,7 +4547,8 @@ class Attempts:
                             yield shown
             except ResponsesError as caught:
                 self.error = caught
-            self.usage = add_usage(self.usage, self.response.usage)
+            if self.response.usage:
+                self.usages.append(self.response.usage)
             note, wait = self._next()
             if note is None or not self.deadlines.allow(wait):
                 break
@@ -5369,10 +5399,11 @@ async def run(
     has_text = had_output or attempts.has_shown
     yield RunDone(
         attempts.ending if has_text else attempts.ending.without_text(),
-        answers.usage,
+        reduce(add_usage, attempts.usages, None),
         attempts.response.usage,
         tuple(answers.output),
         attempts.trace,
+        usages=tuple(attempts.usages),
     )
 
 
@@ -5380,7 +5411,6 @@ class _Answers:
 
     def __init__(self) -> None:
         self.output: list[Item] = []
-        self.usage: Usage | None = None
         self.is_limited = False
         self._rounds = 0
         self._calls_run = 0
@@ -5389,7 +5419,6 @@ class _Answers:
     def add_response(self, attempts: Attempts) -> None:
         response = attempts.response
         self.output += response.output
-        self.usage = add_usage(self.usage, attempts.usage)
         self.calls = list(filter(is_call, response.output))
         self.requests = list(filter(is_approval_request, response.output))
         self.items: list[Item] = []
@@ -5530,15 +5559,29 @@ def _version(name: str) -> tuple[tuple[int, ...], str]:
 _NOTICE_DAYS = 30
 
 
-def retirement_notice(model: ResolvedModel, today: date) -> str:
+def retirement_notice(
+    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+) -> str:
     ending = _date(model.facts.shutdown)
     if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
         return ""
     when = "is switched off on" if today < ending else "was switched off on"
     sentence = f"{model.name} {when} {ending.isoformat()}."
+    if answering and answering.id != model.id:
+        return f"{sentence} {answering.name} answers instead."
     if successor := model.facts.successor:
         sentence += f" Use {resolve_model(successor).name} instead."
     return sentence
+
+
+def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
+    ending, successor = _date(model.facts.shutdown), model.facts.successor
+    found = resolve_model(successor or "")
+    if not found.pro or ending is None or today < ending:
+        return None
+    effort = model.effort and f"{successor}-{model.effort}"
+    same = resolve_model(effort or "")
+    return same if same.pro else found
 
 
 def _date(text: str | None) -> date | None:
@@ -5963,6 +6006,10 @@ def replay_code(item: JsonObject, printed: str) -> str:
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
+def code_text(code: str) -> str:
+    return f"<code_interpreter>\n{code}\n</code_interpreter>"
+
+
 _MOST_DELETED = 20
 
 
@@ -5978,7 +6025,7 @@ class CodeTexts:
         code = code_host_item(item)["code"]
         if not code or self._deleted >= _MOST_DELETED:
             return not code
-        told = f"<code_interpreter>\n{code}\n</code_interpreter>"
+        told = code_text(code)
         start = self._start
         for place in range(self._place, len(self._texts)):
             at = self._texts[place].find(told, start)
@@ -6781,7 +6828,8 @@ def task_request(
         effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
     )
     items = build_input(parts, {}, None)
-    return build_request(model, instructions, items, given, settings)
+    plain = model._replace(pro=False)
+    return build_request(plain, instructions, items, given, settings)
 
 
 def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
@@ -7186,78 +7234,86 @@ def output_values(messages: JsonObject) -> dict[str, Any]:
     }
 
 
-def stored_outputs(messages: JsonObject, tip: str, more: str = "") -> list[list[Item]]:
-    chain: list[JsonObject] = []
-    left = dict(messages)
-    while isinstance(message := left.pop(tip, None), Mapping):
-        chain.append(message)
-        tip = str(message.get("parentId") or "")
-    runs: list[list[Item]] = [[]]
-    for message in reversed(chain):
+def stored_outputs(
+    messages: JsonObject, tip: str, more: str = ""
+) -> dict[str, list[Item]]:
+    chain = list[tuple[str, JsonObject]]()
+    left, last = dict(messages), tip
+    while isinstance(message := left.pop(last, None), Mapping):
+        chain.append((last, message))
+        last = str(message.get("parentId") or "")
+    runs, run = dict[str, list[Item]](), list[Item]()
+    is_first = True
+    for answer_id, message in reversed(chain):
         if message.get("role") == "user":
-            runs.append([])
-        runs[-1] += _output_of(message)
-    return [run for run in [*runs, _output_of(messages.get(more))] if run]
+            is_first = True
+            continue
+        if is_first:
+            run, is_first = runs.setdefault(answer_id, []), False
+        run += _output_of(message)
+    run += _output_of(messages.get(more))
+    return runs
 
 
 def restore_from_outputs(
-    parts: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
+    parts: Sequence[ChatPart], runs: Mapping[str, Sequence[Item]]
 ) -> list[ChatPart]:
-    waiting, groups = list(runs), list[list[ChatPart]]()
-    grouped = groupby(reversed(parts), lambda part: isinstance(part, UserMessage))
-    for is_said, group in grouped:
-        found = [*group][::-1]
-        groups.append(found if is_said else _merge_output(found, waiting))
-    return [part for group in reversed(groups) for part in group]
-
-
-_MOST_TRIED = 20
+    restored, answer = list[ChatPart](), list[ChatPart]()
+    run: Sequence[Item] = ()
+    for part in parts:
+        if isinstance(part, UserMessage):
+            restored += [*_merge_output(answer, run), part]
+            answer = []
+            run = runs.get(part.stored.answer_id, ()) if part.stored else ()
+        else:
+            answer.append(part)
+    return [*restored, *_merge_output(answer, run)]
 
 
 def _merge_output(
-    answer: list[ChatPart], waiting: list[Sequence[Item]]
-) -> list[ChatPart]:
-    outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
-    for number in reversed(range(len(waiting))[-_MOST_TRIED:]):
-        places = _places(answer, outputs, waiting[number])
-        if places is not None:
-            kept = list(filter(_is_record, waiting[number]))
-            del waiting[number:]
-            return [*_with_markers(answer, kept, places)]
-    if len(waiting) > _MOST_TRIED:
-        waiting.pop()  # so that the runs that are tried move along with the answers
-    return answer
+    answer: Sequence[ChatPart], run: Sequence[Item]
+) -> Iterable[ChatPart]:
+    records = list(filter(_is_record, run))
+    places = _places(answer, run) if records else None
+    return answer if places is None else _with_markers(answer, records, places)
 
 
 def _places(
-    answer: Sequence[ChatPart], outputs: Mapping[str, int], run: Sequence[Item]
+    answer: Sequence[ChatPart], run: Sequence[Item]
 ) -> dict[str, _Place] | None:
+    outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
     found: dict[str, _Place] = {}
-    place, has_text = (0, 0), False
+    place, is_lost = (0, 0), False
+    is_known = _has_call(answer, run)
+    is_changed = any(isinstance(part, AssistantText) for part in answer)
     for item in run:
-        kind = item_type(item)
+        text, is_message = _host_text(item), item_type(item) == "message"
         if is_call_output(item):
-            place = max(place, (outputs.get(str(item.get("call_id")), -1) + 1, 0))
-        elif kind == COMMENTARY_TYPE:
+            number = outputs.get(str(item.get("call_id")), -1)
+            if number >= place[0]:
+                place, is_lost = (number + 1, 0), False
+        elif is_lost:
+            continue
+        elif item_type(item) == COMMENTARY_TYPE:
             found[_item_id(item)] = place
-        elif kind == "message" and (text := _given_text(item)):
-            at = _find_text(answer, place, text)
-            if at is None:
-                return None
-            found[_item_id(item)], has_text = at, True
-            place = (at[0], at[1] + len(text))
-    return found if has_text or _has_call(answer, run) else None
+        elif text and (start := _text_start(answer, place, text)):
+            place = (start[0], start[1] + len(text))
+            if is_message:
+                found[_item_id(item)], is_known = start, True
+        elif text and is_message:
+            is_lost = is_changed = True
+            if not place[1] and _text(answer, place[0]):
+                found[_item_id(item)] = place
+    return found if is_known or not is_changed else None
 
 
-def _find_text(answer: Sequence[ChatPart], place: _Place, text: str) -> _Place | None:
-    first, start = place
-    for number in range(first, len(answer)):
-        part = answer[number]
-        if isinstance(part, AssistantText):
-            at = part.text.find(text, start if number == first else 0)
-            if at >= 0:
-                return number, at
-    return None
+def _text_start(answer: Sequence[ChatPart], place: _Place, text: str) -> _Place | None:
+    number, at = place
+    if at and at == len(_text(answer, number)):
+        number, at = number + 1, 0
+    gap = "\n" if at else ""
+    is_there = _text(answer, number).startswith(gap + text, at)
+    return (number, at + len(gap)) if is_there else None
 
 
 def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
@@ -7291,7 +7347,16 @@ def _output_of(message: object) -> list[Item]:
     return content_parts(as_mapping(message).get("output"))
 
 
-def _given_text(item: Item) -> str:
+def _text(answer: Sequence[ChatPart], number: int) -> str:
+    part = answer[number] if number < len(answer) else None
+    return part.text if isinstance(part, AssistantText) else ""
+
+
+def _host_text(item: Item) -> str:
+    if item_type(item) == CODE_CARD:
+        return code_text(as_text(item.get("code")))
+    if item_type(item) != "message":
+        return ""
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
     return "".join(map(as_text, texts))
@@ -8941,10 +9006,7 @@ _Text = str | tuple[str, str]
 class _InjectedContext(NamedTuple):
 
     words: str
-    texts: tuple[_Text, ...]
-
-    def wire(self) -> dict[str, Any]:
-        return {"words": self.words, "texts": list(self.texts)}
+    texts: Sequence[_Text]
 
 
 def _find_injected_context(message: UserMessage) -> _InjectedContext | None:
@@ -8976,20 +9038,6 @@ def _apply_injected_context(
     return message.with_content([*texts, *others])
 
 
-def _read_injected_context(wire: object) -> _InjectedContext | None:
-    stored = as_mapping(wire)
-    rows = stored.get("texts")
-    if not isinstance(rows, list):
-        return None
-    return _InjectedContext(str(stored.get("words")), tuple(map(_read_text, rows)))
-
-
-def _read_text(row: object) -> _Text:
-    if isinstance(row, list | tuple) and len(row) == 2:
-        return str(row[0]), str(row[1])
-    return str(row)
-
-
 def _is_input_text(part: Item) -> bool:
     return part.get("type") == "input_text"
 
@@ -9009,14 +9057,11 @@ class SentContext(NamedTuple):
     turn: Turn | None = None
 
     def wire(self) -> dict[str, Any]:
-        found = {
-            "injected": self.injected and self.injected.wire(),
-            "instructions": self.instructions,
-            "new": list(self.new) or None,
-            "gone": list(self.gone) or None,
-            "turn": (self.turn and self.turn.wire()) or None,
+        found = self._asdict() | {
+            "injected": self.injected and self.injected._asdict(),
+            "turn": self.turn and self.turn.wire(),
         }
-        return {key: value for key, value in found.items() if value is not None}
+        return {key: value for key, value in found.items() if value not in (None, ())}
 
 
 _NOTHING = SentContext()
@@ -9123,18 +9168,14 @@ def _lines(text: str) -> dict[str, None]:
 
 
 def _read_context(wire: JsonObject) -> SentContext:
-    given = wire.get("instructions")
+    injected, turn = wire.get("injected"), str(wire.get("turn") or "")
     return SentContext(
-        _read_injected_context(wire.get("injected")),
-        given if isinstance(given, str) else None,
-        _read_lines(wire.get("new")),
-        _read_lines(wire.get("gone")),
-        read_turn(wire.get("turn")),
+        injected and _InjectedContext(**injected),
+        wire.get("instructions"),
+        tuple(wire.get("new", ())),
+        tuple(wire.get("gone", ())),
+        read_turn(turn) if turn else None,
     )
-
-
-def _read_lines(rows: object) -> tuple[str, ...]:
-    return tuple(map(str, as_list(rows)))
 
 
 # ==== owui_manifold.log: Lines in the server's log, without secrets; the newest of each run are kept in memory.
@@ -9185,7 +9226,7 @@ def _write(level: str, line: str) -> None:
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 _Summary = Literal["auto", "concise", "detailed", "disabled"]
-_Tier = Literal["auto", "default", "flex", "priority"]
+_Tier = Literal["auto", "default", "flex", "priority", "fast", "ultrafast"]
 _Choice = Literal["inherit", "on", "off"]
 
 
@@ -9332,11 +9373,11 @@ class Valves(BaseModel):
         "Send tool calls and their results again in later turns. Off: they are removed "
         "after the answer, with the reasoning before them.",
     )
-    HISTORY_CARRIER: Literal["markers", "output"] = _valve(
-        "markers",
-        "Where a chat keeps what it does not show: under its own keys, with invisible "
-        "lines in the answers, or in Open WebUI's stored output of each answer. Both "
-        "are always read.",
+    HISTORY_CARRIER: Literal["output", "markers"] = _valve(
+        "output",
+        "Where a chat keeps what it does not show: in Open WebUI's stored output of "
+        "each answer, or under keys of its own, with lines in the answers that the page "
+        "does not draw but a copy has. Both are always read.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
@@ -9434,18 +9475,19 @@ class Valves(BaseModel):
     # Cost
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and its usage, for the "
-        "standard tier.",
+        "Show the cost of an answer in its last status line and its usage: tokens at "
+        "the tier that served it, and web searches; no pictures, containers or files.",
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
         "US dollars per million tokens, instead of the prices of this pipe: "
-        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
+        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`; `fast: 2` doubles them '
+        "at that tier.",
     )
     SERVICE_TIER: _Tier = _valve(
         "auto",
-        "`flex` is cheaper and slower, `priority` faster and more expensive, if the "
-        "model and the project have them.",
+        "`flex` costs half and is slower, `fast` (also called `priority`) about twice, "
+        "`ultrafast` 3 to 6 times, if the model and the project have them.",
     )
 
     # Network
@@ -9552,7 +9594,7 @@ class UserValves(BaseModel):
     )
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
     SERVICE_TIER: Literal["inherit", _Tier] = _valve(
-        "inherit", "`flex` is cheaper and slower, `priority` faster and more expensive."
+        "inherit", "`flex` is cheaper and slower, `fast` and `ultrafast` cost more."
     )
     SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
     LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
@@ -9814,12 +9856,16 @@ class AccountCapabilities(RecentTexts):
             self._repairs[scope] = (*known, repair)
 
 
-def run_limits(valves: Valves) -> Limits:
+_PRO_SILENCE = 900.0
+
+
+def run_limits(valves: Valves, model: ResolvedModel) -> Limits:
+    least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
     return Limits(
         timeouts=Timeouts(
             connect=valves.CONNECT_TIMEOUT_SECONDS,
-            first_event=valves.FIRST_EVENT_TIMEOUT_SECONDS,
-            idle=valves.IDLE_TIMEOUT_SECONDS,
+            first_event=max(valves.FIRST_EVENT_TIMEOUT_SECONDS, least),
+            idle=max(valves.IDLE_TIMEOUT_SECONDS, least),
             total=valves.TOTAL_TIMEOUT_SECONDS,
         ),
         retries=RetryPolicy(valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS),
@@ -9956,6 +10002,13 @@ class PipeCall(NamedTuple):
 
     @property
     def model(self) -> ResolvedModel:
+        chosen = self.chosen_model
+        # Azure ends its models on other days.
+        is_azure = Endpoint(self.valves.BASE_URL, "").is_azure
+        return (not is_azure and replacement(chosen, utc_today())) or chosen
+
+    @property
+    def chosen_model(self) -> ResolvedModel:
         return self.resolve(self.caller.model)
 
     def resolve(self, name: str) -> ResolvedModel:
@@ -10910,7 +10963,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         request,
         endpoint,
         origin,
-        run_limits(call.valves),
+        run_limits(call.valves, chat.model),
         store,
         before,
         _toolset(call, tools),
@@ -11111,7 +11164,8 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     call, sent = prepared.call, prepared.request
     body = {"tool_choice": sent.tool_choice, "reasoning_effort": call.model.effort}
     plain = call._replace(body=body, config=read_config(call.valves))
-    model, declared = call.resolve(sent.model), declared_tools(dict(sent))
+    model = call.resolve(sent.model)._replace(pro=call.model.pro)
+    declared = declared_tools(dict(sent))
     settings = _settings(plain, prepared.endpoint, OfferedTools(declared), model)
     text = sent.instructions or ""
     built = build_request(model, text, sent.input, body, settings)
@@ -11190,7 +11244,7 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     request = task_request(model, call.messages, body, call.caller.task)
     request = _repaired(request, call)
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(call.valves)
+    limits = run_limits(call.valves, model)
     return PreparedRequest(call, request, endpoint, origin, limits)
 
 
@@ -11557,14 +11611,9 @@ def _audited(prepared: PreparedRequest) -> AuditedRequest:
     return AuditedRequest(payload, host, prepared.call.log.run_id)
 
 
-_STANDARD_TIERS = (None, "auto", "default")
-
-
 def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     call, request = prepared.call, prepared.request
-    if not call.config.shows_cost or ended.usage is None:
-        return ended
-    if request.service_tier not in _STANDARD_TIERS:
+    if not call.config.shows_cost or not ended.usages:
         return ended
     try:
         own = read_prices(call.valves.CUSTOM_MODEL_PRICING_JSON)
@@ -11572,8 +11621,13 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     except InvalidRequest as error:  # the answer is there, so only the log says it
         call.log.line("WARNING", str(error))
         return ended
-    prices = own.get(request.model, facts.prices)
-    return ended._replace(cost=cost_of_run(ended.usage, prices, ended.output))
+    facts = facts._replace(prices=own.get(request.model, facts.prices))
+    # Other servers do not say which tier served a response.
+    asked = request.service_tier or ""
+    usages = [one._replace(tier=one.tier or asked) for one in ended.usages]
+    host, today = prepared.endpoint.host, utc_today()
+    cost = cost_of_run(usages, facts, ended.output, today, host)
+    return ended._replace(cost=cost)
 
 
 _HOW = (
@@ -11633,7 +11687,7 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     call = prepared.call
     if call.caller.task or (prepared.delegates and leaves_calls(ended)):
         return []
-    retirement = retirement_notice(call.model, utc_today())
+    retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
     return [
         *_refusal_notices(call),
         *([retirement] if retirement else []),
@@ -11864,7 +11918,9 @@ class _Diagnostics:
         self._listed = [call.resolve(name).id for name in names if name != "auto"]
         self._connections = connections
         # Nothing is sent twice: a failure is what is looked for.
-        self._limits = run_limits(call.valves)._replace(retries=RetryPolicy(0))
+        self._limits = run_limits(call.valves, call.model)._replace(
+            retries=RetryPolicy(0)
+        )
 
     async def lines(self) -> AsyncGenerator[str, None]:
         yield f"The set-up of this pipe, tried with {self._model.name}:\n"

@@ -36,13 +36,17 @@ def chat(*said: str, **more: Any) -> Json:
 
 
 def valves_for(sim: Simulator, **more: Any) -> Valves:
-    """Settings that lead to the simulator; nothing is sent again unless asked for."""
+    """Settings that lead to the simulator; nothing is sent again unless asked for.
+
+    The stand-in of the host stores no output of answers, so records go into the row.
+    """
     given = {
         "BASE_URL": sim.base_url,
         "API_KEY": sim.api_key,
         "COMPATIBILITY": "openai",  # the simulator stands for OpenAI
         "LOG_LEVEL": "DEBUG",
         "MAX_RETRIES": 0,
+        "HISTORY_CARRIER": "markers",
     }
     return Valves.model_validate({**given, **more})
 

@@ -209,7 +209,9 @@ def _reported(events: Iterable[StreamEvent]) -> list[RunEvent]:
         answer = output_item(call_item, tool_error("it broke off."))
         told.append(ToolOutput(len(output), answer, failed=True))
         output.append(answer)
-    return [*told, RunDone(ending, turn.usage, turn.usage, tuple(output))]
+    used = tuple(filter(None, (turn.usage,)))
+    done = RunDone(ending, turn.usage, turn.usage, tuple(output), usages=used)
+    return [*told, done]
 
 
 def ended_items(events: Sequence[RunEvent]) -> list[Item]:

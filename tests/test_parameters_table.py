@@ -51,10 +51,10 @@ async def test_what_is_sent_when_nobody_chose(
     StandInHost(monkeypatch, tmp_path)
     job = await build_chat_request(call_of(chat("Hi"), Valves(API_KEY="sk-1")))
 
-    sent = names_in(job.request.payload()) - NOT_THE_CALLERS
+    sent = names_in(job.request.payload()) - NOT_THE_CALLERS - {"reasoning.context"}
     assert sent == {name for name, cells in rows().items() if cells[3] == "yes"}
     assert {cells[3] for cells in rows().values()} == {"yes", "no"}
-    assert job.request.reasoning == {"summary": "auto"}
+    assert job.request.reasoning == {"summary": "auto", "context": "all_turns"}
 
 
 def test_every_parameter_has_a_row() -> None:

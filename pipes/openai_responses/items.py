@@ -41,8 +41,7 @@ class _ItemKind(NamedTuple):
     is_cited: bool = False
     """Answers cite what it found."""
     fee: float = 0
-    """US dollars for a call, or for each value of `fee_field`."""
-    fee_field: str = ""
+    """US dollars for a call, where a source says it."""
 
 
 _ITEM_KINDS = {
@@ -71,7 +70,6 @@ _ITEM_KINDS = {
         is_call=True,
         is_cited=True,
         refused_at_minimal=True,
-        fee=0.0025,  # not verified
     ),
     "code_interpreter_call": _ItemKind(
         tool="code_interpreter",
@@ -80,8 +78,6 @@ _ITEM_KINDS = {
         text=("code", "code"),
         is_call=True,
         include="code_interpreter_call.outputs",
-        fee=0.03,  # not verified
-        fee_field="container_id",
     ),
     # It would be looked up by an id that was never stored: see `image_message`.
     "image_generation_call": _ItemKind(
@@ -107,7 +103,7 @@ _ITEM_KINDS = {
         is_call=True,
     ),
 }
-"""Known types of items. The fees are from LiteLLM 1.109.1 (2026-11-21)."""
+"""Known types of items. The fee is from LiteLLM 1.109.1 (2026-11-21)."""
 
 _OTHER_KIND = _ItemKind()
 _TOOL_KINDS = {kind.tool: kind for kind in _ITEM_KINDS.values() if kind.tool}

@@ -36,6 +36,11 @@ def replay_code(item: JsonObject, printed: str) -> str:
     return f"{code}\n```\n```text\n{shown}" if shown else code
 
 
+def code_text(code: str) -> str:
+    """Return what the host puts into the text of a later turn for code."""
+    return f"<code_interpreter>\n{code}\n</code_interpreter>"
+
+
 _MOST_DELETED = 20
 """Deleted cards of one run that are searched for: each time all texts are read."""
 
@@ -60,7 +65,7 @@ class CodeTexts:
         code = code_host_item(item)["code"]
         if not code or self._deleted >= _MOST_DELETED:
             return not code
-        told = f"<code_interpreter>\n{code}\n</code_interpreter>"
+        told = code_text(code)
         start = self._start
         for place in range(self._place, len(self._texts)):
             at = self._texts[place].find(told, start)

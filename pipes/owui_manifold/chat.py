@@ -158,7 +158,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         request,
         endpoint,
         origin,
-        run_limits(call.valves),
+        run_limits(call.valves, chat.model),
         store,
         before,
         _toolset(call, tools),
@@ -385,7 +385,8 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     call, sent = prepared.call, prepared.request
     body = {"tool_choice": sent.tool_choice, "reasoning_effort": call.model.effort}
     plain = call._replace(body=body, config=read_config(call.valves))
-    model, declared = call.resolve(sent.model), declared_tools(dict(sent))
+    model = call.resolve(sent.model)._replace(pro=call.model.pro)
+    declared = declared_tools(dict(sent))
     settings = _settings(plain, prepared.endpoint, OfferedTools(declared), model)
     text = sent.instructions or ""
     built = build_request(model, text, sent.input, body, settings)
@@ -474,7 +475,7 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     request = task_request(model, call.messages, body, call.caller.task)
     request = _repaired(request, call)
     origin = origin_at(model.family, endpoint)
-    limits = run_limits(call.valves)
+    limits = run_limits(call.valves, model)
     return PreparedRequest(call, request, endpoint, origin, limits)
 
 

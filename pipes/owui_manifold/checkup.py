@@ -42,7 +42,9 @@ class _Diagnostics:
         self._listed = [call.resolve(name).id for name in names if name != "auto"]
         self._connections = connections
         # Nothing is sent twice: a failure is what is looked for.
-        self._limits = run_limits(call.valves)._replace(retries=RetryPolicy(0))
+        self._limits = run_limits(call.valves, call.model)._replace(
+            retries=RetryPolicy(0)
+        )
 
     async def lines(self) -> AsyncGenerator[str, None]:
         yield f"The set-up of this pipe, tried with {self._model.name}:\n"

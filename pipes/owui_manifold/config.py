@@ -291,13 +291,18 @@ class AccountCapabilities(RecentTexts):
             self._repairs[scope] = (*known, repair)
 
 
-def run_limits(valves: Valves) -> Limits:
+_PRO_SILENCE = 900.0
+"""Several passes give one answer, and nothing is sent in between."""
+
+
+def run_limits(valves: Valves, model: ResolvedModel) -> Limits:
     """Return the limits of a run."""
+    least = _PRO_SILENCE if model.pro or "-pro" in model.id else 0.0
     return Limits(
         timeouts=Timeouts(
             connect=valves.CONNECT_TIMEOUT_SECONDS,
-            first_event=valves.FIRST_EVENT_TIMEOUT_SECONDS,
-            idle=valves.IDLE_TIMEOUT_SECONDS,
+            first_event=max(valves.FIRST_EVENT_TIMEOUT_SECONDS, least),
+            idle=max(valves.IDLE_TIMEOUT_SECONDS, least),
             total=valves.TOTAL_TIMEOUT_SECONDS,
         ),
         retries=RetryPolicy(valves.MAX_RETRIES, valves.MAX_RETRY_WAIT_SECONDS),

@@ -3,9 +3,11 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NamedTuple
 
+from openai_responses.clock import utc_today
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_list
+from openai_responses.models.choice import replacement
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from owui_manifold.config import AccountCapabilities, Config, build_endpoint
 from owui_manifold.log import RunLog
@@ -124,7 +126,15 @@ class PipeCall(NamedTuple):
 
     @property
     def model(self) -> ResolvedModel:
-        """The model of the call; raises InvalidRequest for unusable overrides."""
+        """What answers the call; raises InvalidRequest for unusable overrides."""
+        chosen = self.chosen_model
+        # Azure ends its models on other days.
+        is_azure = Endpoint(self.valves.BASE_URL, "").is_azure
+        return (not is_azure and replacement(chosen, utc_today())) or chosen
+
+    @property
+    def chosen_model(self) -> ResolvedModel:
+        """The model that was asked for, which may be switched off."""
         return self.resolve(self.caller.model)
 
     def resolve(self, name: str) -> ResolvedModel:

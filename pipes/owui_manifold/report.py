@@ -139,15 +139,10 @@ def _audited(prepared: PreparedRequest) -> AuditedRequest:
     return AuditedRequest(payload, host, prepared.call.log.run_id)
 
 
-_STANDARD_TIERS = (None, "auto", "default")
-
-
 def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Return the end of a run with its cost, if it is shown and can be known."""
     call, request = prepared.call, prepared.request
-    if not call.config.shows_cost or ended.usage is None:
-        return ended
-    if request.service_tier not in _STANDARD_TIERS:
+    if not call.config.shows_cost or not ended.usages:
         return ended
     try:
         own = read_prices(call.valves.CUSTOM_MODEL_PRICING_JSON)
@@ -155,8 +150,13 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     except InvalidRequest as error:  # the answer is there, so only the log says it
         call.log.line("WARNING", str(error))
         return ended
-    prices = own.get(request.model, facts.prices)
-    return ended._replace(cost=cost_of_run(ended.usage, prices, ended.output))
+    facts = facts._replace(prices=own.get(request.model, facts.prices))
+    # Other servers do not say which tier served a response.
+    asked = request.service_tier or ""
+    usages = [one._replace(tier=one.tier or asked) for one in ended.usages]
+    host, today = prepared.endpoint.host, utc_today()
+    cost = cost_of_run(usages, facts, ended.output, today, host)
+    return ended._replace(cost=cost)
 
 
 _HOW = (
@@ -226,7 +226,7 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     call = prepared.call
     if call.caller.task or (prepared.delegates and leaves_calls(ended)):
         return []
-    retirement = retirement_notice(call.model, utc_today())
+    retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
     return [
         *_refusal_notices(call),
         *([retirement] if retirement else []),

@@ -10,7 +10,7 @@ from openai_responses.json_input import clamp_number
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 _Summary = Literal["auto", "concise", "detailed", "disabled"]
-_Tier = Literal["auto", "default", "flex", "priority"]
+_Tier = Literal["auto", "default", "flex", "priority", "fast", "ultrafast"]
 _Choice = Literal["inherit", "on", "off"]
 
 
@@ -159,11 +159,11 @@ class Valves(BaseModel):
         "Send tool calls and their results again in later turns. Off: they are removed "
         "after the answer, with the reasoning before them.",
     )
-    HISTORY_CARRIER: Literal["markers", "output"] = _valve(
-        "markers",
-        "Where a chat keeps what it does not show: under its own keys, with invisible "
-        "lines in the answers, or in Open WebUI's stored output of each answer. Both "
-        "are always read.",
+    HISTORY_CARRIER: Literal["output", "markers"] = _valve(
+        "output",
+        "Where a chat keeps what it does not show: in Open WebUI's stored output of "
+        "each answer, or under keys of its own, with lines in the answers that the page "
+        "does not draw but a copy has. Both are always read.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
@@ -261,18 +261,19 @@ class Valves(BaseModel):
     # Cost
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and its usage, for the "
-        "standard tier.",
+        "Show the cost of an answer in its last status line and its usage: tokens at "
+        "the tier that served it, and web searches; no pictures, containers or files.",
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
         "US dollars per million tokens, instead of the prices of this pipe: "
-        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
+        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`; `fast: 2` doubles them '
+        "at that tier.",
     )
     SERVICE_TIER: _Tier = _valve(
         "auto",
-        "`flex` is cheaper and slower, `priority` faster and more expensive, if the "
-        "model and the project have them.",
+        "`flex` costs half and is slower, `fast` (also called `priority`) about twice, "
+        "`ultrafast` 3 to 6 times, if the model and the project have them.",
     )
 
     # Network
@@ -384,7 +385,7 @@ class UserValves(BaseModel):
     )
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
     SERVICE_TIER: Literal["inherit", _Tier] = _valve(
-        "inherit", "`flex` is cheaper and slower, `priority` faster and more expensive."
+        "inherit", "`flex` is cheaper and slower, `fast` and `ultrafast` cost more."
     )
     SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
     LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(

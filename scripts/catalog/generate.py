@@ -33,6 +33,9 @@ LATER_TRAITS = (
     "diagnostics",
     "appends_configuration",
     "pro_mode",
+    "long_prices",
+    "long_fast",
+    "regional",
 )
 """Traits that a model has only if a source says so."""
 ALL_TRAITS = (*TRAITS, *LATER_TRAITS)
@@ -47,14 +50,15 @@ USUAL_OUTPUT = "128000"
 TRAIT_SETS = {
     "usual": "reasoning summary functions hosted vision",
     "full": "usual verbosity",
-    "5.4": "full all_turns",
+    "5.4": "full all_turns long_prices regional",
     "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration",
+    "6": "5.6 appends_configuration long_fast",
     "6.2": "6 prefix_bound",
 }
 """Words for several traits, a later one for more; a number is the version of gpt from
 which on models have them, also models that the table does not know."""
 PRICES = ("input", "cached", "cache_write", "output")
+FACTORS = ("fast", "ultrafast", "ultrafast_until", "ultrafast_later")
 OPTIONAL = (
     "lacks",
     "efforts",
@@ -62,6 +66,7 @@ OPTIONAL = (
     "max_output_tokens",
     "context",
     "prices",
+    "tiers",
     "shutdown",
     "successor",
     "snapshots",
@@ -81,20 +86,26 @@ CATALOG_TABLE = """
 {rows}
 """
 
-# Words for several traits; a number is the first version of gpt that has them.
 CATALOG_TRAITS: dict[str, str] = {{
 {trait_sets}
 }}
+"""Words for several traits; a number is the first version of gpt that has them."""
 
-# Ids that the API itself serves with another model.
 CATALOG_SERVED_AS: dict[str, str] = {{
 {served_as}
 }}
+"""Ids that the API itself serves with another model.
 
-# Names of ours that are never sent.
+{served_as_why}
+"""
+
 CATALOG_ALIASES: dict[str, str] = {{
 {aliases}
 }}
+"""Names of ours that are never sent.
+
+{aliases_why}
+"""
 '''
 
 
@@ -128,13 +139,17 @@ def render_row(model: str, facts: dict[str, Any]) -> str:
             )
         ),
         str(facts.get("max_output_tokens", "")).replace(USUAL_OUTPUT, "+"),
-        " ".join(
-            "-" if prices[n] is None else f"{prices[n]:g}" for n in PRICES if prices
-        ),
+        render_prices({**prices, **facts.get("tiers", {})}) if prices else None,
         facts.get("shutdown"),
         facts.get("successor"),
     )
     return "|".join("" if value is None else str(value) for value in columns)
+
+
+def render_prices(prices: dict[str, float | None]) -> str:
+    """The prices, and the factors of other tiers as far as they are known."""
+    names = [*PRICES, *(name for name in FACTORS if prices.get(name))]
+    return " ".join("-" if prices[n] is None else f"{prices[n]:.9g}" for n in names)
 
 
 def render_traits(traits: list[str]) -> str:
@@ -154,12 +169,22 @@ def expand_traits(text: str) -> set[str]:
     return words
 
 
-def render_names(entries: dict[str, dict[str, str]]) -> str:
-    """The lines of a table from name to model, each under its reason."""
+def render_pairs(entries: dict[str, Any]) -> str:
+    """The lines of a table from name to text."""
+    return "\n".join(f'    "{name}": "{text}",' for name, text in entries.items())
+
+
+def render_reasons(entries: dict[str, dict[str, str]]) -> str:
+    """Why each name leads to its model, and who says it."""
     return "\n".join(
-        f'    # {entry["why"]} ({entry["source"]})\n    "{name}": "{entry["model"]}",'
+        f"{name}: {entry['why']} ({entry['source']})."
         for name, entry in sorted(entries.items())
     )
+
+
+def render_names(entries: dict[str, dict[str, str]]) -> str:
+    """The lines of a table from name to model."""
+    return render_pairs({name: entries[name]["model"] for name in sorted(entries)})
 
 
 def render_catalog(source: dict[str, Any]) -> str:
@@ -169,12 +194,14 @@ def render_catalog(source: dict[str, Any]) -> str:
     return HEADER.format(
         as_of=source["as_of"],
         unit=source["unit"],
-        prices=", ".join(PRICES),
+        prices=", ".join((*PRICES, *FACTORS)),
         columns="|".join(COLUMNS),
         rows="\n".join(rows),
-        trait_sets="\n".join(f'    "{k}": "{v}",' for k, v in TRAIT_SETS.items()),
+        trait_sets=render_pairs(TRAIT_SETS),
         served_as=render_names(source["served_as"]),
+        served_as_why=render_reasons(source["served_as"]),
         aliases=render_names(source["aliases"]),
+        aliases_why=render_reasons(source["aliases"]),
     )
 
 

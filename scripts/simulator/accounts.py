@@ -56,6 +56,9 @@ class Profile:
     verified_for_summaries: bool = True
     verified_for_streaming: bool = True
     accepts_context_management: bool = True
+    accepts_appended_settings: bool = True
+    """Whether `configuration_update` and `additional_tools` are known. Of Azure and
+    other servers it is unproven: assumed not."""
     names_rate_limits: bool = True
 
 
@@ -71,8 +74,10 @@ PROFILES: Mapping[str, Profile] = {
         ),
         Profile(
             "azure",
-            "Azure v1: no status on reasoning, no context_management, rate limits -1",
+            "Azure v1: no status on reasoning, no context_management, no appended "
+            "settings, rate limits -1",
             accepts_context_management=False,
+            accepts_appended_settings=False,
             names_rate_limits=False,
         ),
         Profile(
@@ -87,7 +92,12 @@ PROFILES: Mapping[str, Profile] = {
             verified_for_streaming=False,
         ),
         *(
-            Profile(name, "streams as this server does", accepts_reasoning_status=True)
+            Profile(
+                name,
+                "streams as this server does",
+                accepts_reasoning_status=True,
+                accepts_appended_settings=False,
+            )
             for name in RETELLINGS
         ),
     )

@@ -8,21 +8,24 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from simulator.accounts import Account, Profile
+from simulator.checks.configuration import check_configuration
 from simulator.checks.items import check_items
 from simulator.checks.limits import check_limits
-from simulator.checks.model import (
-    check_model,
-    find_model,
-    is_broken_by,
-    resolve_effort,
-)
+from simulator.checks.model import check_model, find_model, is_broken_by
 from simulator.checks.namespaces import check_namespaces
 from simulator.checks.parts import check_parts
 from simulator.checks.replay import Replay, ReplayReader, read_replay
 from simulator.checks.shape import check_body
+from simulator.configuration import draft_update, read_configuration
 from simulator.containers import ContainerClock
+from simulator.diagnostics import (
+    PromptRecord,
+    PromptRecords,
+    read_comparison,
+)
 from simulator.faults import FailedStart, RefusedPart
 from simulator.options import Options, UnknownOption, find_spec, parse_spec
+from simulator.prefix import Prompt, build_prompt
 from simulator.refusals import Refusal, refuse_forbidden_model
 from simulator.request import ValidRequest, parse_input
 from simulator.scenarios.catalogue import SCENARIOS, find_task_field
@@ -35,8 +38,8 @@ from simulator.scenarios.scenario import (
     end_with_error_event,
     make_reply,
 )
-from simulator.sealing import serialise_prompt, serialise_value
-from simulator.tokens import PromptCache, count_prompt, draft_compaction
+from simulator.sealing import make_response_id, serialise_value
+from simulator.tokens import PromptCache, is_to_be_compacted
 from simulator.wire.events import apply_ending, build_stream, number_events
 from simulator.wire.response import (
     PromptCount,
@@ -88,7 +91,7 @@ class Responder:
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         """Start with an empty cache."""
         self._clock = clock
-        self._cache = PromptCache()
+        self._cache, self._records = PromptCache(), PromptRecords()
         self.containers = ContainerClock()
         self._count = 0
         self._attempts: Counter[bytes] = Counter()
@@ -98,6 +101,7 @@ class Responder:
     def forget(self) -> None:
         """Empty the cache, the attempts and the faults; ids go on counting."""
         self._cache.forget()
+        self._records.forget()
         self.containers.forget()
         self._attempts.clear()
         self.faults.clear()
@@ -114,7 +118,7 @@ class Responder:
                 scenario.name, options, build_http_error(status, options)
             )
         reply = self._refuse_part(asked) or scenario.reply_to(asked, options)
-        if is_broken_by(body, asked.model):
+        if is_broken_by(asked.configuration.tools, asked.model):
             reply = make_reply(ending=PATTERN_FAILURE)
         if isinstance(reply, HttpReply):
             return PlannedAnswer(scenario.name, options, reply)
@@ -166,20 +170,22 @@ class Responder:
         chosen: "_ScenarioChoice",
     ) -> PlannedAnswer:
         account, now = asker.account, self._clock()
-        text = serialise_prompt(asked.body, replay.items)
-        key = self._next_key(text)
-        tokens = count_prompt(text) + replay.reasoning_tokens
+        prompt = build_prompt(
+            asked.body, asked.model, replay.items, replay.reasoning_tokens
+        )
+        key = self._next_key(prompt.text)
         items = fill_drafts(
-            [*draft_compaction(asked.body, tokens), *chosen.reply.items],
+            [*_draft_compaction(asked, prompt.tokens), *chosen.reply.items],
             asked,
             SealContext(key, account.organisation, replay.prefix),
         )
         self.containers.note_use(items, now)
         opened = open_response(asked, key, now, replay.removed)
-        prompt = self._prompt(asked, replay, account, text)
+        counted = self._count_prompt(asked, account, prompt)
         fields = {
             "status": chosen.reply.ending.status,
-            "usage": count_usage(prompt, items),
+            "usage": count_usage(counted, items),
+            **self._diagnose(asked, account, prompt, key),
             **fill_placeholders(chosen.reply.ending.fields, asked.words()),
         }
         closed = close_response(opened, items, now, fields)
@@ -197,17 +203,37 @@ class Responder:
         seed = f"{self._count} ".encode() + prompt
         return hashlib.sha256(seed).hexdigest()[:24]
 
-    def _prompt(
-        self, asked: ValidRequest, replay: Replay, account: Account, text: bytes
+    def _count_prompt(
+        self, asked: ValidRequest, account: Account, prompt: Prompt
     ) -> PromptCount:
         key = (
             account.organisation,
             asked.model.id,
             asked.body.get("prompt_cache_key"),
+            serialise_value(prompt.settings),
         )
-        cached = self._cache.read(key, text)
-        tokens = count_prompt(text) + replay.reasoning_tokens
-        return PromptCount(tokens, cached, asked.model.writes_cache_explicitly)
+        cached = self._cache.read(key, prompt.prefix)
+        writes = asked.model.writes_cache_explicitly
+        written = prompt.tokens - cached - prompt.uncached_tokens if writes else 0
+        return PromptCount(prompt.tokens, cached, written, asked.reasoning_tokens)
+
+    def _diagnose(
+        self, asked: ValidRequest, account: Account, prompt: Prompt, key: str
+    ) -> Event:
+        """Keep the prompt; return the diagnosis that was asked for."""
+        record = PromptRecord(
+            account.organisation,
+            asked.model,
+            asked.body.get("prompt_cache_key"),
+            serialise_value(asked.body.get("tools") or []),
+            prompt,
+            sum(item.get("type") == "compaction" for item in asked.items),
+        )
+        self._records.keep(make_response_id(key), record)
+        earlier = read_comparison(asked.body)
+        if earlier is None:
+            return {}
+        return {"prompt_cache_diagnostics": self._records.compare(earlier, record)}
 
 
 @dataclass(frozen=True)
@@ -224,13 +250,17 @@ def validate_request(body: Body, asker: RequestOrigin) -> tuple[ValidRequest, Re
     if not asker.account.may_use(model.id):
         raise refuse_forbidden_model(asker.account.project, model.id)
     check_limits(body, model)
-    check_model(body, model, asker.profile)
+    configuration = read_configuration(body, model)
+    check_configuration(body, model, asker.profile)
+    check_model(body, model, asker.profile, configuration)
+    read_comparison(body)
     items = parse_input(body.get("input") or [])
     stored = body.get("store") is not False
     check_items(items, stored)
     check_namespaces(body, items)
     check_parts(items)
-    context = (body.get("reasoning") or {}).get("context")
+    context = (body.get("reasoning") or {}).get("context") or "auto"
+    context = model.default_context if context == "auto" else context
     reader = ReplayReader(
         asker.account.organisation,
         body.get("safety_identifier"),
@@ -239,22 +269,23 @@ def validate_request(body: Body, asker: RequestOrigin) -> tuple[ValidRequest, Re
         context == "current_turn",
     )
     replay = read_replay(body, items, reader)
-    if count_prompt(serialise_prompt(body, replay.items)) > model.max_input:
+    if build_prompt(body, model, replay.items, 0).tokens > model.max_input:
         raise Refusal(
             "Your input exceeds the context window of this model. Please adjust your "
             "input and try again.",
             code="context_length_exceeded",
             param="input",
         )
-    asked = ValidRequest(body, items, model, resolve_effort(body, model))
-    return (
-        replace(
-            asked,
-            reasoning_given=replay.reasoning,
-            authorization=asker.authorization,
-        ),
-        replay,
+    asked = ValidRequest(
+        body, items, model, configuration, replay.reasoning, asker.authorization
     )
+    return asked, replay
+
+
+def _draft_compaction(asked: ValidRequest, tokens: int) -> list[dict[str, Any]]:
+    if not is_to_be_compacted(asked.body, tokens):
+        return []
+    return [{"type": "compaction"}, *draft_update(asked.configuration)]
 
 
 def choose_scenario(

@@ -14,6 +14,7 @@ SWITCHABLE_TO_XHIGH = ("none", "low", "medium", "high", "xhigh")
 LOW_TO_HIGH = ("low", "medium", "high")
 MEDIUM_TO_XHIGH = ("medium", "high", "xhigh")
 GPT_5 = ("minimal", "low", "medium", "high")
+PRO_MODE = ("gpt-6-astra", "gpt-6-sol", "gpt-6-luna", "gpt-6.1-sol", "gpt-6.1-terra")
 SNAPSHOT = re.compile(r"^(?P<name>.+)-(?P<date>\d{4}-\d{2}-\d{2})$")
 SERIES = re.compile(r"^gpt-(?P<major>\d+)(?:\.(?P<minor>\d+))?(?P<omni>o)?")
 
@@ -53,6 +54,47 @@ class ModelFacts:
     def binds_reasoning_to_prefix(self) -> bool:
         """Whether replayed reasoning counts only behind the history it had."""
         return self.series >= (6, 2)
+
+    @property
+    def reads_instructions_last(self) -> bool:
+        """Whether ``instructions`` stand behind the input, never cached.
+
+        Source: guide "Keep the prefix unchanged".
+        """
+        return self.series >= (6, 2)
+
+    @property
+    def takes_updates(self) -> bool:
+        """Whether `configuration_update` is known: "GPT-6 and later models".
+
+        Source: reports (vercel/ai 20390); the guide for 6.2, without a live proof.
+        """
+        return self.series >= (6, 0)
+
+    @property
+    def has_pro_mode(self) -> bool:
+        """Whether ``reasoning.mode`` may be ``pro``.
+
+        Source: pydantic-ai 2.68.0. Of the 6.2 models nobody knows: assumed not.
+        """
+        return self.id in PRO_MODE or self.series == (5, 6)
+
+    @property
+    def default_context(self) -> str:
+        """The ``reasoning.context`` in force when none or ``auto`` is asked for.
+
+        Source: types, `shared/reasoning.py`: all turns in the 5.6 family, the current
+        turn in earlier ones. That newer ones do as 5.6 is assumed.
+        """
+        return "all_turns" if self.series >= (5, 6) else "current_turn"
+
+    @property
+    def diagnoses_cache(self) -> bool:
+        """Whether prompt cache diagnostics say more than ``unavailable``.
+
+        Source: guide "Prompt cache diagnostics".
+        """
+        return self.series >= (5, 6)
 
     @property
     def writes_cache_explicitly(self) -> bool:

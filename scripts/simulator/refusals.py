@@ -208,6 +208,16 @@ def refuse_empty(path: str) -> Refusal:
     )
 
 
+def refuse_empty_array(path: str) -> Refusal:
+    """Refuse a list that must not be empty."""
+    return Refusal(
+        f"Invalid '{path}': empty array. Expected an array with minimum length 1, but "
+        "got an empty array instead.",
+        code="empty_array",
+        param=path,
+    )
+
+
 def refuse_range(path: str, kind: str, bound: str, got: object) -> Refusal:
     """Refuse a number beyond its bound, such as ``>= 16``."""
     below = bound.startswith(">")

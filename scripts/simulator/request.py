@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator.checks.items import ANSWER_TYPES, read_item_type
+from simulator.configuration import Configuration
 from simulator.models import ModelFacts
+from simulator.tokens import REASONING_TOKENS
 
 Item = Mapping[str, Any]
 MAX_SHOWN_CHARACTERS = 200
@@ -19,9 +21,23 @@ class ValidRequest:
     body: Mapping[str, Any]
     items: Sequence[Item]
     model: ModelFacts
-    effort: str | None
+    configuration: Configuration
     reasoning_given: int = 0
     authorization: str = ""
+
+    @property
+    def effort(self) -> str | None:
+        """The effort in force."""
+        return self.configuration.effort
+
+    @property
+    def reasoning_tokens(self) -> int:
+        """How long the model thinks: in pro mode about twice as long.
+
+        Source: reports (inspect_ai 5254).
+        """
+        pro = (self.body.get("reasoning") or {}).get("mode") == "pro"
+        return REASONING_TOKENS * (2 if pro else 1)
 
     @property
     def turn(self) -> int:
@@ -57,17 +73,22 @@ class ValidRequest:
         return sum(is_answer and not before for before, is_answer in starts)
 
     def tools(self, kind: str) -> list[Item]:
-        """Return the offered tools of one type, the one that must be called first."""
-        offered = self.body.get("tools") or []
-        choice = self.body.get("tool_choice")
+        """Return the allowed tools of one type, the one that must be called first."""
+        choice = self.configuration.choice
         wanted = choice.get("name") if isinstance(choice, dict) else None
-        found = [tool for tool in offered if tool["type"] == kind]
+        found = [tool for tool in self.configuration.allowed if tool["type"] == kind]
         return sorted(found, key=lambda tool: tool.get("name") != wanted)
 
     def _since(self) -> Sequence[Item]:
         spoken = (i for i, item in enumerate(self.items) if _is_user_text(item))
         last = max(spoken, default=-1)
         return self.items[last + 1 :]
+
+    def _choose_function(self, functions: list[Item]) -> str:
+        """Return the function that the question names, or the first one."""
+        named = (tool["name"] for tool in functions if tool["name"] in self.said)
+        default = functions[0]["name"] if functions else "get_weather"
+        return next(named, default)
 
     def words(self) -> dict[str, str]:
         """Return the words that a transcript may leave open as ``$name``."""
@@ -82,7 +103,7 @@ class ValidRequest:
             "output": " | ".join(
                 shorten_line(read_output_text(one)) for one in self.outputs
             ),
-            "tool": functions[0]["name"] if functions else "get_weather",
+            "tool": self._choose_function(functions),
             "arguments": arguments,
             "other": arguments.replace("Zürich", "東京").replace("example", "another"),
             "custom": customs[0]["name"] if customs else "apply_note",

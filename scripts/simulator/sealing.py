@@ -7,7 +7,7 @@ import hmac
 import itertools
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ PREFIXES: Mapping[str, str] = {
     "mcp_list_tools": "mcpl",
     "mcp_approval_request": "mcpr",
     "compaction": "cmp",
+    "configuration_update": "cfg",  # assumed: no type of an output knows the item
     "tool_search_call": "tsc",
     "tool_search_output": "tso",
 }
@@ -118,29 +119,18 @@ def _readable_value(value: Any) -> Any:
     return value
 
 
-def serialise_head(body: Mapping[str, Any]) -> bytes:
-    """Serialise what stands before the input: tools, then instructions."""
-    head = [body.get("tools") or [], body.get("instructions") or ""]
-    return serialise_value(head)
-
-
 def serialise_value(value: object) -> bytes:
     """Write one value with sorted names, without spaces."""
     text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
     return text.encode("utf-8", "surrogatepass")
 
 
-def serialise_prompt(body: Mapping[str, Any], items: Iterable[Item]) -> bytes:
-    """Serialise a whole prompt so that a longer one starts with a shorter one."""
-    return b"\n".join([serialise_head(body), *map(serialise_value, items)])
-
-
 class PrefixHash:
     """The hash of a prompt as far as it has been read."""
 
-    def __init__(self, body: Mapping[str, Any]) -> None:
-        """Start behind the instructions."""
-        self._head = hashlib.sha256(serialise_head(body))
+    def __init__(self, head: bytes) -> None:
+        """Start behind what stands before the input."""
+        self._head = hashlib.sha256(head)
         self._hash = self._head.copy()
 
     def read(self, item: Item) -> None:
@@ -172,6 +162,8 @@ class Seal:
     prefix: str
     end_user: str | None
     tokens: int
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """What a compaction keeps of `additional_tools`."""
 
 
 class ForeignSeal(Exception):
@@ -180,7 +172,8 @@ class ForeignSeal(Exception):
 
 def seal_content(what: Seal) -> str:
     """Return the opaque text of a seal, at least 400 characters long."""
-    plain = json.dumps(asdict(what)).encode().ljust(MIN_CONTENT_LENGTH)
+    fields = {name: one for name, one in asdict(what).items() if one != ()}
+    plain = json.dumps(fields).encode().ljust(MIN_CONTENT_LENGTH)
     nonce = hashlib.sha256(plain).digest()[:16]
     head = VERSION + TIMESTAMP + nonce
     body = head + _mask_bytes(plain, nonce)
@@ -189,7 +182,7 @@ def seal_content(what: Seal) -> str:
 
 
 def unseal_content(text: str) -> Seal:
-    """Open an opaque text, or raise :class:`NotOurs`."""
+    """Open an opaque text, or raise :class:`ForeignSeal`."""
     try:
         raw = base64.b64decode(text.encode("ascii"), altchars=b"-_", validate=True)
     except (binascii.Error, UnicodeEncodeError) as error:
@@ -198,7 +191,8 @@ def unseal_content(text: str) -> Seal:
     if not hmac.compare_digest(hmac.digest(KEY, body, "sha256"), tag):
         raise ForeignSeal
     plain = _mask_bytes(body[HEAD_LENGTH:], body[HEAD_LENGTH - 16 : HEAD_LENGTH])
-    return Seal(**json.loads(plain))
+    fields = json.loads(plain)
+    return Seal(**fields | {"tools": tuple(fields.get("tools", ()))})
 
 
 def _mask_bytes(text: bytes, nonce: bytes) -> bytes:

@@ -3,18 +3,20 @@
 Four bytes count as one token.
 """
 
+import contextlib
 import re
 from collections import deque
 from collections.abc import Hashable, Mapping
 from typing import Any
 
 from simulator.refusals import refuse_missing_parameter, refuse_range, refuse_value
+from simulator.sealing import ForeignSeal, unseal_content
 
 MIN_CACHED_TOKENS = 1024
 CACHE_STEP_TOKENS = 128
 MAX_CACHED_PROMPTS = 64
 REASONING_TOKENS = 64
-SEALED_PATTERN = re.compile(rb'gAAAA[A-Za-z0-9_=-]+"')
+SEALED_PATTERN = re.compile(rb'(gAAAA[A-Za-z0-9_=-]+)"')
 BASE64_PATTERN = re.compile(
     rb"data:[a-z/+.-]+;base64,[A-Za-z0-9+/=]+|gAAAA[A-Za-z0-9_=-]+"
 )
@@ -43,6 +45,18 @@ def count_common_prefix(one: bytes, other: bytes) -> int:
     return low
 
 
+def count_prefix(shared: bytes) -> int:
+    """Count the beginning of a prompt with the sealed reasoning in it."""
+    thoughts = sum(map(_count_sealed, SEALED_PATTERN.findall(shared)))
+    return thoughts + (count_prompt(shared) if shared else 0)
+
+
+def _count_sealed(content: bytes) -> int:
+    with contextlib.suppress(ForeignSeal):
+        return unseal_content(content.decode()).tokens
+    return 0  # a text that only looks like it
+
+
 class PromptCache:
     """The prompts seen under each cache key."""
 
@@ -57,9 +71,7 @@ class PromptCache:
             (count_common_prefix(prompt, earlier) for earlier in seen), default=0
         )
         seen.append(prompt)
-        shared = prompt[:longest]
-        tokens = count_prompt(shared) if shared else 0
-        tokens += REASONING_TOKENS * len(SEALED_PATTERN.findall(shared))
+        tokens = count_prefix(prompt[:longest])
         return (
             tokens // CACHE_STEP_TOKENS * CACHE_STEP_TOKENS
             if tokens >= MIN_CACHED_TOKENS
@@ -91,9 +103,8 @@ def check_compaction(body: Mapping[str, Any]) -> None:
             )
 
 
-def draft_compaction(body: Mapping[str, Any], tokens: int) -> list[dict[str, Any]]:
-    """Return the draft of the item that an input of so many tokens calls for."""
+def is_to_be_compacted(body: Mapping[str, Any], tokens: int) -> bool:
+    """Tell whether an input of so many tokens calls for a compaction."""
     ways = body.get("context_management") or []
     limits = [way.get("compact_threshold") for way in ways]
-    over = any(limit is not None and tokens > limit for limit in limits)
-    return [{"type": "compaction"}] if over else []
+    return any(limit is not None and tokens > limit for limit in limits)

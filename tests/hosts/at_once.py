@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from hosts.client import Json
-from hosts.sent import answered, stripped
+from hosts.sent import answered, stored_value, stripped
 from hosts.tabs import Tab, Turn
-from owui_chat.storage.records import message_key
 from simulator import RecordedRequest, Simulator
 
 T = TypeVar("T")
@@ -56,7 +55,7 @@ class Crowd:
     async def lost(self, turns: Sequence[Turn]) -> list[str]:
         """The answers of which nothing is kept."""
         chat = await self.tabs[0].user.chat(turns[0].chat_id)
-        values = {t.message_id: chat.get(message_key(t.message_id)) for t in turns}
+        values = {t.message_id: stored_value(chat, t.message_id) for t in turns}
         return [id for id, value in values.items() if not _has_reasoning(value)]
 
     def forgotten(self, turns: Sequence[Turn]) -> list[str]:
@@ -81,8 +80,8 @@ class Crowd:
         return turns
 
 
-def _has_reasoning(value: Json | None) -> bool:
-    records = (value or {}).get("items", {}).values()
+def _has_reasoning(value: Json) -> bool:
+    records = value.get("items", {}).values()
     return any("encrypted_content" in str(record["payload"]) for record in records)
 
 

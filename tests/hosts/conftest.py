@@ -9,7 +9,12 @@ import pytest_asyncio
 from hosts.chromium import Chromium
 from hosts.open_webui import OpenWebUI
 from hosts.page import ChatPage
-from hosts.pipes import install_copy, install_pipe, install_toolkit
+from hosts.pipes import (
+    install_copy,
+    install_pipe,
+    install_toolkit,
+    valves_changed,
+)
 from hosts.tabs import Tab
 from hosts.users import User
 from simulator import Simulator
@@ -89,6 +94,13 @@ def pipe_valves(running_simulator: Simulator) -> dict[str, str]:
 async def pipe(admin: User, pipe_source: str, pipe_valves: dict[str, str]) -> list[str]:
     """The built pipe, installed for everybody: the ids of its models."""
     return await install_pipe(admin, FUNCTION_ID, pipe_source, pipe_valves)
+
+
+@pytest_asyncio.fixture
+async def in_row(admin: User, pipe: list[str]) -> AsyncIterator[None]:
+    """Records in a key of the chat's row, with markers."""
+    async with valves_changed(admin, FUNCTION_ID, HISTORY_CARRIER="markers"):
+        yield
 
 
 @pytest_asyncio.fixture(scope="session")

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 
 from hosts.client import Json
+from owui_chat.storage.output_carrier import output_values
+from owui_chat.storage.records import message_key
 from simulator import RecordedRequest, Simulator
 
 
@@ -45,3 +47,20 @@ def stripped(item: Json) -> Json:
             for part in kept["content"]
         ]
     return kept
+
+
+def stored_value(chat: Json, message_id: str) -> Json:
+    """What the pipe stored for an answer: in its output, or in a key of the chat."""
+    messages = chat["history"]["messages"]
+    values = output_values({message_id: messages.get(message_id)}).values()
+    found: Json = {**(chat.get(message_key(message_id)) or {})}
+    for value in values:
+        items = {**found.get("items", {}), **value.get("items", {})}
+        found = {**found, **value, "items": items}
+    return found
+
+
+def host_items(message: Json) -> list[Json]:
+    """The stored output of an answer, without what the pipe stored there."""
+    kept = "openai_responses:kept"
+    return [item for item in message["output"] if item["type"] != kept]

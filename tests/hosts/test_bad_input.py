@@ -128,6 +128,7 @@ async def test_an_unsupported_content_part(member: User, simulator: Simulator) -
 
 
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("in_row")
 async def test_a_marker_that_resolves_to_nothing(
     tab: Tab, simulator: Simulator
 ) -> None:
@@ -146,6 +147,7 @@ async def test_a_marker_that_resolves_to_nothing(
 
 
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("in_row")
 async def test_a_marker_of_a_user_or_of_another_chat(
     tab: Tab, simulator: Simulator
 ) -> None:
@@ -168,6 +170,7 @@ async def test_a_marker_of_a_user_or_of_another_chat(
 
 
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("in_row")
 async def test_the_single_key_of_earlier_writers_is_read(
     tab: Tab, simulator: Simulator
 ) -> None:

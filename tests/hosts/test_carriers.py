@@ -219,6 +219,38 @@ async def test_changing_the_carrier_loses_nothing(
     assert not [a for a in answers if a.get("input_transformations")]
 
 
+@pytest.mark.asyncio
+async def test_a_changed_answer_loses_nothing_of_others(
+    tab: Tab, simulator: Simulator, carrier: str
+) -> None:
+    """One written anew, one that got a footer, one as the model wrote it.
+
+    Who writes an answer anew deletes its marker, but not what its output holds.
+    """
+    asked = [(MODEL, "sim:short weather?")] * 3
+    turns = await in_turn(tab, *asked)
+    chat = await tab.user.chat(turns[0].chat_id)
+    for turn, change in zip(turns, ("Mine.", "{}\n\nA footer.", "{}"), strict=True):
+        message = chat["history"]["messages"][turn.message_id]
+        [item] = [i for i in message["output"] if i["type"] == "message"]
+        message["content"] = change.format(message["content"])
+        item["content"][0]["text"] = message["content"]
+    await tab.user.update_chat(turns[0].chat_id, chat)
+
+    last = await tab.send(MODEL, "sim:short thanks", chat_id=turns[0].chat_id)
+
+    assert last.error is None
+    body = chat_bodies(simulator)[-1]
+    assert kinds(body["input"]) == [
+        *("user", *["reasoning"] * (carrier == "output"), "assistant"),
+        *("user", "reasoning", "assistant") * 2,
+        "user",
+    ]
+    texts = [i["content"][0]["text"] for i in body["input"] if i.get("content")]
+    assert texts[1] == "Mine."
+    assert any(text.endswith("A footer.") for text in texts)
+
+
 @pytest_asyncio.fixture
 async def workspace_model(admin: User) -> AsyncIterator[str]:
     """A model that people made of one of the pipe's."""

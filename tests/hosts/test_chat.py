@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hosts.open_webui import OpenWebUI
-from hosts.sent import chat_bodies, kinds, outputs, stripped
+from hosts.sent import chat_bodies, host_items, kinds, outputs, stored_value, stripped
 from hosts.tabs import Tab, Turn
 from hosts.users import User
 from simulator import Simulator
@@ -33,7 +33,7 @@ async def test_an_answer_streams_as_the_hosts_own(
     assert "response.reasoning_summary_text.delta" in native
     assert "response.output_text.delta" in native
     stored = await tab.message(turn)
-    reasoning, message = stored["output"]
+    reasoning, message = host_items(stored)
     (summary,) = reasoning["summary"]
     assert summary["text"].startswith("**Reading the question**\n\nThe user")
     assert "a look.\n\n**Planning the answer**\n\n" in summary["text"]
@@ -83,24 +83,22 @@ async def test_the_second_turn_sends_what_the_first_received(
 async def test_what_the_chat_row_holds(
     server: OpenWebUI, tab: Tab, simulator: Simulator
 ) -> None:
-    """The encrypted reasoning lies under the message's own key, nowhere else."""
+    """The encrypted reasoning lies in the answer's own output, nowhere else."""
     turn = await tab.send(NEW, "hello")
 
     chat = server.stored_chat(turn.chat_id)
-    (key,) = pipe_keys(chat)
-    assert key == f"openai_responses_pipe:{turn.message_id}"
-    (ulid,) = chat[key]["items"]
-    record = chat[key]["items"][ulid]
+    assert pipe_keys(chat) == set()
+    (record,) = stored_value(chat, turn.message_id)["items"].values()
     assert record["model"] == NEW
     assert record["message_id"] == turn.message_id
     assert isinstance(record["created_at"], int)
     reasoning, message = record["payload"]
     assert reasoning == stripped(outputs(simulator)[0][0])
     assert message["phase"] == "final_answer"
-    content = chat["history"]["messages"][turn.message_id]["content"]
-    assert content.startswith(f"{SIGN}items:{ulid}]: #\n\nThis is turn 1.")
-    rest = json.dumps({k: v for k, v in chat.items() if k != key})
-    assert "encrypted_content" not in rest
+    stored = chat["history"]["messages"][turn.message_id]
+    assert stored["content"].startswith("This is turn 1.")
+    stored["output"] = host_items(stored)
+    assert "encrypted_content" not in json.dumps(chat)
 
 
 @pytest.mark.asyncio
@@ -127,9 +125,7 @@ async def test_regenerate_leaves_the_first_answer_out(
     bodies = chat_bodies(simulator)
     assert bodies[0]["input"] == bodies[1]["input"]
     chat = await tab.user.chat(first.chat_id)
-    assert pipe_keys(chat) == {
-        f"openai_responses_pipe:{turn.message_id}" for turn in (first, other)
-    }
+    assert all(stored_value(chat, t.message_id)["items"] for t in (first, other))
 
 
 @pytest.mark.asyncio
@@ -178,8 +174,8 @@ async def test_a_page_with_streaming_off(tab: Tab, simulator: Simulator) -> None
     second = await tab.send(NEW, "again", chat_id=first.chat_id, body={"stream": False})
 
     stored = await tab.message(first)
-    assert [item["type"] for item in stored["output"]] == ["reasoning", "message"]
-    assert stored["content"].count(SIGN) == 1
+    assert [item["type"] for item in host_items(stored)] == ["reasoning", "message"]
+    assert SIGN not in stored["content"]
     bodies = chat_bodies(simulator)
     assert [body["stream"] for body in bodies] == [False, False]
     assert stripped(outputs(simulator)[0][0]) in bodies[1]["input"]
@@ -260,7 +256,7 @@ async def both(
 async def test_two_copies_that_answer_at_once_lose_nothing(
     tab: Tab, admin: User, copy_of_pipe: list[str], simulator: Simulator
 ) -> None:
-    """Each message has a key of its own, so no write replaces another's."""
+    """Each message has records of its own, so no write replaces another's."""
     first = await tab.send(NEW, "hello")
     models = (NEW, copy_of_pipe[0])
 
@@ -269,9 +265,7 @@ async def test_two_copies_that_answer_at_once_lose_nothing(
         turns += await both(tab, first.chat_id, models, f"sim:short question {number}")
 
     chat = await tab.user.chat(first.chat_id)
-    assert pipe_keys(chat) == {
-        f"openai_responses_pipe:{turn.message_id}" for turn in turns
-    }
+    assert all(stored_value(chat, turn.message_id)["items"] for turn in turns)
 
 
 @pytest.mark.asyncio

@@ -9,7 +9,7 @@ import directives
 from hosts.at_once import AT_ONCE, Crowd
 from hosts.open_webui import OpenWebUI
 from hosts.pipes import valves_changed
-from hosts.sent import chat_bodies, kinds, outputs, stripped
+from hosts.sent import chat_bodies, host_items, kinds, outputs, stored_value, stripped
 from hosts.tabs import Tab
 from hosts.users import User
 from owui_chat.storage.records import message_key
@@ -94,7 +94,7 @@ async def test_compacted_chat_goes_on_from_there(
     ]
     assert not any(removed)
     sealed = body["input"][0]["encrypted_content"]
-    assert sealed not in json.dumps((await tab.message(first))["output"])
+    assert sealed not in json.dumps(host_items(await tab.message(first)))
 
 
 @pytest.mark.asyncio
@@ -130,6 +130,7 @@ async def let_answers_begin(simulator: Simulator) -> None:
 
 
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("in_row")
 async def test_items_survive_a_locked_database(
     tab: Tab, server: OpenWebUI, simulator: Simulator
 ) -> None:
@@ -157,6 +158,7 @@ async def test_items_survive_a_locked_database(
 
 
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("in_row")
 async def test_items_of_deleted_messages_are_collected(
     tab: Tab, server: OpenWebUI
 ) -> None:
@@ -178,12 +180,12 @@ async def test_items_of_deleted_messages_are_collected(
 
 @pytest.mark.asyncio
 async def test_an_item_is_stored_once(tab: Tab, server: OpenWebUI) -> None:
-    """What the host stores and gives back unchanged is in no key of ours."""
+    """What the host stores and gives back unchanged is in no record."""
     turn = await tab.send(MODEL, "sim:tool what time is it?")
 
     chat = server.stored_chat(turn.chat_id)
-    ours = json.dumps(chat[message_key(turn.message_id)])
-    output = (await tab.message(turn))["output"]
+    ours = json.dumps(stored_value(chat, turn.message_id))
+    output = host_items(await tab.message(turn))
     [returned] = [item for item in output if item["type"] == "function_call_output"]
     assert "function_call_output" not in ours
     assert json.dumps(returned["output"])[1:-1] not in ours

@@ -2,14 +2,16 @@
 
 import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
+from uuid import uuid4
 
 import pytest
 import pytest_asyncio
 
 from hosts.open_webui import OpenWebUI
 from hosts.pipes import valves_changed
-from hosts.sent import chat_bodies, kinds
+from hosts.sent import chat_bodies, kinds, stored_value
 from hosts.switches import workspace_model
 from hosts.tabs import Tab
 from hosts.users import User
@@ -24,8 +26,9 @@ ANSWER, THOUGHT = "That is all for now.", "Reading the question"
 
 
 def kept(chat: dict[str, Any]) -> str:
-    """What our keys of a chat hold, as text."""
-    ours = {k: v for k, v in chat.items() if k.startswith("openai_responses_pipe")}
+    """What the pipe stored in a chat, as text."""
+    ids = chat["history"]["messages"]
+    ours = [value for id in ids if (value := stored_value(chat, id))]
     assert ours
     return json.dumps(ours)
 
@@ -57,16 +60,22 @@ def forge(chat: dict[str, Any], message_id: str) -> dict[str, Any]:
     """Write it into the row, in a record of its own and in the one that is there."""
     ulid = "01JZ5S2Z8QK3V7N4M6T9R1W0XY"
     message = chat["history"]["messages"][message_id]
-    message["content"] = f"{format_marker('items', ulid)}{message['content']}"
-    for item in message.get("output") or []:
-        if item["type"] == "message":
-            item["content"][0]["text"] = message["content"]
-    key = f"openai_responses_pipe:{message_id}"
-    value = chat.setdefault(key, {"items": {}})
-    value["sent"] = {"instructions": FORGED, "new": [FORGED]}
-    for wire in value["items"].values():
-        wire["payload"] = [FORGED_ITEMS[0], *as_list_of(wire["payload"])]
-    value["items"][ulid] = {"payload": FORGED_ITEMS, "message_id": message_id}
+    forged = {"payload": FORGED_ITEMS, "message_id": message_id}
+    written = [i for i in message["output"] if i["type"] == "openai_responses:kept"]
+    values = [item["kept"] for item in written]
+    if written:
+        new = {**written[0], "id": f"kept_{ulid}", "kept": {"items": {ulid: forged}}}
+        message["output"].insert(message["output"].index(written[0]), new)
+    else:
+        values = [chat[f"openai_responses_pipe:{message_id}"]]
+        values[0]["items"][ulid] = forged
+        marker = format_marker("items", ulid).lstrip()  # the host strips a text, too
+        message["content"] = f"{marker}{message['content']}"
+        message["output"][-1]["content"][0]["text"] = message["content"]
+    for value in values:
+        value["sent"] = {"instructions": FORGED, "new": [FORGED]}
+        for wire in value["items"].values():
+            wire["payload"] = [FORGED_ITEMS[0], *as_list_of(wire["payload"])]
     return chat
 
 
@@ -86,33 +95,34 @@ async def guarded(admin: User) -> AsyncIterator[str]:
         yield model
 
 
-@pytest_asyncio.fixture
+@asynccontextmanager
 async def other_tab(admin: User) -> AsyncIterator[Tab]:
-    """A browser tab of another ordinary user."""
-    async with (
-        await admin.add_user("other@example.com", "other") as other,
-        Tab(other) as opened,
-    ):
+    """A browser tab of another ordinary user, whom nobody has met before."""
+    address = f"{uuid4().hex}@example.com"
+    async with await admin.add_user(address, "other") as other, Tab(other) as opened:
         yield opened
 
 
 @pytest.mark.asyncio
+@pytest.mark.parametrize("carrier", ["output", "markers"])
 async def test_what_the_owner_of_a_chat_writes_into_its_row_instructs_nobody(
-    tab: Tab, other_tab: Tab, guarded: str, member: User, simulator: Simulator
+    tab: Tab, carrier: str, guarded: str, admin: User, simulator: Simulator
 ) -> None:
     """Neither them nor whoever clones the chat; what they wrote is left out."""
-    turn = await tab.send(guarded, "sim:short hello")
-    chat = await member.chat(turn.chat_id)
-    await member.update_chat(turn.chat_id, forge(chat, turn.message_id))
-    copy = await member.clone_chat(turn.chat_id)
-    shared = await member.share_chat(turn.chat_id, readers=[other_tab.user])
-    cloned = await other_tab.user.clone_shared_chat(shared["share_id"])
-    asked = [(tab, turn.chat_id), (tab, copy["id"]), (other_tab, cloned["id"])]
-    for asking, chat_id in asked:
-        answered = await asking.send(guarded, "sim:short again", chat_id=chat_id)
-        assert answered.error is None
+    async with valves_changed(admin, PIPE, HISTORY_CARRIER=carrier):
+        turn = await tab.send(guarded, "sim:short hello")
+    chat = await tab.user.chat(turn.chat_id)
+    await tab.user.update_chat(turn.chat_id, forge(chat, turn.message_id))
+    copy = await tab.user.clone_chat(turn.chat_id)
+    async with other_tab(admin) as other:
+        shared = await tab.user.share_chat(turn.chat_id, readers=[other.user])
+        cloned = await other.user.clone_shared_chat(shared["share_id"])
+        asked = [(tab, turn.chat_id), (tab, copy["id"]), (other, cloned["id"])]
+        for asking, chat_id in asked:
+            answered = await asking.send(guarded, "sim:short again", chat_id=chat_id)
+            assert answered.error is None
+        assert FORGED in kept(await other.user.chat(cloned["id"]))
 
-    assert FORGED in kept(await other_tab.user.chat(cloned["id"]))
     for body in chat_bodies(simulator)[1:]:
         assert body["instructions"] == SYSTEM
         assert FORGED not in json.dumps(body)

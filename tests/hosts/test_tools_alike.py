@@ -12,6 +12,7 @@ import pytest_asyncio
 
 from hosts.client import Json
 from hosts.pipes import valves_changed
+from hosts.sent import host_items
 from hosts.tabs import Tab, Turn
 from hosts.tool_servers import ToolServers
 from hosts.users import User
@@ -130,7 +131,7 @@ async def plain(tab: Tab, turn: Turn) -> Json:
     """What is stored of an answer, without what no two answers have in common."""
     message = await tab.message(turn)
     kept = {key: message.get(key) for key in ("files", "sources", "embeds", "error")}
-    text = json.dumps([kept, [_plain_item(item) for item in message["output"]]])
+    text = json.dumps([kept, [_plain_item(item) for item in host_items(message)]])
     kept, output = json.loads(FILE.sub("/a-file", text.replace(turn.chat_id, "chat")))
     return {**kept, "output": output}
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -37,7 +37,12 @@ from owui_chat.input.prefix import (
     first_instructions,
     read_sent_context,
 )
-from owui_chat.messages import attach_stored_messages, parse_messages
+from owui_chat.messages import (
+    StoredMessage,
+    UserMessage,
+    attach_stored_messages,
+    parse_messages,
+)
 from owui_chat.storage.output_carrier import (
     output_values,
     restore_from_outputs,
@@ -145,6 +150,7 @@ def sent_next(
     instructions, parts = parse_messages(messages)
     read = read_records(json.loads(json.dumps(chat)), SIGN)
     assert read == records
+    parts[0] = cast(UserMessage, parts[0])._replace(stored=StoredMessage({}, "m-1"))
     parts = restore_from_outputs(parts, stored_outputs(answer, "m-1"))
     items = build_input(parts, read, ORIGIN)
     assert instructions == ""

@@ -12,7 +12,11 @@ from openai_responses.requests.repairs import Repair
 from openai_responses.requests.replay import Origin, strip_for_replay
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, message_key, write_records
-from owui_manifold.chat import build_chat_request, build_task_request
+from owui_manifold.chat import (
+    build_chat_request,
+    build_task_request,
+    is_as_configured,
+)
 from owui_manifold.context import Caller
 from owui_manifold.rounds import DelegatedRound, save_round
 from owui_manifold.valves import UserValves, Valves
@@ -70,7 +74,7 @@ async def test_chat_becomes_a_request(host: StandInHost) -> None:
         "stream": True,
         "store": False,
         "include": ["reasoning.encrypted_content"],
-        "reasoning": {"effort": "high", "summary": "auto"},
+        "reasoning": {"effort": "high", "summary": "auto", "context": "all_turns"},
         "max_output_tokens": 100,
         "truncation": "disabled",
     }
@@ -419,3 +423,15 @@ async def test_wish_keeps_the_form_of_the_answer(host: StandInHost) -> None:
     sent = await payload(body)
 
     assert sent["text"] == {"format": form, "verbosity": "low"}
+
+
+async def test_the_mode_of_a_name_is_what_the_administrator_set(
+    host: StandInHost,
+) -> None:
+    """So what a refusal shows holds for everybody who asks that model."""
+    caller = Caller("my_pipe.gpt-6.1-sol-pro-high", "user-1", "chat-1", "m-1")
+    valves = Valves(API_KEY="sk-1")
+    prepared = await build_chat_request(call_of(chat("Hi"), valves, caller))
+    assert prepared.request.reasoning
+    assert prepared.request.reasoning["mode"] == "pro"
+    assert is_as_configured(prepared)

@@ -1,4 +1,4 @@
-"""The model behind gpt-5-auto, in a chat of the host."""
+"""The model that answers, where it is not the one that was named."""
 
 from typing import Any
 
@@ -57,3 +57,39 @@ async def test_a_model_that_was_named_is_not_explained(
     pipe.valves = valves_for(sim)
     chunks = await chunks_of(pipe, chat("Hi"), __user__=USER, __metadata__=IDS)
     assert statuses(chunks) == []
+
+
+GONE = '{"gpt-5-pro": {"shutdown": "2026-01-01"}}'
+
+
+async def ask_named(
+    sim: Simulator, model: str, **valves: Any
+) -> tuple[dict[str, Any], list[str]]:
+    """Ask a model; return what was sent and the status lines."""
+    pipe = Pipe()
+    pipe.valves = valves_for(sim, **valves)
+    body = {**chat("Hi"), "model": f"f.{model}"}
+    chunks = await chunks_of(pipe, body, __user__=USER, __metadata__=IDS)
+    return sim.requests[-1].body, statuses(chunks)
+
+
+async def test_mode_pro_is_asked_for_by_a_name(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """With an effort at its end."""
+    sent, told = await ask_named(sim, "gpt-6.1-sol-pro-high")
+    assert sent["model"] == "gpt-6.1-sol"
+    assert sent["reasoning"]["mode"] == "pro"
+    assert sent["reasoning"]["effort"] == "high"
+    assert told == []
+
+
+async def test_a_pro_model_that_was_switched_off(
+    sim: Simulator, host: StandInHost
+) -> None:
+    """Its successor answers, in the mode pro, and the chat says so."""
+    sent, told = await ask_named(sim, "gpt-5-pro", MODEL_OVERRIDES_JSON=GONE)
+    assert (sent["model"], sent["reasoning"]["mode"]) == ("gpt-6.1-sol", "pro")
+    assert told == [
+        "GPT-5 pro was switched off on 2026-01-01. GPT-6.1 Sol pro answers instead."
+    ]

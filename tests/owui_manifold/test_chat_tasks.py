@@ -77,3 +77,10 @@ def test_a_model_that_the_administrator_describes(host: StandInHost) -> None:
     said = '{"mine": {"like": "gpt-5", "efforts": ["medium", "high"]}}'
     given = {"TASK_MODEL": "mine", "MODEL_OVERRIDES_JSON": said}
     assert sent(given)["reasoning"] == {"effort": "medium"}
+
+
+def test_a_title_is_not_made_in_the_mode_pro(host: StandInHost) -> None:
+    """Several passes for five words would be a waste."""
+    caller = TITLE._replace(host_model="my_pipe.gpt-5.6-sol-pro")
+    made = sent({"TASK_MODEL": " "}, caller)
+    assert (made["model"], made["reasoning"]) == ("gpt-5.6-sol", {"effort": "none"})

@@ -8,6 +8,7 @@ from call_sample import MODEL, call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import CallLimits, Toolset
+from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.repairs import Repair
 from openai_responses.transport.connections import Timeouts
@@ -172,11 +173,19 @@ def test_limits_are_those_of_the_valves() -> None:
             TOTAL_TIMEOUT_SECONDS=80,
             MAX_RETRIES=3,
             MAX_RETRY_WAIT_SECONDS=9,
-        )
+        ),
+        resolve_model("gpt-6.1-sol"),
     )
 
     assert limits.timeouts == Timeouts(5, 60, 70, 80)
     assert limits.retries == RetryPolicy(3, 9)
+
+
+@pytest.mark.parametrize("name", ["gpt-6.1-sol-pro-high", "gpt-5.4-pro"])
+def test_pro_may_be_silent_for_long(name: str) -> None:
+    """Several passes give one answer: a stall after five minutes would cut it."""
+    limits = run_limits(valves(CONNECT_TIMEOUT_SECONDS=5), resolve_model(name))
+    assert limits.timeouts == Timeouts(5, 900, 900, 0)
 
 
 # ---------------------------------------------------------------- what to ask for
@@ -188,7 +197,7 @@ async def test_user_who_inherits_gets_what_the_administrator_set() -> None:
     """And leaves effort and verbosity to the model."""
     request = await chosen({"REASONING_SUMMARY": "concise"})
 
-    assert request.reasoning == {"summary": "concise"}
+    assert request.reasoning == {"summary": "concise", "context": "all_turns"}
     assert request.text is None
     assert request.stream is True
     assert request.include == ["reasoning.encrypted_content"]
@@ -207,7 +216,11 @@ async def test_users_own_choice_wins() -> None:
 
     request = await chosen({"REASONING_SUMMARY": "disabled"}, user)
 
-    assert request.reasoning == {"effort": "high", "summary": "detailed"}
+    assert request.reasoning == {
+        "effort": "high",
+        "summary": "detailed",
+        "context": "all_turns",
+    }
     assert request.text == {"verbosity": "low"}
 
 

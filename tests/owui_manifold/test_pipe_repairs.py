@@ -292,7 +292,7 @@ async def test_administrator_who_disabled_both_is_never_refused(
     assert answered(chunks)
     assert statuses(chunks) == []
     [request] = unverified.requests
-    assert "reasoning" not in request.body
+    assert request.body["reasoning"] == {"context": "all_turns"}
     assert request.body["stream"] is False
 
 
@@ -367,12 +367,12 @@ async def test_lessons_are_for_one_model(pipe: Pipe, unverified: Simulator) -> N
     assert asks(unverified)[0] == (True, True)
 
 
+@pytest.mark.parametrize("model", [f"{OLD}-high", "my_pipe.gpt-6.1-sol-pro-low"])
 async def test_a_model_whose_name_has_an_effort_is_learned_too(
-    pipe: Pipe, unverified: Simulator
+    pipe: Pipe, unverified: Simulator, model: str
 ) -> None:
-    """The administrator chose that effort."""
+    """The administrator chose that effort, and the mode pro."""
     pipe.valves = valves_for(unverified)
-    model = f"{OLD}-high"
     await chunks_of(pipe, chat("Hi", model=model), **answering("m-1"))
     unverified.forget()
 

@@ -15,7 +15,8 @@ from stand_in_host import StandInHost
 
 pytestmark = pytest.mark.asyncio
 
-ENDED = RunDone(COMPLETED, Usage(input=1_000_000, output=0, total=1_000_000))
+USED = Usage(input=250_000, output=0, total=250_000)
+ENDED = RunDone(COMPLETED, USED, usages=(USED,))
 
 
 async def cost(ended: RunDone = ENDED, **given: Any) -> float | None:
@@ -28,19 +29,28 @@ async def cost(ended: RunDone = ENDED, **given: Any) -> float | None:
 async def test_it_is_shown_where_it_is_wanted(host: StandInHost) -> None:
     """By the catalog's prices."""
     assert await cost() is None
-    assert await cost(SHOW_COST=True) == pytest.approx(4.0)
+    assert await cost(SHOW_COST=True) == pytest.approx(1.0)
 
 
 async def test_own_prices_win(host: StandInHost) -> None:
     """For the model that is named."""
     own = '{"gpt-5.6-sol": {"input": 1, "output": 1}}'
     given: dict[str, Any] = {"SHOW_COST": True, "CUSTOM_MODEL_PRICING_JSON": own}
-    assert await cost(**given) == pytest.approx(1.0)
+    assert await cost(**given) == pytest.approx(0.25)
 
 
 async def test_another_tier_has_other_prices(host: StandInHost) -> None:
-    """Nobody has told them, so nothing is shown."""
-    assert await cost(SHOW_COST=True, SERVICE_TIER="flex") is None
+    """The tier that the server names counts; without one it is what was asked for."""
+    given: dict[str, Any] = {"SHOW_COST": True, "SERVICE_TIER": "flex"}
+    assert await cost(**given) == pytest.approx(0.5)
+    served = ENDED._replace(usages=(USED._replace(tier="default"),))
+    assert await cost(served, **given) == pytest.approx(1.0)
+
+
+async def test_a_region_costs_more(host: StandInHost) -> None:
+    """As OpenAI bills it."""
+    region = "https://eu.api.openai.com/v1"
+    assert await cost(SHOW_COST=True, BASE_URL=region) == pytest.approx(1.1)
 
 
 async def test_without_usage_there_is_no_cost(host: StandInHost) -> None:

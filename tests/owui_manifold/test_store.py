@@ -34,9 +34,9 @@ pytestmark = pytest.mark.asyncio
 
 CALLER = Caller("f.gpt-5.2", "user-1", "chat-1", "m-1", streams=True)
 LATER = Caller("f.gpt-5.2", "user-1", "chat-1", "m-2", streams=True)
-PLAIN = Valves()
-KEYED = Valves(STORE_ENCRYPTION_KEY=" a key of its own ")
-IN_OUTPUT = Valves(HISTORY_CARRIER="output")
+PLAIN = Valves(HISTORY_CARRIER="markers")
+KEYED = Valves(HISTORY_CARRIER="markers", STORE_ENCRYPTION_KEY=" a key of its own ")
+IN_OUTPUT = Valves()
 FIRST, SECOND = message_key("m-1"), message_key("m-2")
 
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from gpt5_agent.events import StepEnded, StepKind, StepStarted
 from gpt5_agent.request import AgentLimits
 from openai_responses.clock import monotonic_seconds
+from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Usage, add_usage
 
 _ITERATION_LIMIT_TEXT = (
@@ -24,6 +25,7 @@ class RunTotals:
         self.calls = 0
         self.usage: Usage | None = None
         self.last_usage: Usage | None = None
+        self.usages: list[Usage] = []
         self._earlier_usage: Usage | None = None
         self._budget = budget
         self._now = asyncio.get_running_loop().time
@@ -51,11 +53,13 @@ class RunTotals:
         """Add the sums of earlier rounds."""
         self.rounds, self.calls, self._earlier_usage = rounds, calls, usage
         self._started_at -= seconds
+        self.usages += [usage] if usage else []
 
-    def add_turn(self, usage: Usage | None) -> None:
+    def add_turn(self, ended: RunDone) -> None:
         """Add the usage of one answer of the model."""
-        self.usage = add_usage(self.usage, usage)
-        self.last_usage = usage
+        self.usage = add_usage(self.usage, ended.usage)
+        self.last_usage = ended.usage
+        self.usages += ended.usages
 
     @contextmanager
     def pause(self) -> Iterator[None]:

@@ -114,7 +114,9 @@ def _sum_usage(turns: Sequence[DetailTurn]) -> Usage | None:
     for turn in turns:
         given = as_mapping(turn.notes.get("usage"))
         fields = ((name, given.get(name)) for name in Usage._fields)
-        counts = {k: v for k, v in fields if isinstance(v, int) and v >= 0}
+        counts: dict[str, Any] = {
+            k: v for k, v in fields if isinstance(v, int) and v >= 0
+        }
         usage = add_usage(usage, Usage(**counts) if counts else None)
     return usage
 

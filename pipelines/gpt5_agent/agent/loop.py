@@ -27,7 +27,7 @@ from gpt5_agent.events import (
 )
 from gpt5_agent.ports import ModelAnswer, Provider
 from gpt5_agent.request import AgentRequest
-from openai_responses.clock import run_work
+from openai_responses.clock import run_work, utc_today
 from openai_responses.endings import COMPLETED, ending_of_exception
 from openai_responses.errors import ResponsesError
 from openai_responses.items import Item, is_call
@@ -141,7 +141,7 @@ class _Agent:
                     for passed in answer.process(event):
                         yield passed
         usage, failed = self._run_end.usage, self._run_end.ending.is_failure
-        self._totals.add_turn(usage)
+        self._totals.add_turn(self._run_end)
         yield self._steps.end(step, usage=usage, failed=failed)
 
     async def _run_calls(
@@ -266,6 +266,6 @@ def _build_metadata(
     request: AgentRequest, totals: RunTotals, ending: str
 ) -> RunMetadata:
     model, usage = resolve_model(request.model), totals.total_usage
-    price = cost_of_run(usage, model.facts.prices, ()) or 0.0
+    price = cost_of_run(totals.usages, model.facts, (), utc_today()) or 0.0
     used = (totals.rounds, totals.calls, totals.seconds, price, usage)
     return RunMetadata(request.strategy, model.id, ending, *used)

@@ -58,7 +58,7 @@ from openai_responses.loop.recovery import (
     retry_wait,
 )
 from openai_responses.loop.response import ResponseState
-from openai_responses.models.usage import Usage, add_usage
+from openai_responses.models.usage import Usage
 from openai_responses.requests.build import ResponsesRequest, strict_payload
 from openai_responses.transport.connections import (
     MAX_ANSWER_BYTES,
@@ -110,6 +110,7 @@ class Attempts:
         self.connections = connections
         self.limits = limits
         self.deadlines = Deadlines(limits.timeouts)
+        self.usages: list[Usage] = []
 
     async def events(
         self, request: ResponsesRequest, first_index: int = 0
@@ -120,7 +121,6 @@ class Attempts:
         """
         self.request = request
         self._retries = self._repaired = 0
-        self.usage: Usage | None = None
         self._thought: ItemAdded | None = None
         while True:
             self.response = ResponseState(first_index)
@@ -135,7 +135,8 @@ class Attempts:
                             yield shown
             except ResponsesError as caught:
                 self.error = caught
-            self.usage = add_usage(self.usage, self.response.usage)
+            if self.response.usage:
+                self.usages.append(self.response.usage)
             note, wait = self._next()
             if note is None or not self.deadlines.allow(wait):
                 break

@@ -72,9 +72,9 @@ class Trace(NamedTuple):
 class RunDone(NamedTuple):
     """The last event of every run, however it ended.
 
-    `usage` adds up all responses, `last_usage` is that of the last one. `output` holds
-    the finished items of the whole run, outputs of calls among them. `cost` is in US
-    dollars, None if unknown.
+    `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
+    last one. `output` holds the finished items of the whole run, outputs of calls among
+    them. `cost` is in US dollars, None if unknown.
     """
 
     ending: Ending
@@ -83,6 +83,7 @@ class RunDone(NamedTuple):
     output: tuple[Item, ...] = ()
     trace: Trace = Trace()
     cost: float | None = None
+    usages: tuple[Usage, ...] = ()
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone

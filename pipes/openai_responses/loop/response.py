@@ -207,7 +207,7 @@ class ResponseState:
 
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
-        self.usage = read_usage(response.get("usage"))
+        self.usage = read_usage(response.get("usage"), response.get("service_tier"))
         self.ending = _ending_of(event.status, response)
         error = read_api_error(response.get("error"))
         self.refusal = error if event.status == "failed" else None

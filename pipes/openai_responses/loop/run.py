@@ -6,6 +6,7 @@ The loop knows neither host nor valves: it gets frozen inputs and reports events
 from collections.abc import AsyncGenerator, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import replace
+from functools import reduce
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, is_call, since_compaction
@@ -19,7 +20,7 @@ from openai_responses.loop.tools import (
     run_calls,
     tool_error,
 )
-from openai_responses.models.usage import Usage, add_usage
+from openai_responses.models.usage import add_usage
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import (
     drop_settled_approvals,
@@ -78,23 +79,23 @@ async def run(
     has_text = had_output or attempts.has_shown
     yield RunDone(
         attempts.ending if has_text else attempts.ending.without_text(),
-        answers.usage,
+        reduce(add_usage, attempts.usages, None),
         attempts.response.usage,
         tuple(answers.output),
         attempts.trace,
+        usages=tuple(attempts.usages),
     )
 
 
 class _Answers:
     """Answers the calls and approval requests of each response, in order.
 
-    `output` and `usage` are those of the whole run, `items` the input items that answer
+    `output` is that of the whole run, `items` the input items that answer
     the last response. `is_limited` says whether a limit kept a call from running.
     """
 
     def __init__(self) -> None:
         self.output: list[Item] = []
-        self.usage: Usage | None = None
         self.is_limited = False
         self._rounds = 0
         self._calls_run = 0
@@ -103,7 +104,6 @@ class _Answers:
     def add_response(self, attempts: Attempts) -> None:
         response = attempts.response
         self.output += response.output
-        self.usage = add_usage(self.usage, attempts.usage)
         self.calls = list(filter(is_call, response.output))
         self.requests = list(filter(is_approval_request, response.output))
         self.items: list[Item] = []

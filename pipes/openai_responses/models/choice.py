@@ -82,16 +82,37 @@ def _version(name: str) -> tuple[tuple[int, ...], str]:
 _NOTICE_DAYS = 30
 
 
-def retirement_notice(model: ResolvedModel, today: date) -> str:
-    """Return a sentence about the end of a model if it is near."""
+def retirement_notice(
+    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+) -> str:
+    """Return a sentence about the end of a model if it is near.
+
+    `answering` is the one that answered, if it was not asked for.
+    """
     ending = _date(model.facts.shutdown)
     if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
         return ""
     when = "is switched off on" if today < ending else "was switched off on"
     sentence = f"{model.name} {when} {ending.isoformat()}."
+    if answering and answering.id != model.id:
+        return f"{sentence} {answering.name} answers instead."
     if successor := model.facts.successor:
         sentence += f" Use {resolve_model(successor).name} instead."
     return sentence
+
+
+def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
+    """Return what answers for a model of the kind pro that was switched off.
+
+    Nobody finds its successor by its name: it is the mode pro of a model without it.
+    """
+    ending, successor = _date(model.facts.shutdown), model.facts.successor
+    found = resolve_model(successor or "")
+    if not found.pro or ending is None or today < ending:
+        return None
+    effort = model.effort and f"{successor}-{model.effort}"
+    same = resolve_model(effort or "")
+    return same if same.pro else found
 
 
 def _date(text: str | None) -> date | None:

@@ -5,7 +5,9 @@ The first that fits, so that a real id always has priority:
 1. an id of the catalog, with or without a date at its end (the date is sent as given);
 2. one of our names: an alias of the catalog, `gpt-5-thinking-mini`, `gpt-5.2-instant`;
 3. one of both with an effort at its end: `o3-mini-high`, `gpt-5-thinking-minimal`;
-4. any other name, with the facts of its family, or with cautious facts.
+4. one of these with `-pro`, in front of an effort, of a model that has the mode pro:
+   `gpt-6.1-sol-pro`, `gpt-6.1-sol-pro-high`;
+5. any other name, with the facts of its family, or with cautious facts.
 
 An administrator's override takes the facts of the model in `like`, or of the family,
 and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
@@ -33,19 +35,25 @@ _GPT_VERSION = re.compile(r"gpt-(\d)(?:\.(\d{1,2}))?(?!\d)")
 _O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-thinking(-mini|-nano)?$")
 _INSTANT_NAME = re.compile(r"(gpt-\d(?:\.\d+)?)-instant$")
+_PRO_NAME = re.compile(r"(gpt-[\w.-]+)-pro(-[a-z]+)?$")
 _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
-    """US dollars for a million tokens."""
+    """US dollars for a million tokens, and how often they are paid at other tiers."""
 
     input: float | None
     cached: float | None
     cache_write: float | None
     output: float | None
+    fast: float | None = None
+    ultrafast: float | None = None
+    ultrafast_until: float | None = None
+    """The last day of `ultrafast`, like 20270228; then `ultrafast_later` holds."""
+    ultrafast_later: float | None = None
 
 
-class _ModelFacts(NamedTuple):
+class ModelFacts(NamedTuple):
     """What a model accepts, its limits and its prices; None where unknown.
 
     The defaults are for gpt-4 and for ids that say nothing (another vendor, an Azure
@@ -82,6 +90,12 @@ class _ModelFacts(NamedTuple):
     """It takes the `reasoning.context` all_turns."""
     diagnostics: bool = False
     """It says why a prompt was not found in the cache."""
+    long_prices: bool = False
+    """Above 272,000 tokens of input the whole request costs more."""
+    long_fast: bool = False
+    """Such requests have a price at the fast tier."""
+    regional: bool = False
+    """It costs 10 % more at OpenAI's hosts of a region."""
     max_output_tokens: int | None = None
     shutdown: str | None = None
     """ISO date."""
@@ -91,21 +105,22 @@ class _ModelFacts(NamedTuple):
     """False: the name says nothing, the facts are cautious."""
 
 
-_PLAIN_FACTS = _ModelFacts()
+_PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
     """What a name stands for.
 
     `id` is sent as `model`, `name` is for people. Encrypted reasoning is readable
-    inside one `family`. `effort` is the one that the name stood for.
+    inside one `family`. `effort` and `pro`, the mode, are those that the name stood for.
     """
 
     id: str
     family: str
     effort: str | None
-    facts: _ModelFacts
+    facts: ModelFacts
     name: str
+    pro: bool = False
 
     def lowest_effort(self) -> str | None:
         """Return the cheapest effort known to be accepted."""
@@ -131,6 +146,11 @@ def resolve_model(
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
+    if (match := _PRO_NAME.match(name)) and not _named_model(name):
+        model = resolve_model(match[1] + (match[2] or ""), overrides)
+        if model.facts.pro_mode:
+            shown = _shown_name(f"{model.id}-pro", model.effort)
+            return model._replace(name=shown, pro=True)
     id, found = _named_model(name) or _model_with_effort(name) or (name, None)
     facts, shown = _model_facts(id), _shown_name(id, found)
     return ResolvedModel(id, _model_family(id), found, facts, shown)
@@ -176,7 +196,7 @@ def _model_family(model_id: str) -> str:
     return CATALOG_SERVED_AS.get(undated, undated)
 
 
-def _model_facts(model_id: str) -> _ModelFacts:
+def _model_facts(model_id: str) -> ModelFacts:
     for name in (model_id, _model_family(model_id)):
         if name in CATALOG_FACTS:
             return CATALOG_FACTS[name]
@@ -198,10 +218,10 @@ def _model_facts(model_id: str) -> _ModelFacts:
     return _reasoning_facts(newest[-1] if newest else "full")
 
 
-def _reasoning_facts(traits: str) -> _ModelFacts:
+def _reasoning_facts(traits: str) -> ModelFacts:
     """Return what is assumed of a model that the catalog does not have
     (docs/reference/responses-api.md, "Unknown models")."""
-    return _ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
+    return ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
 
 
 def _expand_traits(text: str) -> list[str]:
@@ -241,13 +261,13 @@ _YES_OR_NO_FACTS = frozenset(
 _USUAL_EFFORTS = "low medium high"
 
 
-def _read_catalog_row(line: str) -> tuple[str, _ModelFacts]:
+def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
     words = _expand_traits(traits)
     # Models that reason take sampling parameters only with the effort `none`.
     sampling = "never" if "reasoning" in words else "always"
-    return name, _ModelFacts(
+    return name, ModelFacts(
         **_read_traits(words),
         lacks=tuple(word[1:] for word in words if word[0] == "-"),
         efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),

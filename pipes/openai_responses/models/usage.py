@@ -1,17 +1,24 @@
 """The tokens that a run used, and what they cost.
 
-Costs are in US dollars for the standard tier, by the prices of the catalog or of the
-administrator. Without a price the cost is unknown, never estimated.
+Costs are in US dollars, by the prices of the catalog or of the administrator, response
+by response: the tier that the server named and the length of the input count
+(docs/reference/responses-api.md, "Prices"). Without a price the cost is unknown, never
+estimated.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import date
 from typing import NamedTuple
 
 from openai_responses.errors import valve_error
-from openai_responses.items import Item, item_type, kind_of
-from openai_responses.json_input import JsonObject, as_mapping, parse_json_object
-from openai_responses.models.resolve import ModelPrices
+from openai_responses.items import Item, kind_of
+from openai_responses.json_input import (
+    JsonObject,
+    as_mapping,
+    as_text,
+    parse_json_object,
+)
+from openai_responses.models.resolve import ModelFacts, ModelPrices
 
 
 class Usage(NamedTuple):
@@ -27,17 +34,18 @@ class Usage(NamedTuple):
     cached: int = 0
     cache_writes: int = 0
     reasoning: int = 0
+    tier: str = ""
+    """That served the response; a sum has none."""
 
 
 def add_usage(one: Usage | None, other: Usage | None) -> Usage | None:
     """Return the sum, field by field."""
     if one is None or other is None:
         return one or other
-    pairs = zip(one, other, strict=True)
-    return Usage(*(a + b for a, b in pairs))
+    return Usage._make((*map(int.__add__, one[:-1], other[:-1]), ""))
 
 
-def read_usage(wire: object) -> Usage | None:
+def read_usage(wire: object, tier: object = "") -> Usage | None:
     """Return the counts of a response's `usage`, or None if it has none."""
     if not isinstance(wire, Mapping):
         return None
@@ -51,6 +59,7 @@ def read_usage(wire: object) -> Usage | None:
         cached=_count(inputs.get("cached_tokens")),
         cache_writes=_count(inputs.get("cache_write_tokens")),
         reasoning=_count(outputs.get("reasoning_tokens")),
+        tier=as_text(tier),
     )
 
 
@@ -66,11 +75,19 @@ _SOME_PRICES = '{"my-model": {"input": 2, "output": 8}}'
 
 
 def cost_of_run(
-    usage: Usage, prices: ModelPrices | None, output: Iterable[Item]
+    usages: Iterable[Usage],
+    facts: ModelFacts,
+    output: Iterable[Item],
+    today: date,
+    host: str = "",
 ) -> float | None:
-    """Return the cost of the tokens and hosted tools of a run; None if unknown."""
-    tokens = _cost_of_tokens(usage, prices) if prices else None
-    return None if tokens is None else tokens + _cost_of_tools(output)
+    """Return the cost of the responses and the searches of a run; None if unknown."""
+    costs = [_cost_of_tokens(one, facts, today) for one in usages]
+    known = [cost for cost in costs if cost is not None]
+    if len(known) < len(costs):
+        return None
+    is_regional = facts.regional and host.endswith(".api.openai.com")
+    return sum(known) * (1.1 if is_regional else 1) + _cost_of_tools(output)
 
 
 def read_prices(text: str) -> dict[str, ModelPrices]:
@@ -81,30 +98,40 @@ def read_prices(text: str) -> dict[str, ModelPrices]:
     return {model: _read_row(row) for model, row in table.items()}
 
 
-def _cost_of_tokens(usage: Usage, prices: ModelPrices) -> float | None:
-    if prices.input is None or prices.output is None:
+_LONG_INPUT = 272_000
+
+
+def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
+    prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
+    factor = prices and _tier_factor(usage.tier, prices, today)
+    if is_long and usage.tier in _FAST and not facts.long_fast:
+        return None
+    if not (prices and factor) or prices.input is None or prices.output is None:
         return None
     # Cached tokens and tokens written to the cache are part of the input.
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
     plain = max(0, usage.input - usage.cached - usage.cache_writes)
-    sums = (
-        plain * prices.input,
-        usage.cached * cached,
-        usage.cache_writes * written,
-        usage.output * prices.output,
-    )
-    return sum(sums) / _MILLION
+    read = plain * prices.input + usage.cached * cached + usage.cache_writes * written
+    made = usage.output * prices.output
+    return factor * (2 * read + 1.5 * made if is_long else read + made) / _MILLION
+
+
+_FAST = ("fast", "priority")
+
+
+def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
+    """Return how often the standard price is paid; None if nobody says it."""
+    if tier in _FAST:
+        return prices.fast
+    if tier == "ultrafast":
+        is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
+        return prices.ultrafast_later if is_later else prices.ultrafast
+    return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
 
 
 def _cost_of_tools(output: Iterable[Item]) -> float:
-    fees = {
-        (item_type(item), item.get(kind.fee_field) if kind.fee_field else place): kind
-        for place, item in enumerate(output)
-        if (kind := kind_of(item)).fee
-    }
-    counts = Counter(kind.fee for kind in fees.values())
-    return sum(fee * count for fee, count in counts.items())
+    return sum(kind_of(item).fee for item in output)
 
 
 def _read_row(row: object) -> ModelPrices:

@@ -206,6 +206,10 @@ def _reasoning(
     resolved = effort or model.facts.default_effort
     if settings.summary and model.facts.summary and resolved != "none":
         own.setdefault("summary", settings.summary)
+    if model.facts.all_turns and settings.encrypted_reasoning:
+        own.setdefault("context", "all_turns")
+    if model.pro:
+        own.setdefault("mode", "pro")
     return ({"effort": effort, **own} if effort else own) or None
 
 

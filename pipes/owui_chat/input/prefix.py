@@ -221,11 +221,11 @@ def _lines(text: str) -> dict[str, None]:
 
 def _read_context(wire: JsonObject) -> SentContext:
     """Return what `wire`, which was encrypted here, says."""
-    injected, turn = wire.get("injected"), wire.get("turn")
+    injected, turn = wire.get("injected"), str(wire.get("turn") or "")
     return SentContext(
         injected and _InjectedContext(**injected),
         wire.get("instructions"),
         tuple(wire.get("new", ())),
         tuple(wire.get("gone", ())),
-        turn and read_turn(turn),
+        read_turn(turn) if turn else None,
     )

@@ -56,7 +56,8 @@ def task_request(
         effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
     )
     items = build_input(parts, {}, None)
-    return build_request(model, instructions, items, given, settings)
+    plain = model._replace(pro=False)
+    return build_request(plain, instructions, items, given, settings)
 
 
 def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:

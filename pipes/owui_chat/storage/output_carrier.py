@@ -1,12 +1,11 @@
 """Records carried by the host's own stored output of a message.
 
 The history is built in one way for all carriers: here the texts get the markers that
-the chat does not show. Runs are matched from the end, because the host may have left
-out the oldest messages.
+the chat does not show.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby, pairwise
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from openai_responses.items import (
@@ -21,6 +20,7 @@ from openai_responses.items import (
 )
 from openai_responses.json_input import JsonObject, as_mapping, as_text
 from openai_responses.requests.replay import is_approval_request
+from owui_chat.code import CODE_CARD, code_text
 from owui_chat.events import StoredRecord
 from owui_chat.messages import (
     AssistantText,
@@ -73,93 +73,104 @@ def output_values(messages: JsonObject) -> dict[str, Any]:
     }
 
 
-def stored_outputs(messages: JsonObject, tip: str, more: str = "") -> list[list[Item]]:
-    """Return the outputs of the branch that ends at `tip`, grouped by run.
+def stored_outputs(
+    messages: JsonObject, tip: str, more: str = ""
+) -> dict[str, list[Item]]:
+    """Return the outputs of the branch that ends at `tip`, by ids of answers.
 
-    `more` is a message that the host appends: the answer that is written anew.
+    Answers that follow one another are one run, with the id of the first. `more` is a
+    message that the host appends: the answer that is written anew.
     """
-    chain: list[JsonObject] = []
-    left = dict(messages)
-    while isinstance(message := left.pop(tip, None), Mapping):
-        chain.append(message)
-        tip = str(message.get("parentId") or "")
-    runs: list[list[Item]] = [[]]
-    for message in reversed(chain):
+    chain = list[tuple[str, JsonObject]]()
+    left, last = dict(messages), tip
+    while isinstance(message := left.pop(last, None), Mapping):
+        chain.append((last, message))
+        last = str(message.get("parentId") or "")
+    runs, run = dict[str, list[Item]](), list[Item]()
+    is_first = True
+    for answer_id, message in reversed(chain):
         if message.get("role") == "user":
-            runs.append([])
-        runs[-1] += _output_of(message)
-    return [run for run in [*runs, _output_of(messages.get(more))] if run]
+            is_first = True
+            continue
+        if is_first:
+            run, is_first = runs.setdefault(answer_id, []), False
+        run += _output_of(message)
+    run += _output_of(messages.get(more))
+    return runs
 
 
 def restore_from_outputs(
-    parts: Sequence[ChatPart], runs: Sequence[Sequence[Item]]
+    parts: Sequence[ChatPart], runs: Mapping[str, Sequence[Item]]
 ) -> list[ChatPart]:
     """Return a chat with markers for the records in its `runs`.
 
-    A run that differs from the stored chat is not changed.
+    An answer belongs to the stored message in front of it. One that differs from its
+    run is not changed.
     """
-    waiting, groups = list(runs), list[list[ChatPart]]()
-    grouped = groupby(reversed(parts), lambda part: isinstance(part, UserMessage))
-    for is_said, group in grouped:
-        found = [*group][::-1]
-        groups.append(found if is_said else _merge_output(found, waiting))
-    return [part for group in reversed(groups) for part in group]
-
-
-_MOST_TRIED = 20
-"""Runs that an answer is compared with: those of changed answers are passed over."""
+    restored, answer = list[ChatPart](), list[ChatPart]()
+    run: Sequence[Item] = ()
+    for part in parts:
+        if isinstance(part, UserMessage):
+            restored += [*_merge_output(answer, run), part]
+            answer = []
+            run = runs.get(part.stored.answer_id, ()) if part.stored else ()
+        else:
+            answer.append(part)
+    return [*restored, *_merge_output(answer, run)]
 
 
 def _merge_output(
-    answer: list[ChatPart], waiting: list[Sequence[Item]]
-) -> list[ChatPart]:
-    """Return an answer with the markers of its run, which then no longer waits."""
-    outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
-    for number in reversed(range(len(waiting))[-_MOST_TRIED:]):
-        places = _places(answer, outputs, waiting[number])
-        if places is not None:
-            kept = list(filter(_is_record, waiting[number]))
-            del waiting[number:]
-            return [*_with_markers(answer, kept, places)]
-    if len(waiting) > _MOST_TRIED:
-        waiting.pop()  # so that the runs that are tried move along with the answers
-    return answer
+    answer: Sequence[ChatPart], run: Sequence[Item]
+) -> Iterable[ChatPart]:
+    records = list(filter(_is_record, run))
+    places = _places(answer, run) if records else None
+    return answer if places is None else _with_markers(answer, records, places)
 
 
 def _places(
-    answer: Sequence[ChatPart], outputs: Mapping[str, int], run: Sequence[Item]
+    answer: Sequence[ChatPart], run: Sequence[Item]
 ) -> dict[str, _Place] | None:
     """Return the position of each message of a run; None if the answer is another one.
 
-    `outputs` are the places of the answer's outputs. Commentary, which the host does
-    not return, is placed behind the item before it.
+    The host made the answer of the run: texts are joined by line ends, and behind an
+    output a new one begins (`convert_output_to_messages`). So a text has one place. If
+    it was changed, the texts behind it have none, up to the next output. Commentary,
+    which the host does not return, is placed behind the item before it.
     """
+    outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
     found: dict[str, _Place] = {}
-    place, has_text = (0, 0), False
+    place, is_lost = (0, 0), False
+    is_known = _has_call(answer, run)
+    is_changed = any(isinstance(part, AssistantText) for part in answer)
     for item in run:
-        kind = item_type(item)
+        text, is_message = _host_text(item), item_type(item) == "message"
         if is_call_output(item):
-            place = max(place, (outputs.get(str(item.get("call_id")), -1) + 1, 0))
-        elif kind == COMMENTARY_TYPE:
+            number = outputs.get(str(item.get("call_id")), -1)
+            if number >= place[0]:
+                place, is_lost = (number + 1, 0), False
+        elif is_lost:
+            continue
+        elif item_type(item) == COMMENTARY_TYPE:
             found[_item_id(item)] = place
-        elif kind == "message" and (text := _given_text(item)):
-            at = _find_text(answer, place, text)
-            if at is None:
-                return None
-            found[_item_id(item)], has_text = at, True
-            place = (at[0], at[1] + len(text))
-    return found if has_text or _has_call(answer, run) else None
+        elif text and (start := _text_start(answer, place, text)):
+            place = (start[0], start[1] + len(text))
+            if is_message:
+                found[_item_id(item)], is_known = start, True
+        elif text and is_message:
+            is_lost = is_changed = True
+            if not place[1] and _text(answer, place[0]):
+                found[_item_id(item)] = place
+    return found if is_known or not is_changed else None
 
 
-def _find_text(answer: Sequence[ChatPart], place: _Place, text: str) -> _Place | None:
-    first, start = place
-    for number in range(first, len(answer)):
-        part = answer[number]
-        if isinstance(part, AssistantText):
-            at = part.text.find(text, start if number == first else 0)
-            if at >= 0:
-                return number, at
-    return None
+def _text_start(answer: Sequence[ChatPart], place: _Place, text: str) -> _Place | None:
+    """Return where the next text of a run begins, if it is this one."""
+    number, at = place
+    if at and at == len(_text(answer, number)):
+        number, at = number + 1, 0
+    gap = "\n" if at else ""
+    is_there = _text(answer, number).startswith(gap + text, at)
+    return (number, at + len(gap)) if is_there else None
 
 
 def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
@@ -193,7 +204,17 @@ def _output_of(message: object) -> list[Item]:
     return content_parts(as_mapping(message).get("output"))
 
 
-def _given_text(item: Item) -> str:
+def _text(answer: Sequence[ChatPart], number: int) -> str:
+    part = answer[number] if number < len(answer) else None
+    return part.text if isinstance(part, AssistantText) else ""
+
+
+def _host_text(item: Item) -> str:
+    """Return what the host puts into the text of a later turn for an item."""
+    if item_type(item) == CODE_CARD:
+        return code_text(as_text(item.get("code")))
+    if item_type(item) != "message":
+        return ""
     parts = content_parts(item.get("content"))
     texts = (p.get("text") for p in parts if p.get("type") == "output_text")
     return "".join(map(as_text, texts))

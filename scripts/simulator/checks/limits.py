@@ -2,11 +2,12 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from simulator.checks.schemas import check_format, check_schemas
 from simulator.checks.tools import check_choice, check_name, check_tools, list_tools
+from simulator.configuration import is_update, list_items
 from simulator.models import ModelFacts
 from simulator.refusals import Refusal, refuse_length, refuse_range
 from simulator.tokens import check_compaction
@@ -29,13 +30,12 @@ def check_limits(body: Body, model: ModelFacts) -> None:
     _check_ranges(body, "integer", _integer_ranges(model))
     _check_metadata(body.get("metadata") or {})
     _check_texts(body)
-    check_format_name(body)
-    check_format(body)
+    _check_formats(body)
     check_tools(body)
-    for path, listed in list_tools(body).items():
+    for path, listed in list_tools(body):
         check_schemas(listed, path)
     check_compaction(body)
-    check_choice(body)
+    check_choice(body, model)
     if body.get("background") and body.get("store") is False:
         # The guide says that it is refused, not in which words.
         raise Refusal("Background mode requires 'store' to be true.", param="store")
@@ -92,13 +92,26 @@ def _check_text(path: str, value: Any) -> None:
         raise refuse_length(path, MAX_TEXT_CHARACTERS, len(value))
 
 
-def check_format_name(body: Body) -> None:
-    """Refuse a format without a proper name, or `json_object` without the word."""
-    format = (body.get("text") or {}).get("format") or {}
-    if format.get("type") == "json_schema":
-        check_name(format["name"], "text.format.name")
-    if format.get("type") != "json_object":
-        return
+def _check_formats(body: Body) -> None:
+    """Refuse a format without a proper name, or one whose schema does not do."""
+    for path, holder in _list_format_holders(body):
+        format = (holder.get("text") or {}).get("format") or {}
+        if format.get("type") == "json_schema":
+            check_name(format["name"], f"{path}text.format.name")
+            check_format(format, f"{path}text.format")
+    if ((body.get("text") or {}).get("format") or {}).get("type") == "json_object":
+        _check_json_word(body)
+
+
+def _list_format_holders(body: Body) -> Iterator[tuple[str, Body]]:
+    yield "", body
+    for index, item in enumerate(list_items(body)):
+        if is_update(item):
+            yield f"input[{index}].", item
+
+
+def _check_json_word(body: Body) -> None:
+    """Refuse `json_object` without the word."""
     given = body.get("input")
     messages = (
         [one for one in given if "role" in one] if isinstance(given, list) else given

@@ -21,21 +21,26 @@ SERVER_URL_PATTERN = re.compile(r"https?://[^\s/]+\S*", re.IGNORECASE)
 TARGETS = ("server_url", "connector_id", "tunnel_id")
 
 
-def check_servers(tools: Sequence[Tool]) -> None:
-    """Raise the refusal for the first remote server that cannot be used."""
-    seen: set[str] = set()
+def check_servers(
+    tools: Sequence[Tool], path: str = "tools", seen: set[str] | None = None
+) -> None:
+    """Raise the refusal for the first remote server that cannot be used.
+
+    ``seen`` holds the labels of the lists before.
+    """
+    labels = set() if seen is None else seen
     for index, tool in enumerate(tools):
         if tool["type"] != "mcp":
             continue
-        _check_server(tool, f"tools[{index}]")
+        _check_server(tool, f"{path}[{index}]")
         label = tool["server_label"].lower()
-        if label in seen:
+        if label in labels:
             raise Refusal(
                 f"Duplicate server_label found: {tool['server_label']}. Please provide "
                 "a unique identifier for each MCP server.",
                 param="tools",
             )
-        seen.add(label)
+        labels.add(label)
 
 
 def _check_server(tool: Tool, path: str) -> None:

@@ -1,10 +1,11 @@
 """Whether a model takes the parameters it is given."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simulator.accounts import Profile
 from simulator.checks.schemas import find_lookaround
+from simulator.configuration import Configuration, Tool
 from simulator.models import MODELS, ModelFacts, is_retired
 from simulator.refusals import (
     Refusal,
@@ -34,21 +35,16 @@ def find_model(id: str) -> ModelFacts:
     raise refuse_retired_model(id) if is_retired(id) else refuse_unknown_model(id)
 
 
-def resolve_effort(body: Body, model: ModelFacts) -> str | None:
-    """Return the effort in force: the asked one, or the model's default."""
-    asked = (body.get("reasoning") or {}).get("effort")
-    return asked or model.default_effort
-
-
-def check_model(body: Body, model: ModelFacts, profile: Profile) -> None:
+def check_model(
+    body: Body, model: ModelFacts, profile: Profile, held: Configuration
+) -> None:
     """Raise the refusal for the first parameter this model rejects."""
     _check_reasoning(body, model)
-    effort = resolve_effort(body, model)
-    if effort not in (None, "none"):
-        _refuse_sampling(body)
+    if held.effort not in (None, "none"):
+        _refuse_sampling(body, model)
     _check_text(body, model)
-    _check_tools(body, model, effort)
-    _refuse_lookaround(body, model)
+    _check_tools(held, model)
+    _refuse_lookaround(held.tools, model)
     _check_caching(body, model)
     _check_organisation(body, profile)
     if body.get("stream_options") is not None and not body.get("stream"):
@@ -72,10 +68,20 @@ def _check_reasoning(body: Body, model: ModelFacts) -> None:
         raise refuse_unsupported_value(
             "reasoning.summary", summary, model.id, ("auto", "detailed")
         )
-    if asked.get("mode", "standard") != "standard" and model.series < (5, 6):
-        raise refuse_unsupported_parameter("reasoning.mode")
+    _check_mode(asked.get("mode", "standard"), model)
     if asked.get("context") == "all_turns" and model.series < (5, 4):
         raise refuse_unsupported_parameter("reasoning.context")
+
+
+def _check_mode(mode: str, model: ModelFacts) -> None:
+    """Refuse a mode that the model has not; the words for newer models are assumed."""
+    if mode == "standard":
+        return
+    if model.series < (5, 6):
+        raise refuse_unsupported_parameter("reasoning.mode")
+    if mode != "pro" or not model.has_pro_mode:
+        modes = ("standard", "pro") if model.has_pro_mode else ("standard",)
+        raise refuse_unsupported_value("reasoning.mode", mode, model.id, modes)
 
 
 def _refuse_reasoning(body: Body, asked: Body) -> None:
@@ -88,9 +94,12 @@ def _refuse_reasoning(body: Body, asked: Body) -> None:
         )
 
 
-def _refuse_sampling(body: Body) -> None:
+def _refuse_sampling(body: Body, model: ModelFacts) -> None:
+    """Refuse sampling; the 6.2 models take the default of 1 (a probe of 2026-11-19)."""
     for name in SAMPLING_PARAMETERS:
-        if body.get(name) is not None:
+        value = body.get(name)
+        is_default = value == 1 and name != "top_logprobs" and model.series >= (6, 2)
+        if value is not None and not is_default:
             raise refuse_unsupported_parameter(name)
     if "message.output_text.logprobs" in (body.get("include") or []):
         raise refuse_unsupported_parameter("include[message.output_text.logprobs]")
@@ -104,15 +113,15 @@ def _check_text(body: Body, model: ModelFacts) -> None:
         )
 
 
-def _check_tools(body: Body, model: ModelFacts, effort: str | None) -> None:
-    kinds = [tool["type"] for tool in body.get("tools") or []]
+def _check_tools(held: Configuration, model: ModelFacts) -> None:
+    kinds = [tool["type"] for tool in held.tools]
     for kind in kinds:
         if kind in HOSTED_TOOLS_LACKING.get(model.id, ()):
             raise Refusal(
                 f"Hosted tool '{kind}' is not supported with {model.id}.", param="tools"
             )
     refused = [kind for kind in kinds if kind in REFUSED_AT_MINIMAL]
-    if effort == "minimal" and refused:
+    if held.effort == "minimal" and refused:
         raise Refusal(
             "The following tools cannot be used with reasoning.effort 'minimal': "
             f"{', '.join(refused)}.",
@@ -125,11 +134,11 @@ def _check_tools(body: Body, model: ModelFacts, effort: str | None) -> None:
         )
 
 
-def _refuse_lookaround(body: Body, model: ModelFacts) -> None:
+def _refuse_lookaround(tools: Sequence[Tool], model: ModelFacts) -> None:
     """Refuse patterns that look around; gpt-5.4 fails on them: `is_broken_by`."""
     if model.series < (5, 5) or model.series >= (6, 0):
         return
-    place = find_lookaround(body.get("tools") or [])
+    place = find_lookaround(tools)
     if place:
         raise Refusal(
             "Invalid JSON schema: regex lookaround is not supported. Found at "
@@ -137,14 +146,14 @@ def _refuse_lookaround(body: Body, model: ModelFacts) -> None:
         )
 
 
-def is_broken_by(body: Body, model: ModelFacts) -> bool:
+def is_broken_by(tools: Sequence[Tool], model: ModelFacts) -> bool:
     """Tell whether a pattern makes the model fail with a bare `server_error`."""
-    tools = body.get("tools") or []
     return model.series == (5, 4) and bool(find_lookaround(tools))
 
 
 def _check_caching(body: Body, model: ModelFacts) -> None:
-    if body.get("prompt_cache_options") and not model.writes_cache_explicitly:
+    options = set(body.get("prompt_cache_options") or {}) - {"comparison_response_id"}
+    if options and not model.writes_cache_explicitly:
         raise refuse_unsupported_parameter("prompt_cache_options")
     retention = body.get("prompt_cache_retention")
     if retention == "in_memory" and model.series >= (5, 5):

@@ -1,12 +1,14 @@
 """Whether the calls of an input name the namespace of their tool.
 
-Known: a call of a tool that only a namespace has, sent without it (reports: vercel/ai
-15193, pi 7709). Assumed: a namespace that no tool of the request has.
+Known: a call of a tool that only a namespace or an `additional_tools` item has, sent
+without it (reports: vercel/ai 15193, pi 7709; vendors: pydantic-ai 2.68.0). Assumed: that
+the namespace of a tool of an item is its own name; a namespace that no tool has.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from simulator.configuration import list_appended
 from simulator.refusals import Refusal
 
 Item = Mapping[str, Any]
@@ -14,13 +16,19 @@ Item = Mapping[str, Any]
 
 def check_namespaces(body: Item, items: Sequence[Item]) -> None:
     """Raise the refusal for the first call whose namespace does not fit."""
-    tools = list(_list_tools(body.get("tools") or [], items))
+    declared = body.get("tools") or []
+    loaded = [tool for one in items if _is_loaded(one) for tool in one["tools"]]
+    appended = [tool for _, tools in list_appended(items) for tool in tools]
     spaces = {
         tool["name"]: {inner.get("name") for inner in tool["tools"]}
-        for tool in tools
+        for tool in (*declared, *loaded, *appended)
         if tool["type"] == "namespace"
     }
-    plain = {tool.get("name") for tool in tools}
+    alone = {
+        tool["name"] for tool in appended if tool["type"] in ("function", "custom")
+    }
+    spaces |= {name: {name} for name in alone}
+    plain = {tool.get("name") for tool in (*declared, *loaded)} - {None}
     inside = set().union(*spaces.values())
     for index, item in enumerate(items):
         if item.get("type") not in ("function_call", "custom_tool_call"):
@@ -40,8 +48,5 @@ def check_namespaces(body: Item, items: Sequence[Item]) -> None:
             )
 
 
-def _list_tools(tools: Sequence[Item], items: Sequence[Item]) -> Iterator[Item]:
-    yield from tools
-    for item in items:
-        if item.get("type") in ("additional_tools", "tool_search_output"):
-            yield from item["tools"]
+def _is_loaded(item: Item) -> bool:
+    return item.get("type") == "tool_search_output"

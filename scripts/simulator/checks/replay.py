@@ -13,6 +13,7 @@ from typing import Any
 from simulator.accounts import Profile
 from simulator.checks.items import read_item_type
 from simulator.models import ModelFacts
+from simulator.prefix import serialise_bound_head
 from simulator.refusals import Refusal, refuse_unknown_parameter
 from simulator.sealing import (
     ForeignSeal,
@@ -61,7 +62,7 @@ def read_replay(
     body: Mapping[str, Any], items: Sequence[Item], reader: ReplayReader
 ) -> Replay:
     """Return what the model reads of an input, or raise the refusal."""
-    prefix = PrefixHash(body)
+    prefix = PrefixHash(serialise_bound_head(body, reader.model))
     kept: list[Item] = []
     removed: list[dict[str, str]] = []
     tokens = 0
@@ -74,9 +75,8 @@ def read_replay(
             read = found.prefix if compacts else prefix.digest()
             reason = _removal(found, read, past and not compacts, reader)
             if reason:
-                removed.append(
-                    _build_removal_report(item.get("id") or found.item, reason)
-                )
+                id = item.get("id") or found.item
+                removed.append(_build_removal_report(id, reason))
                 continue
             if compacts:  # it stands for all before it
                 kept, tokens = [], 0
@@ -133,12 +133,14 @@ def _refuse_unverifiable(content: str, reason: str) -> Refusal:
 
 
 def _removal(found: Seal, prefix: str, past: bool, reader: ReplayReader) -> str | None:
+    """Return why the model does not read something; older models do not report it."""
+    boundary = "turn_boundary" if past and reader.current_turn_only else None
     if not reader.model.binds_reasoning_to_prefix:
-        return None
+        return boundary
     if found.family != reader.model.family:
         return "model_mismatch"
     if found.end_user != reader.end_user:
         return "end_user_mismatch"
     if found.prefix != prefix:
         return "prefix_mismatch"
-    return "turn_boundary" if past and reader.current_turn_only else None
+    return boundary

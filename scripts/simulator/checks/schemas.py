@@ -7,7 +7,7 @@ the format of patterns included, as the words of its refusals show
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -37,7 +37,7 @@ DEFINITION = re.compile(r"#/(?P<key>\$defs|definitions)/(?P<name>[^/]+)")
 LOOKAROUND = re.compile(r"\(\?<?[=!]")
 
 
-def check_schemas(tools: list[Mapping[str, Any]], path: str = "tools") -> None:
+def check_schemas(tools: Sequence[Mapping[str, Any]], path: str = "tools") -> None:
     """Raise the refusal for the first function whose schema does not do."""
     for index, tool in enumerate(tools):
         if tool["type"] == "namespace":
@@ -53,9 +53,8 @@ def check_schemas(tools: list[Mapping[str, Any]], path: str = "tools") -> None:
             )
 
 
-def check_format(body: Mapping[str, Any]) -> None:
-    """Raise the refusal for a schema of `text.format` that does not do."""
-    format = (body.get("text") or {}).get("format") or {}
+def check_format(format: Mapping[str, Any], path: str) -> None:
+    """Raise the refusal for a schema of a format that does not do."""
     if format.get("type") != "json_schema":
         return
     complaint = find_problem(format["schema"], bool(format.get("strict")))
@@ -63,7 +62,7 @@ def check_format(body: Mapping[str, Any]) -> None:
         raise Refusal(
             f"Invalid schema for response_format '{format['name']}': {complaint}",
             code="invalid_json_schema",
-            param="text.format.schema",
+            param=f"{path}.schema",
         )
 
 
@@ -81,7 +80,7 @@ def _find_problem(text: str, strict: bool) -> SchemaProblem:
     return complaint or (_check_size(schema) if strict else None)
 
 
-def find_lookaround(tools: list[Mapping[str, Any]]) -> str:
+def find_lookaround(tools: Sequence[Mapping[str, Any]]) -> str:
     """Return the place of the first pattern that looks around; or nothing."""
     for tool in tools:
         if isinstance(tool.get("parameters"), dict):

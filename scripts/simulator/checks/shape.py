@@ -310,10 +310,15 @@ def _shape_of(kind: object, path: str) -> type:
         if kind in read_tags(shape):
             found: type = shape
             return found
-    tags = dict.fromkeys(tag for shape in shapes for tag in read_tags(shape))
     if not isinstance(kind, str):
         raise refuse_type(join_path(path, "type"), "a string", read_type_word(kind))
-    raise refuse_value(join_path(path, "type"), kind, tuple(tags))
+    raise refuse_value(join_path(path, "type"), kind, list_item_types())
+
+
+def list_item_types() -> tuple[str, ...]:
+    """Return the types that an item of an input can have."""
+    shapes = typing.get_args(ResponseInputItemParam)
+    return tuple(dict.fromkeys(tag for shape in shapes for tag in read_tags(shape)))
 
 
 def _refuse_sources(item: Body, path: str) -> None:

@@ -1,14 +1,17 @@
 """Checks tools: names, number, hosted ones, and what `tool_choice` names."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from simulator.checks.mcp import check_servers
+from simulator.configuration import is_chosen, list_appended, list_items
 from simulator.files import CONTAINER
+from simulator.models import ModelFacts
 from simulator.refusals import (
     Refusal,
     refuse_empty,
+    refuse_empty_array,
     refuse_length,
     refuse_pattern,
     refuse_range,
@@ -23,15 +26,16 @@ RETIRED_IMAGE_MODELS = ("gpt-image-1",)
 TRANSPARENT_FORMATS = ("png", "webp", "gif", "svg")
 
 
-def check_hosted(tools: list[Tool]) -> None:
+def check_hosted(tools: Sequence[Tool], path: str) -> None:
     """Raise the refusal for the first value that a hosted tool does not take."""
     for index, tool in enumerate(tools):
+        place = f"{path}[{index}]"
         if tool["type"] == "image_generation":
-            _check_image(tool, f"tools[{index}]")
+            _check_image(tool, place)
         if tool["type"] == "code_interpreter":
-            _check_container(tool["container"], f"tools[{index}]")
+            _check_container(tool["container"], place)
         if tool["type"] == "file_search":
-            _check_stores(tool["vector_store_ids"], f"tools[{index}].vector_store_ids")
+            _check_stores(tool["vector_store_ids"], f"{place}.vector_store_ids")
 
 
 def _check_image(tool: Tool, path: str) -> None:
@@ -68,12 +72,7 @@ def _check_container(container: str | Tool, path: str) -> None:
 
 def _check_stores(stores: list[str], path: str) -> None:
     if not stores:
-        raise Refusal(
-            f"Invalid '{path}': empty array. Expected an array with minimum length 1, "
-            "but got an empty array instead.",
-            code="empty_array",
-            param=path,
-        )
+        raise refuse_empty_array(path)
     for index, store in enumerate(stores):
         if not STORE_ID.match(store):
             raise Refusal(
@@ -85,36 +84,39 @@ def _check_stores(stores: list[str], path: str) -> None:
 
 
 def check_tools(body: Tool) -> None:
-    """Raise the refusal for the first tool that does not do."""
-    tools = body.get("tools") or []
-    if len(tools) > MAX_TOOLS:
+    """Raise the refusal for the first tool that does not do.
+
+    Known of a tool that stands both in the request and in an item: it is rejected
+    (vendors: pydantic-ai 2.68.0). Assumed: the words, that two items, two hosted tools
+    of one type and what a compaction keeps count alike, and that the limit counts all.
+    """
+    lists = list_tools(body)
+    count = sum(len(tools) for _, tools in lists)
+    if count > MAX_TOOLS:
         raise Refusal(
             f"Invalid 'tools': array too long. Expected an array with maximum length "
-            f"{MAX_TOOLS}, but got an array with length {len(tools)} instead.",
+            f"{MAX_TOOLS}, but got an array with length {count} instead.",
             code="array_above_max_length",
             param="tools",
         )
     seen: set[str] = set()
-    for path, listed in list_tools(body).items():
-        _check_names(listed, path, seen)
-    check_hosted(tools)
-    check_servers(tools)
+    labels: set[str] = set()
+    for path, tools in lists:
+        _check_names(tools, path, seen)
+        check_hosted(tools, path)
+        check_servers(tools, path, labels)
 
 
-def list_tools(body: Tool) -> dict[str, list[Tool]]:
-    """Return the tools of the request and those of its items, by their paths."""
-    lists = {"tools": list(body.get("tools") or [])}
-    given = body.get("input")
-    for index, item in enumerate(given if isinstance(given, list) else ()):
-        if item.get("type") == "additional_tools":
-            lists[f"input[{index}].tools"] = item["tools"]
-    return lists
+def list_tools(body: Tool) -> list[tuple[str, Sequence[Tool]]]:
+    """Return the tools of the request and those of its items, with their paths."""
+    return [("tools", body.get("tools") or []), *list_appended(list_items(body))]
 
 
-def _check_names(tools: list[Tool], path: str, seen: set[str]) -> None:
+def _check_names(tools: Sequence[Tool], path: str, seen: set[str]) -> None:
     for index, tool in enumerate(tools):
         name = tool.get("name")
         if name is None:
+            _check_hosted_twice(tool["type"], seen)
             continue
         check_name(name, f"{path}[{index}].name")
         if name in seen:
@@ -127,6 +129,14 @@ def _check_names(tools: list[Tool], path: str, seen: set[str]) -> None:
         _check_names(tool.get("tools") or [], f"{path}[{index}].tools", set())
 
 
+def _check_hosted_twice(kind: str, seen: set[str]) -> None:
+    if kind == "mcp":
+        return  # its label counts
+    if f" {kind}" in seen:
+        raise Refusal(f"Duplicate tool found: {kind}.", param="tools")
+    seen.add(f" {kind}")
+
+
 def check_name(name: str, path: str) -> None:
     """Raise the refusal for a name that is empty, too long or of other characters."""
     if not name:
@@ -137,10 +147,15 @@ def check_name(name: str, path: str) -> None:
         raise refuse_pattern(path, TOOL_NAME.pattern)
 
 
-def check_choice(body: Tool) -> None:
-    """Raise the refusal for a choice that names no tool of the request."""
+def check_choice(body: Tool, model: ModelFacts) -> None:
+    """Raise the refusal for a choice that names no tool of the request.
+
+    A tool that only an item declares can be named from gpt-5.6 on (vendors:
+    pydantic-ai 2.68.0).
+    """
     choice = body.get("tool_choice")
-    tools = body.get("tools") or []
+    lists = list_tools(body)[: None if model.series >= (5, 6) else 1]
+    tools = [tool for _, listed in lists for tool in listed]
     if choice == "required" and not tools:
         raise Refusal(
             "Tool choice 'required' must be specified with 'tools' parameter.",
@@ -149,19 +164,12 @@ def check_choice(body: Tool) -> None:
     if not isinstance(choice, dict):
         return
     allows = choice["type"] == "allowed_tools"
+    if allows and not choice["tools"]:
+        raise refuse_empty_array("tool_choice.tools")  # assumed
     for one in choice["tools"] if allows else [choice]:
-        if not any(_is_chosen(tool, one) for tool in tools):
+        if not any(is_chosen(tool, one) for tool in tools):
             name = (allows and one.get("name")) or one["type"]
             raise Refusal(
                 f"Tool choice '{name}' not found in 'tools' parameter.",
                 param="tool_choice",
             )
-
-
-def _is_chosen(tool: Tool, choice: Tool) -> bool:
-    if tool["type"] == "namespace":
-        return any(_is_chosen(inner, choice) for inner in tool["tools"])
-    same = all(tool.get(key) == choice.get(key) for key in ("type", "server_label"))
-    if choice["type"] == "mcp":
-        return same  # its name is a tool of the server
-    return same and tool.get("name") == choice.get("name")

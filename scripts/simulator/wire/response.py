@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from string import Template
 from typing import Any
 
+from simulator.diagnostics import UNAVAILABLE
+from simulator.prefix import read_tier
 from simulator.request import ValidRequest
+from simulator.scenarios.builders import build_message
 from simulator.sealing import (
     NO_PARTNER,
     PREFIXES,
@@ -20,7 +23,12 @@ from simulator.sealing import (
     make_response_id,
     seal_content,
 )
-from simulator.tokens import REASONING_TOKENS, SEALED_TYPES, count_tokens
+from simulator.tokens import (
+    MIN_CACHED_TOKENS,
+    REASONING_TOKENS,
+    SEALED_TYPES,
+    count_tokens,
+)
 
 Item = dict[str, Any]
 NO_TOOL_USAGE = {
@@ -40,7 +48,9 @@ class PromptCount:
 
     tokens: int
     cached: int
-    writes_cache: bool
+    written: int
+    reasoning_tokens: int
+    """How long one reasoning item is."""
 
 
 def open_response(
@@ -69,9 +79,9 @@ def open_response(
         "prompt_cache_retention": body.get("prompt_cache_retention"),
         "reasoning": _reasoning(asked),
         "safety_identifier": body.get("safety_identifier"),
-        "service_tier": _choose_tier(body.get("service_tier")),
+        "service_tier": read_tier(body),
         "temperature": body.get("temperature", 1.0),
-        "text": _text(body.get("text") or {}),
+        "text": _text(asked),
         "tool_choice": body.get("tool_choice") or "auto",
         "tools": list(body.get("tools") or []),
         "top_logprobs": body.get("top_logprobs") or 0,
@@ -82,7 +92,7 @@ def open_response(
     }
     if asked.model.binds_reasoning_to_prefix:
         opened["input_transformations"] = [dict(one) for one in removed]
-    return opened
+    return {**opened, **_diagnostics(body)}
 
 
 def close_response(
@@ -103,12 +113,12 @@ def close_response(
 
 def count_usage(prompt: PromptCount, output: Sequence[Item]) -> Item:
     """Count what a response cost."""
-    thoughts = sum(REASONING_TOKENS for one in output if one["type"] == "reasoning")
+    kinds = [one["type"] for one in output]
+    thoughts = prompt.reasoning_tokens * kinds.count("reasoning")
     spoken = [one for one in output if one["type"] != "reasoning"]
     text = json.dumps(spoken, ensure_ascii=False) if spoken else ""
     written = thoughts + count_tokens(text)
-    new = prompt.tokens - prompt.cached
-    writes = new if prompt.writes_cache and prompt.tokens >= 1024 else 0
+    writes = prompt.written if prompt.tokens >= MIN_CACHED_TOKENS else 0
     return {
         "input_tokens": prompt.tokens,
         "input_tokens_details": {
@@ -128,22 +138,28 @@ def _reasoning(asked: ValidRequest) -> Item:
     return {**given, "effort": asked.effort, "summary": shown}
 
 
-def _text(given: Mapping[str, Any]) -> Item:
-    return {
-        "format": given.get("format") or {"type": "text"},
-        "verbosity": given.get("verbosity") or "medium",
-    }
+def _text(asked: ValidRequest) -> Item:
+    """Echo what is in force; that an update of the format shows here is assumed."""
+    verbosity = (asked.body.get("text") or {}).get("verbosity")
+    format = dict(asked.configuration.format)
+    return {"format": format, "verbosity": verbosity or "medium"}
 
 
-def _choose_tier(asked: str | None) -> str:
-    """Return the tier that was used: ``fast`` shows as ``priority``."""
-    return {"fast": "priority", "auto": "default"}.get(asked or "auto", asked or "")
+def _diagnostics(body: Mapping[str, Any]) -> Item:
+    """Echo the options of the cache; an early event knows no diagnosis yet."""
+    options = body.get("prompt_cache_options")
+    if not options:
+        return {}
+    echo = {"mode": "implicit", "ttl": "30m", **options}
+    echo.pop("prewarm", None)
+    early = dict(UNAVAILABLE) if options.get("comparison_response_id") else None
+    return {"prompt_cache_options": echo, "prompt_cache_diagnostics": early}
 
 
 FIRST_PHASE_VERSION = (5, 3)
 # Items that have no status of their own on the wire.
 STATELESS = (
-    *("reasoning", "compaction", "custom_tool_call"),
+    *("reasoning", "compaction", "custom_tool_call", "configuration_update"),
     *("mcp_list_tools", "mcp_approval_request"),
 )
 INCLUDE_FIELDS = {
@@ -166,18 +182,28 @@ def fill_drafts(
     drafts: Sequence[Item], asked: ValidRequest, author: SealContext
 ) -> list[Item]:
     """Return finished items with ids, call ids and sealed reasoning."""
-    wanted = [one for one in drafts if asked.reasons or one["type"] != "reasoning"]
     words = asked.words()
+    filled = [fill_placeholders(one, words) for one in drafts]
+    wanted = _keep_possible(filled, asked)
     finished: list[Item] = []
     for index, draft in enumerate(wanted):
         partner = _find_partner(wanted, index)
         place = ItemPlace(author.response, index, partner)
-        item = _finish_item(fill_placeholders(draft, words), place, asked)
+        item = _finish_item(draft, place, asked)
         if item["type"] in SEALED_TYPES:
-            item["encrypted_content"] = _seal_reasoning(item["id"], asked, author)
+            item["encrypted_content"] = _seal_item(item, asked, author)
         author.prefix.read(canonicalize_item(item))
         finished.append(item)
     return finished
+
+
+def _keep_possible(drafts: Sequence[Item], asked: ValidRequest) -> list[Item]:
+    """Leave out reasoning without effort and calls that are not allowed."""
+    possible = [one for one in drafts if asked.configuration.may_call(one)]
+    spoke = any(one["type"] == "message" for one in possible)
+    if len(possible) < len(drafts) and not spoke:
+        possible.append(build_message("I may not call that tool here."))
+    return [one for one in possible if asked.reasons or one["type"] != "reasoning"]
 
 
 def fill_placeholders(value: Any, words: Mapping[str, str]) -> Any:
@@ -208,6 +234,8 @@ def _finish_item(draft: Item, place: ItemPlace, asked: ValidRequest) -> Item:
         item.setdefault("status", "completed")
     if kind in ("function_call", "custom_tool_call"):
         item.setdefault("call_id", make_call_id(place.response, place.index))
+        namespace = asked.configuration.namespace_of(item)
+        item |= {"namespace": namespace} if namespace else {}
     if kind == "message" and asked.model.series >= FIRST_PHASE_VERSION:
         item.setdefault("phase", "final_answer")
     if kind == "reasoning" and not asked.wants_summary:
@@ -225,14 +253,16 @@ def _drop_unrequested(item: Item, asked: ValidRequest) -> Item:
     return {**item, field: None}
 
 
-def _seal_reasoning(id: str, asked: ValidRequest, author: SealContext) -> str:
+def _seal_item(item: Item, asked: ValidRequest, author: SealContext) -> str:
+    compacts = item["type"] == "compaction"
     return seal_content(
         Seal(
-            item=id,
+            item=item["id"],
             organisation=author.organisation,
             family=asked.model.family,
             prefix=author.prefix.digest(),
             end_user=asked.body.get("safety_identifier"),
-            tokens=REASONING_TOKENS,
+            tokens=REASONING_TOKENS if compacts else asked.reasoning_tokens,
+            tools=asked.configuration.appended if compacts else (),
         )
     )

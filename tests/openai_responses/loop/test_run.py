@@ -67,7 +67,16 @@ async def test_stream(connections: Connections) -> None:
     usage = Usage(30, 12, 42, 20, 4, 5)
     output = tuple(wire.items_of(HELLO))
     trace = Trace(model="gpt-5.6-sol", status=200)
-    assert end_of(events) == RunDone(COMPLETED, usage, usage, output, trace)
+    ended = RunDone(COMPLETED, usage, usage, output, trace, usages=(usage,))
+    assert end_of(events) == ended
+
+
+async def test_tier_of_a_response(connections: Connections) -> None:
+    """What served it is billed, not what was asked for."""
+    last = wire.response("completed", *wire.items_of(HELLO), service_tier="priority")
+    events = [*HELLO[:-1], {"type": "response.completed", "response": last}]
+    told = await report_of(connections, streaming(wire.on_the_wire(*events)))
+    assert [one.tier for one in end_of(told).usages] == ["priority"]
 
 
 async def test_stream_byte_by_byte(connections: Connections) -> None:

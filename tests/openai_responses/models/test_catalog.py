@@ -58,7 +58,7 @@ def test_facts_are_those_of_the_sources(model: str) -> None:
     """What a model resolves to is what models.json says, absent facts included."""
     said = said_of(model)
     facts = resolve_model(model).facts
-    prices = facts.prices._asdict() if facts.prices else None
+    prices = facts.prices._asdict() if facts.prices else {}
     found = {
         name: getattr(facts, name)
         for name in facts._fields
@@ -67,7 +67,9 @@ def test_facts_are_those_of_the_sources(model: str) -> None:
     assert found == {name: said.get(name) for name in found}
     assert list(facts.efforts) == said.get("efforts", [])
     assert list(facts.lacks) == said.get("lacks", [])
-    assert prices == said.get("prices")
+    told = {**(said.get("prices") or {}), **said.get("tiers", {})}
+    assert prices == {name: told.get(name) for name in prices}
+    assert told.keys() <= prices.keys()
     assert facts.known_family
 
 
@@ -118,6 +120,7 @@ def test_what_may_be_appended_follows_the_version(model: str) -> None:
     assert facts.all_turns == (version >= (5, 4))
     assert facts.appends_tools == facts.diagnostics == (version >= (5, 6))
     assert facts.appends_configuration == (version >= (6, 0))
+    assert facts.regional == (version >= (5, 4))
     assert facts.prefix_bound == (version >= (6, 2))
     assert not facts.pro_mode or (5, 6) <= version < (6, 2)
 
@@ -139,7 +142,8 @@ def test_successor_is_there_to_stay(model: str) -> None:
         assert facts.successor is None
     else:
         assert facts.successor is not None
-        assert CATALOG_FACTS[facts.successor].shutdown is None
+        assert resolve_model(facts.successor).id in CATALOG_FACTS
+        assert resolve_model(facts.successor).facts.shutdown is None
 
 
 @pytest.mark.parametrize("names", [CATALOG_ALIASES, CATALOG_SERVED_AS])

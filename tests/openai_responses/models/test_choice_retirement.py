@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from openai_responses.models.choice import retirement_notice
+from openai_responses.models.choice import replacement, retirement_notice
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 
 LAST = date(2026, 12, 11)
@@ -44,3 +44,38 @@ def test_the_successor_is_named() -> None:
 def test_a_model_without_a_date(shutdown: str | None) -> None:
     """Nothing is said; an administrator's own text for a date means nothing."""
     assert retirement_notice(ending(shutdown), LAST) == ""
+
+
+@pytest.mark.parametrize("name", ["gpt-5-pro", "o3-pro", "gpt-5-pro-2025-10-06"])
+def test_the_successor_of_a_pro_model_has_the_mode(name: str) -> None:
+    """As OpenAI's page of deprecations says it; nobody finds it by the name."""
+    model = resolve_model(name)
+    notice = retirement_notice(model, date(2026, 12, 1), model)
+    assert notice == (
+        f"{model.name} is switched off on 2026-12-11. Use GPT-6.1 Sol pro instead."
+    )
+    assert replacement(model, date(2026, 12, 10)) is None
+
+    answering = replacement(model, LAST)
+
+    assert answering
+    assert (answering.id, answering.pro, answering.effort) == (
+        *("gpt-6.1-sol", True),
+        None,
+    )
+    assert retirement_notice(model, LAST, answering) == (
+        f"{model.name} was switched off on 2026-12-11. GPT-6.1 Sol pro answers instead."
+    )
+
+
+def test_the_successor_keeps_the_effort() -> None:
+    """Of the name that was chosen."""
+    answering = replacement(resolve_model("o3-pro-low"), LAST)
+    assert answering
+    assert (answering.name, answering.effort) == ("GPT-6.1 Sol pro (low)", "low")
+
+
+@pytest.mark.parametrize("name", ["gpt-5", "gpt-4", "gpt-6.1-sol-pro", "llama3:8b"])
+def test_other_models_are_sent_as_they_are(name: str) -> None:
+    """A model without the mode has a successor that people choose by its name."""
+    assert replacement(resolve_model(name), date(2030, 1, 1)) is None

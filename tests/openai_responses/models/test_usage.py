@@ -11,6 +11,8 @@ from openai_responses.models.usage import Usage, add_usage, read_usage
 def test_usage_of_the_api() -> None:
     """All six counts are there."""
     assert read_usage(wire.USAGE) == Usage(30, 12, 42, 20, 4, 5)
+    assert read_usage(wire.USAGE, "flex") == Usage(30, 12, 42, 20, 4, 5, "flex")
+    assert read_usage(wire.USAGE, {"tier": 1}) == read_usage(wire.USAGE, None)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,6 @@
-"""The cost of a run, from tokens and hosted tools."""
+"""The cost of a run, from tokens and searches."""
+
+from datetime import date
 
 import pytest
 
@@ -8,20 +10,30 @@ from openai_responses.models.resolve import ModelPrices, resolve_model
 from openai_responses.models.usage import Usage, cost_of_run, read_prices
 
 PRICES = ModelPrices(input=2.0, cached=0.5, cache_write=4.0, output=10.0)
+FACTS = resolve_model("our-model").facts._replace(prices=PRICES)
 USAGE = Usage(input=1000, output=200, total=1200, cached=600, cache_writes=100)
+TODAY = date(2026, 11, 22)
+
+
+def cost(
+    *usages: Usage, model: str = "gpt-6.1-sol", today: date = TODAY, host: str = ""
+) -> float | None:
+    """Return the cost of responses of a model of the catalog."""
+    return cost_of_run(usages, resolve_model(model).facts, [], today, host)
 
 
 def test_each_kind_of_token_has_its_price() -> None:
     """Cached and written tokens are part of the input, not on top of it."""
     expected = (300 * 2.0 + 600 * 0.5 + 100 * 4.0 + 200 * 10.0) / 1_000_000
-    assert cost_of_run(USAGE, PRICES, []) == pytest.approx(expected)
+    assert cost_of_run([USAGE], FACTS, [], TODAY) == pytest.approx(expected)
 
 
 def test_missing_cache_prices_are_those_of_the_input() -> None:
     """Nobody gives a discount that no source tells of."""
     prices = ModelPrices(input=2.0, cached=None, cache_write=None, output=10.0)
     expected = (1000 * 2.0 + 200 * 10.0) / 1_000_000
-    assert cost_of_run(USAGE, prices, []) == pytest.approx(expected)
+    found = cost_of_run([USAGE], FACTS._replace(prices=prices), [], TODAY)
+    assert found == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -30,34 +42,115 @@ def test_missing_cache_prices_are_those_of_the_input() -> None:
 )
 def test_an_unknown_price_makes_the_cost_unknown(prices: ModelPrices | None) -> None:
     """A sum without one of its parts would look like an answer."""
-    assert cost_of_run(USAGE, prices, [{"type": "web_search_call"}]) is None
+    facts, output = FACTS._replace(prices=prices), [{"type": "web_search_call"}]
+    assert cost_of_run([USAGE], facts, output, TODAY) is None
 
 
-def test_hosted_tools_have_fees() -> None:
-    """Searches by the call, code by the container."""
+def test_searches_have_a_fee() -> None:
+    """The fees of containers and of file search are verified by nobody."""
     output: list[Item] = [
         {"type": "web_search_call"},
         {"type": "web_search_call"},
         {"type": "file_search_call"},
         {"type": "code_interpreter_call", "container_id": "a"},
-        {"type": "code_interpreter_call", "container_id": "a"},
-        {"type": "code_interpreter_call", "container_id": "b"},
         {"type": "message"},
     ]
-    expected = 2 * 0.01 + 0.0025 + 2 * 0.03
-    assert cost_of_run(Usage(), PRICES, output) == pytest.approx(expected)
+    assert cost_of_run([Usage()], FACTS, output, TODAY) == pytest.approx(2 * 0.01)
+
+
+MILLION = Usage(input=200_000, output=100_000)
+"""On gpt-6.1-sol 0.40 for the input and 1.00 for the output."""
+
+
+@pytest.mark.parametrize(
+    ("model", "tier", "expected"),
+    [
+        ("gpt-6.1-sol", "", 1.4),
+        ("gpt-6.1-sol", "default", 1.4),
+        ("gpt-6.1-sol", "flex", 0.7),
+        ("gpt-6.1-sol", "fast", 2.8),
+        ("gpt-6.1-sol", "priority", 2.8),
+        ("gpt-6.1-sol", "ultrafast", 8.4),
+        ("gpt-6.2-sol", "ultrafast", 4.2),
+        ("gpt-5.5", "priority", 10.0),
+        ("gpt-6.1-sol", "scale", None),
+        ("gpt-6.1-sol", "tomorrow's tier", None),
+        ("gpt-6.1-terra", "ultrafast", None),
+        ("gpt-5.4-nano", "fast", None),
+    ],
+)
+def test_each_tier_has_its_price(model: str, tier: str, expected: float | None) -> None:
+    """By the tier that served the response; an unknown one has no price."""
+    found = cost(MILLION._replace(tier=tier), model=model)
+    assert found == (expected and pytest.approx(expected))
+
+
+@pytest.mark.parametrize(
+    ("today", "expected"), [(date(2027, 2, 28), 4.2), (date(2027, 3, 1), 8.4)]
+)
+def test_a_price_that_changes_on_a_day(today: date, expected: float) -> None:
+    """Ultrafast on gpt-6.2-sol costs half until the end of February 2027."""
+    used = MILLION._replace(tier="ultrafast")
+    assert cost(used, model="gpt-6.2-sol", today=today) == pytest.approx(expected)
+
+
+def test_a_long_request_costs_more_as_a_whole() -> None:
+    """Twice for all of its input and cache, one and a half times for its output."""
+    used = Usage(input=272_001, output=1_000, cached=200_000, cache_writes=2_001)
+    standard = (70_000 * 2 + 200_000 * 0.1 + 2_001 * 2.5) / 1e6
+    assert cost(used) == pytest.approx(2 * standard + 1.5 * 1_000 * 10 / 1e6)
+    assert cost(used, model="gpt-4.1") == pytest.approx(
+        (72_001 * 2 + 200_000 * 0.5 + 1_000 * 8) / 1e6
+    )
+
+
+def test_the_limit_is_that_of_one_request() -> None:
+    """Two rounds of 200,000 tokens are not one of 400,000."""
+    assert cost(MILLION, MILLION) == pytest.approx(2.8)
+    assert cost(Usage(input=272_000)) == pytest.approx(0.272 * 2)
+
+
+def test_each_response_has_its_own_tier() -> None:
+    """A request that was served at the standard tier pays no more; one unknown tier
+    makes the sum unknown."""
+    fast, other = MILLION._replace(tier="fast"), MILLION._replace(tier="scale")
+    assert cost(fast, MILLION) == pytest.approx(4.2)
+    assert cost(fast, MILLION, other) is None
+
+
+def test_a_long_request_may_have_no_price_at_the_fast_tier() -> None:
+    """gpt-5.5 has one for short ones only."""
+    used = Usage(input=300_000, tier="fast")
+    assert cost(used, model="gpt-5.5") is None
+    assert cost(used) == pytest.approx(0.3 * 2 * 2 * 2)
+
+
+@pytest.mark.parametrize(
+    ("model", "host", "expected"),
+    [
+        ("gpt-6.1-sol", "eu.api.openai.com", 1.54),
+        ("gpt-6.1-sol", "us.api.openai.com", 1.54),
+        ("gpt-6.1-sol", "api.openai.com", 1.4),
+        ("gpt-6.1-sol", "eu.api.openai.com.example.org", 1.4),
+        ("gpt-5.2", "eu.api.openai.com", 1.75),
+    ],
+)
+def test_hosts_of_a_region_cost_more(model: str, host: str, expected: float) -> None:
+    """For models since March 2026, by a tenth."""
+    assert cost(MILLION, model=model, host=host) == pytest.approx(expected)
 
 
 def test_every_priced_model_of_the_catalog_has_a_cost() -> None:
     """The catalog's own prices are complete enough to be used."""
-    prices = resolve_model("gpt-6.1-sol").facts.prices
-    assert cost_of_run(Usage(input=1_000_000), prices, []) == pytest.approx(2.0)
+    assert cost(Usage(input=100_000)) == pytest.approx(0.2)
 
 
 def test_own_prices() -> None:
     """What is not given is not known."""
     text = '{"my-model": {"input": 2, "output": 8.5, "cached": 0}}'
     assert read_prices(text) == {"my-model": ModelPrices(2, 0, None, 8.5)}
+    text = '{"my-model": {"input": 2, "output": 8, "fast": 2}}'
+    assert read_prices(text)["my-model"].fast == 2
     assert read_prices("  ") == {}
 
 

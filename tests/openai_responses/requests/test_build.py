@@ -43,13 +43,14 @@ def payload(
 
 
 def test_bare_request() -> None:
-    """Nothing is sent that nobody asked for, but that nothing be stored."""
+    """Nothing is stored, and reasoning is read again; nobody asked for more."""
     assert payload() == {
         "model": DEEP,
         "input": ITEMS,
         "stream": True,
         "store": False,
         "include": ["reasoning.encrypted_content"],
+        "reasoning": {"context": "all_turns"},
     }
 
 
@@ -65,7 +66,11 @@ def test_all_settings() -> None:
         "stream": False,
         "store": False,
         "include": ["reasoning.encrypted_content"],
-        "reasoning": {"effort": "high", "summary": "detailed"},
+        "reasoning": {
+            "effort": "high",
+            "summary": "detailed",
+            "context": "all_turns",
+        },
         "text": {"verbosity": "low"},
         "tools": [tool],
     }
@@ -124,7 +129,11 @@ def test_null_leaves_room_for_the_settings() -> None:
         reasoning={"effort": None, "summary": None},
         text={"verbosity": None},
     )
-    assert sent["reasoning"] == {"effort": "low", "summary": "auto"}
+    assert sent["reasoning"] == {
+        "effort": "low",
+        "summary": "auto",
+        "context": "all_turns",
+    }
     assert sent["text"] == {"verbosity": "high"}
 
 
@@ -191,7 +200,8 @@ def test_effort(
 )
 def test_effort_that_the_model_lacks(model: str, effort: str) -> None:
     """It is not sent: the model does what it does by itself."""
-    assert "reasoning" not in payload(model, reasoning_effort=effort)
+    sent = payload(model, reasoning_effort=effort)
+    assert "effort" not in sent.get("reasoning", {})
 
 
 def test_effort_of_a_model_that_nobody_knows() -> None:
@@ -219,6 +229,34 @@ def test_summary(model: str, effort: str | None, summary: str | None) -> None:
     """A summary is asked for where there is something to sum up."""
     sent = payload(model, Settings(effort, "auto"))
     assert sent.get("reasoning", {}).get("summary") == summary
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "reasoning"),
+    [
+        ("gpt-6.1-sol", Settings(), {"context": "all_turns"}),
+        ("gpt-6.1-sol", Settings(encrypted_reasoning=False), None),
+        ("gpt-5.4-pro", Settings(), {"context": "all_turns"}),
+        ("gpt-5.2", Settings(), None),
+        ("gpt-6.1-sol-pro", Settings(), {"context": "all_turns", "mode": "pro"}),
+        (
+            "gpt-5.6-sol-pro-none",
+            Settings(encrypted_reasoning=False),
+            {"effort": "none", "mode": "pro"},
+        ),
+    ],
+)
+def test_context_and_mode(
+    model: str, settings: Settings, reasoning: dict[str, str] | None
+) -> None:
+    """Where the model has them, and where earlier reasoning is sent at all."""
+    assert payload(model, settings).get("reasoning") == reasoning
+
+
+def test_own_context_and_mode_win() -> None:
+    """Of a caller who may set them."""
+    own = {"context": "current_turn", "mode": "standard"}
+    assert payload("gpt-6.1-sol-pro", reasoning=own)["reasoning"] == own
 
 
 def test_summary_of_the_caller() -> None:

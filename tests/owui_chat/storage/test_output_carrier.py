@@ -4,10 +4,12 @@ from typing import Any
 
 import pytest
 
+from owui_chat.code import CODE_CARD, code_text
 from owui_chat.events import StoredRecord
 from owui_chat.messages import (
     AssistantText,
     ChatPart,
+    StoredMessage,
     ToolCall,
     ToolMessage,
     UserMessage,
@@ -26,7 +28,8 @@ from signing import SIGN
 
 Json = dict[str, Any]
 A, B, C = (f"{letter * 26}" for letter in "ABC")
-ASKED = UserMessage({"type": "message", "role": "user", "content": []})
+ITEM = {"type": "message", "role": "user", "content": []}
+ASKED = UserMessage(ITEM, StoredMessage({}, "a1"))
 VALUE = write_records(
     {A: Record(A, "f.gpt-5.2", 0, (reasoning("1"),), "m-1", ORIGIN)}, SIGN
 )
@@ -43,6 +46,13 @@ def line(ulid: str) -> str:
     return format_marker("items", ulid)
 
 
+def restored(answer: list[ChatPart], run: list[Json]) -> list[ChatPart]:
+    """An answer with what is stored for it."""
+    asked, *found = restore_from_outputs([ASKED, *answer], {"a1": run})
+    assert asked == ASKED
+    return found
+
+
 def test_text_gets_its_marker() -> None:
     """The host joins the texts of neighbours by a line's end."""
     run = [
@@ -52,36 +62,33 @@ def test_text_gets_its_marker() -> None:
         kept(B, "msg_2"),
     ]
 
-    assert restore_from_outputs(
-        [ASKED, AssistantText("Rain.\nSnow."), ASKED], [run]
-    ) == [
-        ASKED,
-        AssistantText(f"{line(A)}Rain.\n{line(B)}Snow."),
-        ASKED,
+    assert restored([AssistantText("Rain.\nSnow.")], run) == [
+        AssistantText(f"{line(A)}Rain.\n{line(B)}Snow.")
     ]
 
 
-def test_same_words_are_told_apart_from_the_end() -> None:
-    """The host may have left out the oldest answers."""
-    runs = [[message(n, "Yes."), kept(u, f"msg_{n}")] for n, u in (("1", A), ("2", B))]
+def test_an_answer_belongs_to_the_stored_message_before_it() -> None:
+    """Whatever it says, and although the host has left out the oldest."""
+    runs = {
+        f"a{n}": [message(n, "Yes."), kept(u, f"msg_{n}")]
+        for n, u in (("1", A), ("2", B), ("3", C))
+    }
+    second, third = (
+        ASKED._replace(stored=StoredMessage({}, answer)) for answer in ("a2", "a3")
+    )
+    chat: list[ChatPart] = [second, AssistantText("No."), third]
+    chat.append(AssistantText("Yes."))
 
-    found = restore_from_outputs([ASKED, AssistantText("Yes."), ASKED], runs)
+    found = restore_from_outputs([AssistantText("Yes."), *chat], runs)
 
-    assert found[1] == AssistantText(f"{line(B)}Yes.")
-    assert restore_from_outputs(
-        [AssistantText("Yes."), ASKED, AssistantText("Yes.")], runs
-    ) == [
-        AssistantText(f"{line(A)}Yes."),
-        ASKED,
-        AssistantText(f"{line(B)}Yes."),
-    ]
+    assert found == [AssistantText("Yes."), *chat[:3], AssistantText(f"{line(C)}Yes.")]
 
 
 def test_same_words_in_one_answer_are_told_apart_by_their_order() -> None:
     """Each is looked for behind the one before."""
     run = [message("1", "Yes."), message("2", "Yes."), kept(A, "msg_2")]
 
-    assert restore_from_outputs([AssistantText("Yes.\nYes.")], [run]) == [
+    assert restored([AssistantText("Yes.\nYes.")], run) == [
         AssistantText(f"Yes.\n{line(A)}Yes.")
     ]
 
@@ -94,7 +101,7 @@ def test_what_no_text_followed_stands_at_the_end() -> None:
         ToolMessage("call_1", "rain"),
     ]
 
-    assert restore_from_outputs(chat, [run]) == [*chat, AssistantText(line(A))]
+    assert restored(chat, run) == [*chat, AssistantText(line(A))]
 
 
 def test_remark_stands_behind_what_came_before_it() -> None:
@@ -109,9 +116,7 @@ def test_remark_stands_behind_what_came_before_it() -> None:
     one: list[ChatPart] = [ToolCall("call_1", "f", "{}"), ToolMessage("call_1", "rain")]
     two: list[ChatPart] = [ToolCall("call_2", "f", "{}"), ToolMessage("call_2", "rain")]
 
-    found = restore_from_outputs(
-        [AssistantText("Rain."), *one, *two, AssistantText("Snow.")], [run]
-    )
+    found = restored([AssistantText("Rain."), *one, *two, AssistantText("Snow.")], run)
 
     assert found == [
         AssistantText(f"{line(A)}Rain."),
@@ -121,7 +126,7 @@ def test_remark_stands_behind_what_came_before_it() -> None:
         AssistantText(f"{line(C)}Snow."),
     ]
     # Whose cards were deleted stays behind what is left.
-    assert restore_from_outputs([AssistantText("Rain.\nSnow.")], [run]) == [
+    assert restored([AssistantText("Rain.\nSnow.")], run) == [
         AssistantText(f"{line(A)}Rain.{line(B)}{line(C)}\nSnow.")
     ]
 
@@ -138,10 +143,7 @@ def test_remark_stands_behind_what_came_before_it() -> None:
 )
 def test_answer_that_is_not_the_stored_one_stays(text: str, run: list[Json]) -> None:
     """And what was kept is lost silently."""
-    assert restore_from_outputs([ASKED, AssistantText(text)], [run]) == [
-        ASKED,
-        AssistantText(text),
-    ]
+    assert restored([AssistantText(text)], run) == [AssistantText(text)]
 
 
 def test_branch_is_followed_to_its_tip() -> None:
@@ -155,12 +157,42 @@ def test_branch_is_followed_to_its_tip() -> None:
         "a2": {"role": "assistant", "parentId": "u2", "output": []},
     }
 
-    assert stored_outputs(messages, "a2") == [[{"id": "1"}, {"id": "2"}]]
-    assert stored_outputs(messages, "a2", "other")[1:] == [[{"id": "x"}]]
-    assert stored_outputs({"a": {"parentId": "a", "output": [{"id": "1"}]}}, "a") == [
-        [{"id": "1"}]
+    first = {"a1": [{"id": "1"}, {"id": "2"}]}
+    assert stored_outputs(messages, "a2") == {**first, "a2": []}
+    assert stored_outputs(messages, "a2", "other") == {**first, "a2": [{"id": "x"}]}
+    ring = {"a": {"parentId": "a", "output": [{"id": "1"}]}}
+    assert stored_outputs(ring, "a") == {"a": [{"id": "1"}]}
+    assert stored_outputs(messages, "nowhere") == {}
+
+
+def test_changed_text_loses_what_follows_up_to_the_next_output() -> None:
+    """A changed text keeps its own place if it begins a text of the host."""
+    run = [
+        *(message("1", "Rain."), kept(A, "msg_1"), message("2", "Hail.")),
+        *(kept(B, "msg_2"), call("1"), {**output("1"), "output": []}),
+        *(message("3", "Snow."), kept(C, "msg_3")),
     ]
-    assert stored_outputs(messages, "nowhere") == []
+    card: list[ChatPart] = [ToolCall("call_1", "f", "{}"), ToolMessage("call_1", "")]
+
+    found = restored([AssistantText("Sun.\nHail."), *card, AssistantText("Snow.")], run)
+
+    assert found == [
+        AssistantText(f"{line(A)}Sun.\nHail."),
+        *card,
+        AssistantText(f"{line(C)}Snow."),
+    ]
+
+
+def test_words_that_code_holds_are_not_taken_for_the_answer() -> None:
+    """The host puts code into the text, in front of what the model said of it."""
+    code = {"type": CODE_CARD, "code": "Rain."}
+    run = [code, message("1", "Rain."), kept(A, "msg_1")]
+    told = code_text("Rain.")
+
+    assert restored([AssistantText(f"{told}\nRain.")], run) == [
+        AssistantText(f"{told}\n{line(A)}Rain.")
+    ]
+    assert restored([AssistantText("Rain.")], run) == [AssistantText(f"{line(A)}Rain.")]
 
 
 @pytest.mark.parametrize("message", [None, 7, {}, {"output": "x"}, {"output": [7]}])
@@ -194,7 +226,7 @@ def test_markers_are_all_that_is_added() -> None:
     """No word changes."""
     run = [message("1", "Rain."), kept(C, "msg_1")]
 
-    [found] = restore_from_outputs([AssistantText("Rain.")], [run])
+    [found] = restored([AssistantText("Rain.")], run)
 
     assert isinstance(found, AssistantText)
     assert strip_markers(found.text) == "Rain."

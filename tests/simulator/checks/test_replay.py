@@ -7,7 +7,7 @@ import pytest
 from simulator.sealing import ForeignSeal, seal_content, unseal_content
 
 USER = {"role": "user", "content": "Hello"}
-MORE = {"role": "user", "content": "Go on"}
+MORE = {"role": "user", "content": "Go on, in JSON"}
 OLD, NEW = "gpt-5.6-sol", "gpt-6.2-sol"
 KEEP = (
     "type",
@@ -135,8 +135,9 @@ async def test_a_status_on_reasoning(client: Any, profile: str) -> None:
 
 
 CHANGES = [
-    ({"instructions": "Be brief."}, "prefix_mismatch"),
     ({"tools": [{"type": "web_search"}]}, "prefix_mismatch"),
+    ({"reasoning": {"effort": "high"}}, "prefix_mismatch"),
+    ({"text": {"format": {"type": "json_object"}}}, "prefix_mismatch"),
     ({"safety_identifier": "someone-else"}, "end_user_mismatch"),
     ({"model": "gpt-6.2-astra", "input": "edited"}, "prefix_mismatch"),
     ({"reasoning": {"context": "current_turn"}}, "turn_boundary"),
@@ -161,8 +162,66 @@ async def test_newer_models_drop_what_does_not_fit(
     assert removed.pop("id").startswith("rs_")
     assert removed == {"type": "reasoning", "action": "removed", "reason": reason}
     assert "I was given 0 reasoning items back" in heard.text
-    assert "I was given 1 reasoning item back" in read.text
+    count = 0 if reason == "turn_boundary" else 1
+    assert f"I was given {count} reasoning item" in read.text
     assert "input_transformations" not in read.body
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"instructions": "Be brief."},
+        {"text": {"verbosity": "low"}},
+        {"parallel_tool_calls": False},
+        {"service_tier": "flex"},
+        {"tool_choice": "none"},
+        {"context_management": [{"type": "compaction"}]},
+        {"prompt_cache_key": "other"},
+    ],
+)
+async def test_what_costs_no_reasoning(client: Any, change: dict[str, Any]) -> None:
+    """It costs cache at most."""
+    output = await first_turn(client, NEW)
+    heard = await second_turn(client, [USER, *output], NEW, **change)
+
+    assert heard.body["input_transformations"] == []
+    assert "I was given 1 reasoning item back" in heard.text
+
+
+@pytest.mark.asyncio
+async def test_only_reasoning_behind_an_edit_goes(client: Any) -> None:
+    """What stands in front of the edited item is read."""
+    first = await first_turn(client, NEW)
+    second = bare((await second_turn(client, [USER, *first], NEW)).body["output"])
+    items = [USER, *first, {**MORE, "content": "Something else"}, *second]
+    heard = await second_turn(client, items, NEW)
+
+    (removed,) = heard.body["input_transformations"]
+    assert removed["reason"] == "prefix_mismatch"
+    assert "I was given 1 reasoning item back" in heard.text
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("model", "context", "count"),
+    [
+        ("gpt-5.5", None, 0),
+        ("gpt-5.5", "auto", 0),
+        ("gpt-5.5", "all_turns", 1),
+        (OLD, "auto", 1),
+        (OLD, "current_turn", 0),
+    ],
+)
+async def test_which_turns_are_read(
+    client: Any, model: str, context: str | None, count: int
+) -> None:
+    """Before 5.6 a model reads what it thought in this turn, unless asked otherwise."""
+    output = await first_turn(client, model)
+    more = {"reasoning": {"context": context}} if context else {}
+    heard = await second_turn(client, [USER, *output], model, **more)
+
+    assert f"I was given {count} reasoning item" in heard.text
 
 
 @pytest.mark.asyncio

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from simulator.sealing import Seal, seal_content
 from simulator.tokens import PromptCache, count_common_prefix, count_tokens
 
 LONG = "All work and no play makes a dull stand-in. " * 200
@@ -41,18 +42,60 @@ async def test_a_prefix_of_an_earlier_request_is_cached(client: Any) -> None:
         ({"prompt_cache_key": "b"}, "sk-simulator-1"),
         ({"model": "gpt-5.6-luna"}, "sk-simulator-1"),
         ({"instructions": "Be brief."}, "sk-simulator-1"),
+        ({"reasoning": {"effort": "low"}}, "sk-simulator-1"),
+        ({"text": {"verbosity": "low"}}, "sk-simulator-1"),
+        ({"text": {"format": {"type": "json_object"}}}, "sk-simulator-1"),
+        ({"parallel_tool_calls": False}, "sk-simulator-1"),
+        ({"service_tier": "flex"}, "sk-simulator-1"),
+        ({"context_management": [{"type": "compaction"}]}, "sk-simulator-1"),
         ({}, "sk-simulator-2"),
     ],
 )
 async def test_what_is_not_cached(
     client: Any, change: dict[str, Any], key: str
 ) -> None:
-    """Another key, model, head or organisation shares nothing."""
-    body = client.body(LONG, prompt_cache_key="a")
+    """Another key, model, head, setting or organisation shares nothing."""
+    body = client.body(f"{LONG} JSON", prompt_cache_key="a")
     await client.post(body)
     heard = await client.post({**body, **change}, key=key)
 
     assert usage(heard)["input_tokens_details"]["cached_tokens"] == 0
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"reasoning": {"effort": "medium"}},
+        {"tool_choice": "none"},
+        {"metadata": {"a": "b"}},
+        {"max_output_tokens": 64},
+        {"service_tier": "default"},
+    ],
+)
+async def test_what_costs_no_cache(client: Any, change: dict[str, Any]) -> None:
+    """A default that is said, and what is on no list."""
+    body = client.body(LONG)
+    await client.post(body)
+    heard = await client.post({**body, **change})
+
+    assert usage(heard)["input_tokens_details"]["cached_tokens"] > 1024
+
+
+@pytest.mark.asyncio
+async def test_newer_models_never_cache_instructions(client: Any) -> None:
+    """From 6.2 on they stand behind the input and are paid for in full every time."""
+    for instructions in (LONG, LONG, f"{LONG}!"):
+        heard = await client.ask(LONG, model="gpt-6.2-sol", instructions=instructions)
+    plain = await client.ask(LONG, model="gpt-6.2-sol")
+
+    count = usage(heard)
+    details = count["input_tokens_details"]
+    assert count["input_tokens"] > 1.9 * usage(plain)["input_tokens"]
+    assert details["cached_tokens"] > 0.9 * usage(plain)["input_tokens"]
+    uncached = count["input_tokens"] - details["cached_tokens"]
+    assert details["cache_write_tokens"] < 128
+    assert uncached > 2000
 
 
 @pytest.mark.asyncio
@@ -117,9 +160,11 @@ def test_the_longest_of_several_counts() -> None:
 def test_sealed_reasoning_counts_where_it_is_whole() -> None:
     """What is given back unchanged is read from the cache, its thoughts included."""
     cache = PromptCache()
-    sealed = b'"gAAAA' + b"x" * 400 + b'"'
+    content = seal_content(Seal("rs_1", "org", "gpt-6", "0" * 32, None, 64))
+    sealed = b'"%s"' % content.encode()
     cache.read("k", b"a" * 8192 + sealed + b"b")
 
     assert cache.read("k", b"a" * 8192 + 2 * sealed) == 2048
     assert cache.read("k", b"a" * 8192 + 2 * sealed) == 2176
     assert cache.read("k", b"a" * 8192 + b'"gAAAAy"') == 2048
+    assert cache.read("k", b"a" * 8192 + b'"gAAAAy"' * 2) == 2048

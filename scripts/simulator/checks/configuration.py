@@ -1,0 +1,87 @@
+"""Whether updates of the configuration stand where they may.
+
+Known: two side by side are refused (reports: langchainjs 11560, agentic-api 331); models
+before GPT-6 do not know the item (vendors: pydantic-ai 2.68.0; reports: vercel/ai
+20390), other servers answer with the list of the types that they know (oh-my-pi 11121);
+the words for pro mode (vendors: openrouter, "gpt-6-astra"). Assumed: the other words, and
+what is refused of an update that says nothing and beside ``truncation: auto``, which one
+guide of September excluded.
+"""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from typing import Any
+
+from simulator.accounts import Profile
+from simulator.checks.shape import list_item_types
+from simulator.configuration import is_update, list_items
+from simulator.models import ModelFacts
+from simulator.refusals import (
+    Refusal,
+    refuse_missing_parameter,
+    refuse_unsupported_value,
+    refuse_value,
+)
+
+Body = Mapping[str, Any]
+Item = Mapping[str, Any]
+NEWER_TYPES = ("configuration_update", "additional_tools")
+
+
+def check_configuration(body: Body, model: ModelFacts, profile: Profile) -> None:
+    """Raise the refusal for the first item that changes what it must not."""
+    items = list_items(body)
+    if not profile.accepts_appended_settings:
+        _refuse_newer_types(items)
+    for index, item in enumerate(items):
+        if is_update(item):
+            _check_update(item, f"input[{index}]", model)
+    _refuse_neighbours(items)
+    if any(map(is_update, items)):
+        _check_request(body)
+
+
+def _refuse_newer_types(items: Any) -> None:
+    known = [kind for kind in list_item_types() if kind not in NEWER_TYPES]
+    for index, item in enumerate(items):
+        if item.get("type") in NEWER_TYPES:
+            raise refuse_value(f"input[{index}].type", item["type"], known)
+
+
+def _check_update(item: Item, path: str, model: ModelFacts) -> None:
+    if not model.takes_updates:
+        raise Refusal(
+            "The 'configuration_update' item type is not supported with this model.",
+            param=path,
+        )
+    effort = (item.get("reasoning") or {}).get("effort")
+    if effort is None and "text" not in item:
+        raise refuse_missing_parameter(f"{path}.reasoning")
+    if effort is not None and effort not in model.efforts:
+        raise refuse_unsupported_value(
+            f"{path}.reasoning.effort", effort, model.id, model.efforts
+        )
+
+
+def _refuse_neighbours(items: Any) -> None:
+    for index, (before, after) in enumerate(pairwise(items), 1):
+        if is_update(before) and is_update(after):
+            raise Refusal(
+                "Consecutive 'configuration_update' items are not supported.",
+                param=f"input[{index}]",
+            )
+
+
+def _check_request(body: Body) -> None:
+    if (body.get("reasoning") or {}).get("mode") == "pro":
+        raise Refusal(
+            "The 'configuration_update' item type is not supported with pro or "
+            "tournament models.",
+            param="input",
+        )
+    if body.get("truncation") == "auto":
+        raise Refusal(
+            "The 'configuration_update' item type is not supported with 'truncation' "
+            "set to 'auto'.",
+            param="truncation",
+        )

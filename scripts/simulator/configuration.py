@@ -1,0 +1,152 @@
+"""What is in force at the end of an input: effort, format, the tools and their choice.
+
+A `configuration_update` and an `additional_tools` item hold from their place on. Server
+side compaction keeps both. Sources: guide "Keep the prefix unchanged"; guide
+"Compaction"; types, `response_input_item_param.py`.
+"""
+
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from simulator.models import ModelFacts
+from simulator.sealing import ForeignSeal, unseal_content
+
+Body = Mapping[str, Any]
+Item = Mapping[str, Any]
+Tool = Mapping[str, Any]
+TEXT_FORMAT: Mapping[str, Any] = {"type": "text"}
+CALL_KINDS = {
+    "function_call": ("function",),
+    "custom_tool_call": ("custom",),
+    "web_search_call": ("web_search", "web_search_preview"),
+    "file_search_call": ("file_search",),
+    "code_interpreter_call": ("code_interpreter",),
+    "image_generation_call": ("image_generation",),
+}
+"""Each kind of call with the tools that it can be of."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What the items of an input made of a request's own settings."""
+
+    effort: str | None
+    format: Mapping[str, Any]
+    declared: tuple[Tool, ...]
+    appended: tuple[Tool, ...]
+    """Tools of items, those that a compaction keeps among them."""
+    choice: Any
+    updated: bool
+    """Whether an update is in force."""
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """All tools that there are, allowed or not."""
+        return (*self.declared, *self.appended)
+
+    @property
+    def allowed(self) -> tuple[Tool, ...]:
+        """The tools that may be called: ``allowed_tools`` leaves the others out."""
+        return tuple(tool for tool in self.tools if self._allows(tool))
+
+    def _allows(self, tool: Tool) -> bool:
+        if self.choice == "none":
+            return False
+        if not isinstance(self.choice, Mapping):
+            return True
+        if self.choice["type"] != "allowed_tools":
+            return True
+        return any(is_chosen(tool, one) for one in self.choice["tools"])
+
+    def may_call(self, call: Item) -> bool:
+        """Tell whether `allowed_tools` lets the model make a call."""
+        kinds = CALL_KINDS.get(call["type"])
+        restricts = isinstance(self.choice, Mapping)
+        if not kinds or not restricts or self.choice["type"] != "allowed_tools":
+            return True
+        flat = [one for tool in self.allowed for one in tool.get("tools") or [tool]]
+        return any(
+            tool["type"] in kinds and tool.get("name") == call.get("name")
+            for tool in flat
+        )
+
+    def namespace_of(self, call: Item) -> str | None:
+        """Return the namespace of a call of a tool that an item declares.
+
+        That such calls carry one is from reports (vercel/ai 15193, pydantic-ai 2.68.0);
+        that it is the tool's own name is assumed.
+        """
+        kinds = CALL_KINDS.get(call["type"], ())
+        names = {tool.get("name") for tool in self.appended if tool["type"] in kinds}
+        return call.get("name") if call.get("name") in names else None
+
+
+def read_configuration(body: Body, model: ModelFacts) -> Configuration:
+    """Return what is in force behind the last item of a body."""
+    items = list_items(body)
+    effort = (body.get("reasoning") or {}).get("effort")
+    format = (body.get("text") or {}).get("format") or TEXT_FORMAT
+    updates = [item for item in items if is_update(item)]
+    for update in updates:
+        effort = (update.get("reasoning") or {}).get("effort") or effort
+        format = (update.get("text") or {}).get("format") or format
+    return Configuration(
+        effort=effort or model.default_effort,
+        format=format,
+        declared=tuple(body.get("tools") or ()),
+        appended=tuple(tool for _, tools in list_appended(items) for tool in tools),
+        choice=body.get("tool_choice"),
+        updated=bool(updates),
+    )
+
+
+def draft_update(held: Configuration) -> list[dict[str, Any]]:
+    """Return the fresh update that stands right behind a compaction.
+
+    Source: guide "Compaction". That there is none where nothing was updated is assumed.
+    """
+    settings = {"reasoning": {"effort": held.effort}, "text": {"format": held.format}}
+    return [{"type": "configuration_update", **settings}] if held.updated else []
+
+
+def list_items(body: Body) -> Sequence[Item]:
+    """Return the items of a body's input; a text is no item that matters here."""
+    given = body.get("input")
+    return given if isinstance(given, list) else ()
+
+
+def is_update(item: Item) -> bool:
+    """Tell whether an item changes the configuration."""
+    return item.get("type") == "configuration_update"
+
+
+def list_appended(items: Sequence[Item]) -> Iterator[tuple[str, Sequence[Tool]]]:
+    """Yield the tools of items in force with their paths.
+
+    Items in front of a compaction are not read; it knows the tools that they added.
+    """
+    start = _find_compaction(items)
+    if start >= 0:
+        with contextlib.suppress(ForeignSeal):
+            seal = unseal_content(items[start].get("encrypted_content") or "")
+            yield f"input[{start}]", seal.tools
+    for index, item in enumerate(items):
+        if index > start and item.get("type") == "additional_tools":
+            yield f"input[{index}].tools", item["tools"]
+
+
+def _find_compaction(items: Sequence[Item]) -> int:
+    found = [n for n, item in enumerate(items) if item.get("type") == "compaction"]
+    return found[-1] if found else -1
+
+
+def is_chosen(tool: Tool, choice: Tool) -> bool:
+    """Tell whether an entry of a tool choice names a tool."""
+    if tool["type"] == "namespace":
+        return any(is_chosen(inner, choice) for inner in tool["tools"])
+    same = all(tool.get(key) == choice.get(key) for key in ("type", "server_label"))
+    if choice["type"] == "mcp":
+        return same  # its name is a tool of the server
+    return same and tool.get("name") == choice.get("name")

@@ -1,0 +1,110 @@
+"""What the prompt cache and replayed reasoning hang on, by model.
+
+=====================  ============================  =================================
+setting                the prompt cache              reasoning (from gpt-6.2 on)
+=====================  ============================  =================================
+model, cache key       another cache                 the family must be the same
+service tier           another cache                 no
+parallel_tool_calls    another cache                 no
+text.verbosity         another cache                 no
+context_management     another cache                 no
+text.format            another cache                 dropped
+reasoning.effort       another cache                 dropped (whether it costs more than
+                                                     cache is not known: assumed)
+tools                  from the first changed one    dropped
+instructions           before 6.2: from there on;    before 6.2: nothing is dropped;
+                       then behind the input, never  then no
+                       cached
+items of the input     from the first changed one    what stands behind it is dropped
+=====================  ============================  =================================
+
+Sources: guide "Keep the prefix unchanged"; guide "Prompt caching"; guide "Prompt cache
+diagnostics". ``tool_choice``, ``include``, ``max_output_tokens`` and ``metadata`` are
+on no list: assumed to cost nothing. A setting at request level counts by its effect, so
+that a default may be left out: assumed.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from simulator.models import ModelFacts
+from simulator.sealing import serialise_value
+from simulator.tokens import count_prompt, count_tokens
+
+Body = Mapping[str, Any]
+Item = Mapping[str, Any]
+TIERS = {"fast": "priority", "auto": "default"}
+
+
+def read_tier(body: Body) -> str:
+    """Return the tier that is used: ``fast`` shows as ``priority``."""
+    asked = body.get("service_tier") or "auto"
+    return TIERS.get(asked, asked)
+
+
+def read_settings(body: Body, model: ModelFacts) -> dict[str, Any]:
+    """Return the settings at request level that the cache hangs on, as they count."""
+    text, reasoning = body.get("text") or {}, body.get("reasoning") or {}
+    return {
+        "service_tier": read_tier(body),
+        "parallel_tool_calls": body.get("parallel_tool_calls") is not False,
+        "text_format": text.get("format") or {"type": "text"},
+        "reasoning_effort": reasoning.get("effort") or model.default_effort,
+        "verbosity": text.get("verbosity") or "medium",
+        "context_management": body.get("context_management") or [],
+    }
+
+
+def serialise_head(body: Body, model: ModelFacts) -> bytes:
+    """Serialise what stands before the input: tools, then instructions before 6.2."""
+    first = "" if model.reads_instructions_last else body.get("instructions") or ""
+    return serialise_value([body.get("tools") or [], first])
+
+
+def serialise_bound_head(body: Body, model: ModelFacts) -> bytes:
+    """Serialise what reasoning is bound to, beside the items in front of it."""
+    head = serialise_head(body, model)
+    if not model.binds_reasoning_to_prefix:
+        return head
+    settings = read_settings(body, model)
+    bound = [settings["text_format"], settings["reasoning_effort"]]
+    return head + b"\n" + serialise_value(bound)
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A prompt as the cache sees it."""
+
+    settings: Mapping[str, Any]
+    prefix: bytes
+    """What can be cached; a longer chat starts with a shorter one."""
+    behind: bytes
+    """What stands behind the input and is paid for in full."""
+    reasoning_tokens: int
+
+    @property
+    def text(self) -> bytes:
+        """All of it."""
+        return self.prefix + self.behind
+
+    @property
+    def tokens(self) -> int:
+        """How long it is."""
+        return count_prompt(self.prefix) + self.reasoning_tokens + self.uncached_tokens
+
+    @property
+    def uncached_tokens(self) -> int:
+        """How much of it is neither read from the cache nor written to it."""
+        return count_tokens(self.behind) if self.behind else 0
+
+
+def build_prompt(
+    body: Body, model: ModelFacts, items: Iterable[Item], reasoning_tokens: int
+) -> Prompt:
+    """Return the prompt of a body whose items are canonical."""
+    lines = [serialise_head(body, model), *map(serialise_value, items)]
+    last = body.get("instructions") if model.reads_instructions_last else None
+    behind = b"\n" + serialise_value(last) if last else b""
+    settings = read_settings(body, model)
+    return Prompt(settings, b"\n".join(lines), behind, reasoning_tokens)

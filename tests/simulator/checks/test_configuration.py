@@ -1,0 +1,356 @@
+"""Settings and tools that are appended: what is refused, what holds, what it keeps."""
+
+from typing import Any
+
+import pytest
+
+from simulator import Simulator
+
+pytestmark = pytest.mark.asyncio
+
+USER = {"type": "message", "role": "user", "content": "Hello"}
+MORE = {"type": "message", "role": "user", "content": "Go on"}
+LONG = {"role": "user", "content": "rain " * 1200}
+SOL, LAST = "gpt-6.1-sol", "gpt-6.2-sol"
+OLD = "gpt-5.6-sol"
+SCHEMA = {
+    "type": "object",
+    "properties": {"a": {"type": "string"}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+JSON = {"type": "json_schema", "name": "reply", "schema": SCHEMA}
+
+
+def update(effort: str | None = None, format: Any = None) -> dict[str, Any]:
+    """Return an update of the configuration."""
+    reasoning = {"reasoning": {"effort": effort}} if effort else {}
+    text = {"text": {"format": format}} if format else {}
+    return {"type": "configuration_update", **reasoning, **text}
+
+
+def function(name: str = "look_up") -> dict[str, Any]:
+    """Return a function tool."""
+    parameters = {"type": "object", "properties": {"q": {"type": "string"}}}
+    return {
+        "type": "function",
+        "name": name,
+        "parameters": parameters,
+        "strict": False,
+    }
+
+
+def added(*tools: Any, role: str = "developer") -> dict[str, Any]:
+    """Return an item that adds tools."""
+    return {"type": "additional_tools", "role": role, "tools": list(tools)}
+
+
+def allowed(*tools: Any, mode: str = "auto") -> dict[str, Any]:
+    """Return a choice that leaves all other tools out."""
+    named = [{k: one[k] for k in ("type", "name") if k in one} for one in tools]
+    return {"type": "allowed_tools", "mode": mode, "tools": named}
+
+
+def bare(items: list[Any]) -> list[Any]:
+    """Return output items without ids and states."""
+    return [
+        {k: v for k, v in item.items() if k not in ("id", "status")} for item in items
+    ]
+
+
+async def refused(client: Any, items: Any, **more: Any) -> Any:
+    """Send items and return the error of the 400."""
+    heard = await client.post(client.body(items, **{"model": SOL, **more}))
+    assert heard.status == 400, heard.raw
+    return heard.error
+
+
+UPDATES = [
+    ([update("low"), update("high"), USER], {}, "Consecutive 'configuration_update'"),
+    ([update(), USER], {}, "Missing required parameter: 'input[0].reasoning'."),
+    ([update("none"), USER], {}, "Unsupported value: 'none' is not supported with"),
+    ([update("huge"), USER], {}, "Invalid value: 'huge'."),
+    ([update("low") | {"verbosity": "low"}, USER], {}, "Unknown parameter: "),
+    ([update(format={"type": "json_object"}), USER], {}, "Invalid value: 'json_object"),
+    ([update(format={**JSON, "name": "a b"}), USER], {}, "Invalid 'input[0].text."),
+    ([update("low"), USER], {"model": OLD}, "The 'configuration_update' item type"),
+    (
+        [update("low"), USER],
+        {"reasoning": {"mode": "pro"}},
+        "The 'configuration_update' item type is not supported with pro or tournament "
+        "models.",
+    ),
+    ([update("low"), USER], {"truncation": "auto"}, "The 'configuration_update' item"),
+]
+
+
+@pytest.mark.parametrize(("items", "more", "words"), UPDATES)
+async def test_updates_that_are_refused(
+    client: Any, items: Any, more: Any, words: str
+) -> None:
+    """In the words of the reports, where there are any."""
+    assert (await refused(client, items, **more))["message"].startswith(words)
+
+
+@pytest.mark.parametrize("kind", ["configuration_update", "additional_tools"])
+async def test_other_servers_do_not_know_the_items(client: Any, kind: str) -> None:
+    """They list the types that they know."""
+    item = update("low") if kind == "configuration_update" else added(function())
+    client.headers = {"X-Simulator-Profile": "azure"}
+    error = await refused(client, [item, USER])
+
+    assert error["message"].startswith(f"Invalid value: '{kind}'. Supported values are")
+    assert f"'{kind}', " not in error["message"]
+    assert error["param"] == "input[0].type"
+
+
+async def test_an_update_holds_from_its_place_on(client: Any) -> None:
+    """Until the next one; each setting for itself."""
+    items = [USER, update("high", JSON), MORE, update("low"), MORE]
+    heard = await client.ask(items, model=SOL, reasoning={"effort": "medium"})
+
+    assert heard.body["reasoning"]["effort"] == "low"
+    assert heard.body["text"]["format"] == JSON
+
+
+async def test_an_effort_of_none_ends_the_reasoning(client: Any) -> None:
+    """The model thinks as the newest update says."""
+    heard = await client.ask([USER, update("none"), MORE], model="gpt-6-luna")
+
+    assert [item["type"] for item in heard.body["output"]] == ["message"]
+
+
+@pytest.mark.parametrize("model", [SOL, LAST])
+async def test_appended_settings_keep_cache_and_reasoning(
+    client: Any, model: str
+) -> None:
+    """The same change at request level costs both, from 6.2 on."""
+    first = await client.ask([LONG], model=model, reasoning={"effort": "low"})
+    said = [LONG, *bare(first.body["output"])]
+    kept = await client.ask(
+        [*said, update("high"), MORE], model=model, reasoning={"effort": "low"}
+    )
+    lost = await client.ask([*said, MORE], model=model, reasoning={"effort": "high"})
+
+    known = kept.body["usage"]["input_tokens_details"]["cached_tokens"]
+    assert known > 0.9 * first.body["usage"]["input_tokens"]
+    assert lost.body["usage"]["input_tokens_details"]["cached_tokens"] == 0
+    assert not kept.body.get("input_transformations")
+    assert len(lost.body.get("input_transformations", ())) == (model == LAST)
+
+
+TOOLS = [
+    ([added(function(), role="user"), USER], {}, "Invalid value: 'user'."),
+    (
+        [added(function()), USER],
+        {"tools": [function()]},
+        "Duplicate tool name found: look_up.",
+    ),
+    ([added(function()), USER, added(function()), MORE], {}, "Duplicate tool name"),
+    (
+        [added({"type": "web_search"}), USER],
+        {"tools": [{"type": "web_search"}]},
+        "Duplicate tool found: web_search.",
+    ),
+    (
+        [added(*(function(f"f{n}") for n in range(100))), USER],
+        {"tools": [function(f"g{n}") for n in range(29)]},
+        "Invalid 'tools': array too long.",
+    ),
+    (
+        [added(function()), USER],
+        {"model": "gpt-5.5", "tool_choice": allowed(function())},
+        "Tool choice 'look_up' not found in 'tools' parameter.",
+    ),
+    (
+        [added(function()), USER],
+        {"tool_choice": allowed(function("other"))},
+        "Tool choice 'other' not found in 'tools' parameter.",
+    ),
+    (
+        [added(function()), USER],
+        {"tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": []}},
+        "Invalid 'tool_choice.tools': empty array.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("items", "more", "words"), TOOLS)
+async def test_tools_that_are_refused(
+    client: Any, items: Any, more: Any, words: str
+) -> None:
+    """An item's tools count with those of the request."""
+    assert (await refused(client, items, **more))["message"].startswith(words)
+
+
+@pytest.mark.parametrize("model", [SOL, LAST])
+async def test_an_added_tool_is_called_with_its_namespace(
+    client: Any, model: str
+) -> None:
+    """The call is refused without it, and nothing before is lost."""
+    first = await client.ask([LONG], model=model)
+    asked = {"role": "user", "content": "sim:tool"}
+    items = [LONG, *bare(first.body["output"]), added(function()), asked]
+    more: Any = {"model": model, "tool_choice": allowed(function())}
+    heard = await client.ask(items, **more)
+    *before, call = bare(heard.body["output"])
+    output = {"type": "function_call_output", "call_id": call["call_id"], "output": "x"}
+    named = await client.ask([*items, *before, call, output], **more)
+    without = {key: one for key, one in call.items() if key != "namespace"}
+    error = await refused(client, [*items, *before, without, output], **more)
+
+    assert call["namespace"] == "look_up"
+    assert "I called `look_up`" in named.text
+    assert not named.body.get("input_transformations")
+    assert error["message"].startswith("Missing namespace for function_call 'look_up'.")
+    assert error["param"] == f"input[{len(items) + len(before)}].namespace"
+    known = heard.body["usage"]["input_tokens_details"]["cached_tokens"]
+    assert known > 0.9 * first.body["usage"]["input_tokens"]
+
+
+@pytest.mark.parametrize("scenario", ["tool", "code", "hidden-tool"])
+async def test_the_model_calls_only_what_is_allowed(client: Any, scenario: str) -> None:
+    """A tool that stays declared is not called."""
+    tools = [
+        function(),
+        function("get_weather"),
+        {"type": "code_interpreter", "container": {"type": "auto"}},
+        {"type": "web_search"},
+    ]
+    heard = await client.ask(
+        f"sim:{scenario}",
+        model=SOL,
+        tools=tools,
+        tool_choice=allowed({"type": "web_search"}),
+    )
+
+    kinds = [item["type"] for item in heard.body["output"]]
+    assert kinds == ["reasoning", "message"]
+
+
+async def test_pro_mode(client: Any) -> None:
+    """It is echoed and thinks twice as long; 6.2 and older models have it not."""
+    plain = await client.ask(model=SOL)
+    pro = await client.ask(model=SOL, reasoning={"mode": "pro"})
+    newest = await refused(client, "Hi", model=LAST, reasoning={"mode": "pro"})
+    older = await refused(client, "Hi", model="gpt-5.5", reasoning={"mode": "pro"})
+
+    def thoughts(heard: Any) -> int:
+        details = heard.body["usage"]["output_tokens_details"]
+        return int(details["reasoning_tokens"])
+
+    assert pro.body["reasoning"]["mode"] == "pro"
+    assert thoughts(pro) == 2 * thoughts(plain)
+    assert newest["code"] == "unsupported_value"
+    assert older["code"] == "unsupported_parameter"
+
+
+async def test_the_newest_models_take_the_default_of_sampling(client: Any) -> None:
+    """1 passes, anything else does not."""
+    await client.ask(model=LAST, temperature=1, top_p=1.0)
+    error = await refused(client, "Hi", model=LAST, top_p=0.9)
+
+    assert error["param"] == "top_p"
+
+
+@pytest.mark.parametrize("keeps_all", [True, False])
+async def test_compaction_keeps_what_was_appended(client: Any, keeps_all: bool) -> None:
+    """A fresh update stands right behind it; the tool needs not be declared again."""
+    managed = {
+        "context_management": [{"type": "compaction", "compact_threshold": 1000}]
+    }
+    items = [LONG, update("high"), added(function()), MORE]
+    first = await client.ask(items, model=LAST, **managed)
+    output = bare(first.body["output"])
+    kinds = [item["type"] for item in output]
+    before = items if keeps_all else []
+    asked = {"role": "user", "content": "sim:tool"}
+    choice = {"tool_choice": allowed(function())}
+    heard = await client.ask([*before, *output, asked], model=LAST, **managed, **choice)
+    again = client.body(
+        [*before, *output, added(function()), asked], model=LAST, **managed
+    )
+
+    assert kinds == ["compaction", "configuration_update", "reasoning", "message"]
+    text = {"format": {"type": "text"}}
+    assert output[1] == update("high") | {"text": text}
+    assert heard.body["reasoning"]["effort"] == "high"
+    assert heard.body["output"][-1]["namespace"] == "look_up"
+    assert heard.body["input_transformations"] == []
+    assert (await client.post(again)).status == 400
+
+
+async def compared(client: Any, earlier: str, items: Any, **more: Any) -> Any:
+    """Return the diagnosis of a request beside an earlier one."""
+    options = {"comparison_response_id": earlier}
+    body: Any = {"model": LAST, **more, "prompt_cache_options": options}
+    heard = await client.stream(items, **body)
+    opened, closed = (heard.events[n]["response"] for n in (0, -1))
+    assert opened["prompt_cache_diagnostics"] == {"type": "unavailable"}
+    assert closed["prompt_cache_options"]["comparison_response_id"] == earlier
+    return closed["prompt_cache_diagnostics"]
+
+
+REASONS = [
+    ({"model": "gpt-6.2-astra"}, "model_changed"),
+    ({"prompt_cache_key": "b"}, "prompt_cache_key_changed"),
+    ({"tools": [function()]}, "tools_changed"),
+    ({"text": {"format": JSON}}, "text_format_changed"),
+    ({"reasoning": {"effort": "high"}}, "reasoning_effort_changed"),
+    ({"text": {"verbosity": "low"}}, "verbosity_changed"),
+    ({"service_tier": "flex"}, "service_tier_changed"),
+]
+
+
+@pytest.mark.parametrize(("change", "reason"), REASONS)
+async def test_the_reason_of_a_miss(client: Any, change: Any, reason: str) -> None:
+    """Each setting has its own."""
+    first = await client.ask([LONG], model=LAST)
+    items = [LONG, *bare(first.body["output"]), MORE]
+    found = await compared(client, first.body["id"], items, **change)
+
+    assert (found["type"], found["reason"]) == ("cache_miss", reason)
+    assert found["cache_missed_tokens"] > 1000
+    assert found["comparison_reusable_tokens"] == 0
+
+
+async def test_a_changed_input(client: Any) -> None:
+    """The part in front of the change can be used again."""
+    first = await client.ask([LONG, USER], model=LAST)
+    found = await compared(client, first.body["id"], [LONG, MORE])
+
+    assert found["reason"] == "input_changed"
+    assert found["comparison_reusable_tokens"] > 1000
+    assert found["cache_missed_tokens"] < 100
+
+
+async def test_a_compacted_context(client: Any) -> None:
+    """That the context was compacted in between is a reason of its own."""
+    managed = {
+        "context_management": [{"type": "compaction", "compact_threshold": 1000}]
+    }
+    first = await client.ask([LONG], model=LAST, **managed)
+    items = [*bare(first.body["output"]), LONG]
+    found = await compared(client, first.body["id"], items, **managed)
+
+    assert found["reason"] == "context_compacted"
+
+
+async def test_where_there_is_no_diagnosis(client: Any, sim: Simulator) -> None:
+    """A hit, an unknown id, another organisation, an older model, a wrong id."""
+    first = (await client.ask([LONG], model=LAST)).body
+    items = [LONG, *bare(first["output"]), MORE]
+    hit = await compared(client, first["id"], items, instructions="Be brief.")
+    unknown = await compared(client, "resp_unknown", items)
+    older = await compared(client, first["id"], [LONG], model="gpt-5.5")
+    options = {"prompt_cache_options": {"comparison_response_id": "msg_1"}}
+    error = await refused(client, "Hi", **options)
+    options["prompt_cache_options"]["comparison_response_id"] = first["id"]
+    stranger = client.body([LONG], model=LAST, **options)
+    foreign = await client.post(stranger, key="sk-simulator-2")
+
+    assert hit == {"type": "cache_hit"}
+    assert unknown == {"type": "comparison_response_not_found"}
+    assert older == {"type": "unavailable"}
+    assert error["param"] == "prompt_cache_options.comparison_response_id"
+    assert foreign.body["prompt_cache_diagnostics"] == unknown
