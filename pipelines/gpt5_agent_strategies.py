@@ -1512,7 +1512,7 @@ def repair_payload(
     payload: Mapping[str, Any], repairs: Iterable[Repair]
 ) -> dict[str, Any]:
     repairs = [*repairs]
-    payload = lower_payload(payload, _lowered(payload["input"], repairs))
+    payload = lower_payload(payload, {r.target for r in repairs if r.action == "lower"})
     items = [sent for _, sent in repair_items(payload["input"], repairs)]
     changed = {**payload, "input": items}
     for repair in repairs:
@@ -1533,7 +1533,7 @@ def repair_items(
     items: Sequence[Item], repairs: Iterable[Repair]
 ) -> list[tuple[str, Item]]:
     repairs = [*repairs]
-    lowered = _lowered(items, repairs)
+    lowered = {repair.target for repair in repairs if repair.action == "lower"}
     items = [item for item in items if item_type(item) not in lowered]
     names = item_names(items)
     wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
@@ -1634,25 +1634,18 @@ def plain_item(item: Item) -> Item:
     return {"type": "message", "role": role, "content": [part]}
 
 
-def _lowered(items: Iterable[Item], repairs: Iterable[Repair]) -> set[str]:
-    named = {one.target for one in repairs if one.action in ("lower", "tool")}
-    added = declared_tools({"input": items}) if named - APPENDED else ()
-    is_refused = any(json_digest(tool) in named for tool in added)
-    return {*(named & APPENDED), *([ADDED_TOOLS] if is_refused else ())}
-
-
 def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
     if not kinds:
         return {**payload}
     rest = [item for item in payload["input"] if item_type(item) not in kinds]
     changed = {**payload, "input": rest}
     if ADDED_TOOLS in kinds:
-        changed = _fit_choice({**changed, "tools": declared_tools(payload)})
+        changed["tools"] = declared_tools(payload) or None
     for item in payload["input"] if CONFIGURATION in kinds else ():
         if item_type(item) == CONFIGURATION:
             for key in item.keys() & {"reasoning", "text"}:
                 changed[key] = {**(changed.get(key) or {}), **item[key]}
-    return changed
+    return {key: value for key, value in changed.items() if value is not None}
 
 
 def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
@@ -1681,22 +1674,17 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     tools, choice = payload.get("tools") or [], payload.get("tool_choice")
     kept = [tool for tool in tools if json_digest(tool) != repair.target]
-    if len(kept) == len(tools):
+    gone = [tool for tool in tools if tool not in kept]
+    if not gone:
         return payload
-    choice = None if choice == "required" else choice
-    return _fit_choice({**payload, "tools": kept, "tool_choice": choice})
-
-
-def _fit_choice(payload: dict[str, Any]) -> dict[str, Any]:
-    tools, choice = payload["tools"], payload.get("tool_choice")
-    names = {name for tool in tools for name in (tool_name(tool), tool.get("type"))}
+    named = {name for tool in gone for name in (tool_name(tool), tool.get("type"))}
     allowed = as_mapping(choice).get("tools")
     if isinstance(allowed, list):
-        left = [one for one in allowed if tool_name(one) in names]
+        left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
         choice = {**as_mapping(choice), "tools": left} if left else "none"
-    elif isinstance(choice, Mapping) and tool_name(choice) not in names:
+    elif choice == "required" or tool_name(as_mapping(choice)) in named:
         choice = None
-    changed = {**payload, "tool_choice": choice if tools else None}
+    changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
 
 
@@ -3068,7 +3056,7 @@ def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
 
 # ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
 
-SAMPLING = {"temperature", "top_p", "top_logprobs"}
+_SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
 
@@ -3143,9 +3131,6 @@ class Settings(NamedTuple):
     defaults: JsonObject = MappingProxyType({})
 
 
-NO_MESSAGE = "There is no message to answer. Write one and send it."
-
-
 def build_request(
     model: ResolvedModel,
     instructions: str,
@@ -3154,7 +3139,7 @@ def build_request(
     settings: Settings,
 ) -> ResponsesRequest:
     if not items:
-        raise InvalidRequest(NO_MESSAGE)
+        raise InvalidRequest("There is no message to answer. Write one and send it.")
     given, facts = read_parameters(body)[0], model.facts
     effort = _effort(model, given, settings)
     resolved = effort or facts.default_effort
@@ -3176,7 +3161,7 @@ def build_request(
         **settings.defaults,
         **_passed_on(given)[0],
     }
-    for name in () if _takes_sampling(facts.sampling, resolved) else SAMPLING:
+    for name in () if _takes_sampling(facts.sampling, resolved) else _SAMPLING:
         fields.pop(name, None)
     if (length := fields.get("max_output_tokens")) is not None:
         most = facts.max_output_tokens or _MOST_OUTPUT_TOKENS

@@ -1563,7 +1563,7 @@ def repair_payload(
     payload: Mapping[str, Any], repairs: Iterable[Repair]
 ) -> dict[str, Any]:
     repairs = [*repairs]
-    payload = lower_payload(payload, _lowered(payload["input"], repairs))
+    payload = lower_payload(payload, {r.target for r in repairs if r.action == "lower"})
     items = [sent for _, sent in repair_items(payload["input"], repairs)]
     changed = {**payload, "input": items}
     for repair in repairs:
@@ -1584,7 +1584,7 @@ def repair_items(
     items: Sequence[Item], repairs: Iterable[Repair]
 ) -> list[tuple[str, Item]]:
     repairs = [*repairs]
-    lowered = _lowered(items, repairs)
+    lowered = {repair.target for repair in repairs if repair.action == "lower"}
     items = [item for item in items if item_type(item) not in lowered]
     names = item_names(items)
     wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
@@ -1685,25 +1685,18 @@ def plain_item(item: Item) -> Item:
     return {"type": "message", "role": role, "content": [part]}
 
 
-def _lowered(items: Iterable[Item], repairs: Iterable[Repair]) -> set[str]:
-    named = {one.target for one in repairs if one.action in ("lower", "tool")}
-    added = declared_tools({"input": items}) if named - APPENDED else ()
-    is_refused = any(json_digest(tool) in named for tool in added)
-    return {*(named & APPENDED), *([ADDED_TOOLS] if is_refused else ())}
-
-
 def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
     if not kinds:
         return {**payload}
     rest = [item for item in payload["input"] if item_type(item) not in kinds]
     changed = {**payload, "input": rest}
     if ADDED_TOOLS in kinds:
-        changed = _fit_choice({**changed, "tools": declared_tools(payload)})
+        changed["tools"] = declared_tools(payload) or None
     for item in payload["input"] if CONFIGURATION in kinds else ():
         if item_type(item) == CONFIGURATION:
             for key in item.keys() & {"reasoning", "text"}:
                 changed[key] = {**(changed.get(key) or {}), **item[key]}
-    return changed
+    return {key: value for key, value in changed.items() if value is not None}
 
 
 def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
@@ -1732,22 +1725,17 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     tools, choice = payload.get("tools") or [], payload.get("tool_choice")
     kept = [tool for tool in tools if json_digest(tool) != repair.target]
-    if len(kept) == len(tools):
+    gone = [tool for tool in tools if tool not in kept]
+    if not gone:
         return payload
-    choice = None if choice == "required" else choice
-    return _fit_choice({**payload, "tools": kept, "tool_choice": choice})
-
-
-def _fit_choice(payload: dict[str, Any]) -> dict[str, Any]:
-    tools, choice = payload["tools"], payload.get("tool_choice")
-    names = {name for tool in tools for name in (tool_name(tool), tool.get("type"))}
+    named = {name for tool in gone for name in (tool_name(tool), tool.get("type"))}
     allowed = as_mapping(choice).get("tools")
     if isinstance(allowed, list):
-        left = [one for one in allowed if tool_name(one) in names]
+        left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
         choice = {**as_mapping(choice), "tools": left} if left else "none"
-    elif isinstance(choice, Mapping) and tool_name(choice) not in names:
+    elif choice == "required" or tool_name(as_mapping(choice)) in named:
         choice = None
-    changed = {**payload, "tool_choice": choice if tools else None}
+    changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
 
 
@@ -3520,7 +3508,7 @@ def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
 
 # ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
 
-SAMPLING = {"temperature", "top_p", "top_logprobs"}
+_SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
 
@@ -3595,9 +3583,6 @@ class Settings(NamedTuple):
     defaults: JsonObject = MappingProxyType({})
 
 
-NO_MESSAGE = "There is no message to answer. Write one and send it."
-
-
 def build_request(
     model: ResolvedModel,
     instructions: str,
@@ -3606,7 +3591,7 @@ def build_request(
     settings: Settings,
 ) -> ResponsesRequest:
     if not items:
-        raise InvalidRequest(NO_MESSAGE)
+        raise InvalidRequest("There is no message to answer. Write one and send it.")
     given, facts = read_parameters(body)[0], model.facts
     effort = _effort(model, given, settings)
     resolved = effort or facts.default_effort
@@ -3628,7 +3613,7 @@ def build_request(
         **settings.defaults,
         **_passed_on(given)[0],
     }
-    for name in () if _takes_sampling(facts.sampling, resolved) else SAMPLING:
+    for name in () if _takes_sampling(facts.sampling, resolved) else _SAMPLING:
         fields.pop(name, None)
     if (length := fields.get("max_output_tokens")) is not None:
         most = facts.max_output_tokens or _MOST_OUTPUT_TOKENS
@@ -5655,29 +5640,38 @@ def read_turn(wire: str) -> Turn:
 
 def record_turn(
     request: ResponsesRequest, earlier: Sequence[Turn], default_effort: str | None
-) -> Turn:
-    tools = _split_tools(request)[1]
+) -> Turn | None:
+    tools = [tool for tool in request.tools or () if tool["type"] != "mcp"]
     base = {key: as_mapping(getattr(request, key)) for key, _ in _SETTINGS}
     begins = Turn(request.model, base={"tools": tools, **base})
-    if not earlier:
-        return begins
+    turn = (_next_turn(begins, earlier, default_effort) if earlier else None) or begins
+    return turn if turn.wire() else None
+
+
+def _next_turn(
+    asked: Turn, earlier: Sequence[Turn], default_effort: str | None
+) -> Turn | None:
+    fields, base = asked.base or {}, earlier[0].base or {}
     items = [item for turn in earlier for item in turn.items]
-    held = lower_payload({**(earlier[0].base or {}), "input": items}, APPENDED)
-    known = {tool_identity(tool): _schema(tool) for tool in held.get("tools", ())}
-    new = [tool for tool in tools if tool_identity(tool) not in known]
-    is_same = all(known.get(tool_identity(t), _schema(t)) == _schema(t) for t in tools)
+    held = lower_payload({**base, "input": items}, APPENDED)
+    known = {tool_identity(tool): tool for tool in held.get("tools", ())}
+    pairs = [(known.get(tool_identity(tool)), tool) for tool in fields["tools"]]
+    new = [tool for old, tool in pairs if not old]
+    is_stated = len(known) + len(new) <= _MOST_DECLARED and not any(
+        "tools" in tool or (old and _schema(old) != _schema(tool))
+        for old, tool in pairs
+    )
     update: Item = {}
     for key, name in _SETTINGS:
         usual = {"effort": default_effort, "format": {"type": "text"}}[name]
-        value = base[key].get(name) or usual
-        if value != (held.get(key, {}).get(name) or usual):
+        value = fields[key].get(name) or usual
+        if value != (held[key].get(name) or usual):
             update[key] = {name: value}
-            is_same = is_same and value not in (None, {"type": "json_object"})
-    if not is_same or len(known) + len(new) > _MOST_DECLARED:
-        return begins
+            is_stated = is_stated and value not in (None, {"type": "json_object"})
     added: Item = {"type": ADDED_TOOLS, "role": "developer", "tools": new}
     changed = {"type": CONFIGURATION, **update}
-    return Turn(request.model, [added] * bool(new) + [changed] * bool(update))
+    items = [added] * bool(new) + [changed] * bool(update)
+    return Turn(asked.model, items) if is_stated else None
 
 
 def append_turns(
@@ -5695,32 +5689,24 @@ def append_turns(
         rest = {k: v for k, v in (getattr(request, key) or {}).items() if k != name}
         first = {k: v for k, v in base[key].items() if k == name}
         fields[key] = {**first, **rest} or None
-    if fields.get("reasoning", request.reasoning) != request.reasoning:
-        fields |= dict.fromkeys(SAMPLING)  # they depend on the request's effort
     if ADDED_TOOLS in kinds:
-        fields["tools"] = [*_split_tools(request)[0], *base["tools"]] or None
+        offered = request.tools or ()
+        servers = [tool for tool in offered if tool["type"] == "mcp"]
+        fields["tools"] = [*servers, *base["tools"]] or None
         added = [item for group in items.values() for item in group]
         declared = declared_tools({**fields, "input": added})
-        fields["tool_choice"] = _allow_offered(request, declared)
+        fields["tool_choice"] = _allow(request.tool_choice, offered, declared)
     return request.model_copy(update=fields), items
 
 
-def _allow_offered(request: ResponsesRequest, declared: Sequence[Item]) -> Any:
-    offered, choice = {*map(tool_identity, request.tools or ())}, request.tool_choice
-    left = [tool for tool in declared if tool_identity(tool) in offered]
+def _allow(choice: Any, offered: Sequence[Item], declared: Sequence[Item]) -> Any:
+    names, keys = {*map(tool_identity, offered)}, {"type", "name", "server_label"}
+    left = [tool for tool in declared if tool_identity(tool) in names]
     if len(left) == len(declared) or choice not in (None, "auto", "required"):
         return choice
-    keys = ("type", "name", "server_label")
-    tools = [{key: tool[key] for key in keys if key in tool} for tool in left]
+    tools = [{key: tool[key] for key in tool if key in keys} for tool in left]
     allowed = {"type": "allowed_tools", "mode": choice or "auto", "tools": tools}
     return allowed if left else "none"
-
-
-def _split_tools(request: ResponsesRequest) -> tuple[list[Item], list[Item]]:
-    groups: tuple[list[Item], list[Item]] = [], []
-    for tool in request.tools or ():
-        groups[tool["type"] != "mcp"].append(tool)
-    return groups
 
 
 def _schema(tool: Item) -> Item:
@@ -9117,11 +9103,9 @@ def model_turns(
     turns: dict[str, Turn] = {}
     for stored in stored_messages(parts):
         turn = sent.get(stored.answer_id, _NOTHING).turn
-        if turn and turn.model == model:
-            if turn.base:
-                turns.clear()
-            if turns or turn.base:
-                turns[stored.answer_id] = turn
+        if turn and turn.model == model and (turns or turn.base):
+            turns = {} if turn.base else turns
+            turns[stored.answer_id] = turn
     return turns
 
 
@@ -10957,7 +10941,9 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     origin, tools = origin_at(chat.model.family, endpoint), chat.tools
     request = continue_round(before, chat.parts) if before else None
     if request is None:
-        request = _with_input(chat, await _history(chat, origin, size))
+        items = await _history(chat, origin, size)
+        changed = {"input": items, "instructions": chat.instructions or None}
+        request = chat.request.model_copy(update=changed)
     return PreparedRequest(
         call,
         request,
@@ -11031,9 +11017,9 @@ def _restore_outputs(chat: _Chat) -> _Chat:
     return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
 
 
-def _ask(chat: _Chat) -> _Chat:
+def _build_flat(chat: _Chat) -> _Chat:
     settings = _settings(chat.call, chat.endpoint, chat.tools, chat.model)
-    items: list[Item] = [{}] if chat.parts else []
+    items = [part.item for part in chat.parts if isinstance(part, UserMessage)]
     request = build_request(chat.model, "", items, _body(chat), settings)
     request = _repaired(request, chat.call, chat.store, chat.round)
     return chat._replace(request=request)
@@ -11041,18 +11027,22 @@ def _ask(chat: _Chat) -> _Chat:
 
 def _restore_prefix(chat: _Chat) -> _Chat:
     call, store, parts, facts = chat.call, chat.store, chat.parts, chat.model.facts
-    instructions, name = chat.instructions, chat.call.caller.message_id
+    instructions, name = chat.instructions, call.caller.message_id
     if store is None or not stored_messages(parts):
         return chat
     mode, kinds = call.valves.STABLE_INSTRUCTIONS, _appended(chat)
     is_stable = facts.appends_tools if mode == "auto" else mode == "on"
     continues = call.host.metadata.get("assistant_message_id") or chat.round
+    request, turns = chat.request, model_turns(parts, store.sent, chat.request.model)
     if not continues and name not in store.sent:
         given = instructions if is_stable else None
         sent = capture_sent_context(parts, store.sent, given)
-        store.set_sent(sent._replace(turn=_record_turn(chat, store.sent, kinds)))
-    turns = model_turns(parts, store.sent, chat.request.model)
-    request, items = chat.request, dict[str, list[Item]]()
+        if kinds:
+            turn = record_turn(request, [*turns.values()], facts.default_effort)
+            sent = sent._replace(turn=turn)
+        store.set_sent(sent)
+        turns = model_turns(parts, store.sent, request.model)
+    items: Mapping[str, Sequence[Item]] = {}
     if name in turns:
         request, items = append_turns(request, turns, kinds)
     first = first_instructions(parts, store.sent) if is_stable else None
@@ -11063,35 +11053,30 @@ def _restore_prefix(chat: _Chat) -> _Chat:
     )
 
 
-def _record_turn(
-    chat: _Chat, sent: Mapping[str, SentContext], kinds: Set[str]
-) -> Turn | None:
-    earlier = model_turns(chat.parts, sent, chat.request.model).values()
-    turn = record_turn(chat.request, [*earlier], chat.model.facts.default_effort)
-    return turn if kinds and turn.wire() else None
-
-
 def _appended(chat: _Chat) -> set[str]:
+    facts, repairs = chat.model.facts, chat.request.repairs
     if not chat.endpoint.is_openai:
         return set()
-    facts = chat.model.facts
     kinds = {ADDED_TOOLS} if facts.appends_tools else set[str]()
     kinds |= {CONFIGURATION} if facts.appends_configuration else set[str]()
-    return kinds.difference(one.target for one in chat.request.repairs)
+    return kinds.difference(r.target for r in repairs)
 
 
-def _with_input(chat: _Chat, items: list[Item]) -> ResponsesRequest:
-    if not items:
-        raise InvalidRequest(NO_MESSAGE)
-    text, changed = chat.instructions, dict[str, Any]()
-    if text and chat.endpoint.is_openai:
-        items = [developer_message(text), *items]
-    elif text:
-        changed["instructions"] = text
-    return chat.request.model_copy(update={**changed, "input": items})
+def _place_instructions(chat: _Chat) -> _Chat:
+    if not (chat.instructions and chat.endpoint.is_openai):
+        return chat
+    first = UserMessage(developer_message(chat.instructions))
+    return chat._replace(parts=[first, *chat.parts], instructions="")
 
 
-_PASSES = (_attach_stored, _take_directive, _restore_outputs, _ask, _restore_prefix)
+_PASSES = (
+    _attach_stored,
+    _take_directive,
+    _restore_outputs,
+    _build_flat,
+    _restore_prefix,
+    _place_instructions,
+)
 
 
 async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
@@ -11165,13 +11150,12 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     body = {"tool_choice": sent.tool_choice, "reasoning_effort": call.model.effort}
     plain = call._replace(body=body, config=read_config(call.valves))
     model = call.resolve(sent.model)._replace(pro=call.model.pro)
-    declared = declared_tools(dict(sent))
-    settings = _settings(plain, prepared.endpoint, OfferedTools(declared), model)
+    tools = OfferedTools(sent.tools or ())
+    settings = _settings(plain, prepared.endpoint, tools, model)
     text = sent.instructions or ""
     built = build_request(model, text, sent.input, body, settings)
-    free = {"repairs": (), "tools": declared or None, "include": built.include}
-    is_changed = any(item_type(item) == CONFIGURATION for item in sent.input)
-    return sent.model_copy(update=free) == built and not is_changed
+    is_changed = any(item_type(item) in APPENDED for item in sent.input)
+    return sent.model_copy(update={"repairs": ()}) == built and not is_changed
 
 
 def _repaired(

@@ -5,14 +5,13 @@ with the prefix as it was sent before; the tools; the settings; default paramete
 titles, tags and the like: a small request without tools or stored items.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import Any, NamedTuple
 
 from openai_responses.clock import run_work
 from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
-from openai_responses.errors import InvalidRequest
 from openai_responses.items import (
     ADDED_TOOLS,
     CONFIGURATION,
@@ -28,16 +27,15 @@ from openai_responses.loop.tools import CallLimits, Toolset
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.build import (
-    NO_MESSAGE,
     ResponsesRequest,
     Settings,
     build_request,
 )
 from openai_responses.requests.parameters import hash_ids
-from openai_responses.requests.repairs import declared_tools
+from openai_responses.requests.repairs import APPENDED
 from openai_responses.requests.replay import Origin, origin_at
 from openai_responses.requests.tools import is_hosted_tool, next_tool_choice
-from openai_responses.requests.turns import Turn, append_turns, record_turn
+from openai_responses.requests.turns import append_turns, record_turn
 from owui_chat.input.attachments import (
     add_tool_images,
     attach_files,
@@ -48,7 +46,6 @@ from owui_chat.input.attachments import (
 from owui_chat.input.directives import take_directive
 from owui_chat.input.history import build_input
 from owui_chat.input.prefix import (
-    SentContext,
     apply_sent_context,
     capture_sent_context,
     first_instructions,
@@ -152,7 +149,9 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     origin, tools = origin_at(chat.model.family, endpoint), chat.tools
     request = continue_round(before, chat.parts) if before else None
     if request is None:
-        request = _with_input(chat, await _history(chat, origin, size))
+        items = await _history(chat, origin, size)
+        changed = {"input": items, "instructions": chat.instructions or None}
+        request = chat.request.model_copy(update=changed)
     return PreparedRequest(
         call,
         request,
@@ -231,10 +230,10 @@ def _restore_outputs(chat: _Chat) -> _Chat:
     return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
 
 
-def _ask(chat: _Chat) -> _Chat:
-    """Build the request as if the chat began now."""
+def _build_flat(chat: _Chat) -> _Chat:
+    """Build the request as if the chat began now, without its input."""
     settings = _settings(chat.call, chat.endpoint, chat.tools, chat.model)
-    items: list[Item] = [{}] if chat.parts else []
+    items = [Item()] * len(chat.parts)
     request = build_request(chat.model, "", items, _body(chat), settings)
     request = _repaired(request, chat.call, chat.store, chat.round)
     return chat._replace(request=request)
@@ -246,18 +245,22 @@ def _restore_prefix(chat: _Chat) -> _Chat:
     What is sent for the first time is given to the store.
     """
     call, store, parts, facts = chat.call, chat.store, chat.parts, chat.model.facts
-    instructions, name = chat.instructions, chat.call.caller.message_id
+    instructions, name = chat.instructions, call.caller.message_id
     if store is None or not stored_messages(parts):
         return chat
     mode, kinds = call.valves.STABLE_INSTRUCTIONS, _appended(chat)
     is_stable = facts.appends_tools if mode == "auto" else mode == "on"
     continues = call.host.metadata.get("assistant_message_id") or chat.round
+    request, turns = chat.request, model_turns(parts, store.sent, chat.request.model)
     if not continues and name not in store.sent:
         given = instructions if is_stable else None
         sent = capture_sent_context(parts, store.sent, given)
-        store.set_sent(sent._replace(turn=_record_turn(chat, store.sent, kinds)))
-    turns = model_turns(parts, store.sent, chat.request.model)
-    request, items = chat.request, dict[str, list[Item]]()
+        if kinds:
+            turn = record_turn(request, [*turns.values()], facts.default_effort)
+            sent = sent._replace(turn=turn)
+        store.set_sent(sent)
+        turns = model_turns(parts, store.sent, request.model)
+    items: Mapping[str, Sequence[Item]] = {}
     if name in turns:
         request, items = append_turns(request, turns, kinds)
     first = first_instructions(parts, store.sent) if is_stable else None
@@ -268,38 +271,32 @@ def _restore_prefix(chat: _Chat) -> _Chat:
     )
 
 
-def _record_turn(
-    chat: _Chat, sent: Mapping[str, SentContext], kinds: Set[str]
-) -> Turn | None:
-    """Return what to store of this turn; None where nothing is ever appended."""
-    earlier = model_turns(chat.parts, sent, chat.request.model).values()
-    turn = record_turn(chat.request, [*earlier], chat.model.facts.default_effort)
-    return turn if kinds and turn.wire() else None
-
-
 def _appended(chat: _Chat) -> set[str]:
     """Return the types of items that its model and server take."""
+    facts, repairs = chat.model.facts, chat.request.repairs
     if not chat.endpoint.is_openai:
         return set()
-    facts = chat.model.facts
     kinds = {ADDED_TOOLS} if facts.appends_tools else set[str]()
     kinds |= {CONFIGURATION} if facts.appends_configuration else set[str]()
-    return kinds.difference(one.target for one in chat.request.repairs)
+    return kinds.difference(r.target for r in repairs)
 
 
-def _with_input(chat: _Chat, items: list[Item]) -> ResponsesRequest:
-    """Return the request of a chat, whose input begins with its instructions."""
-    if not items:
-        raise InvalidRequest(NO_MESSAGE)
-    text, changed = chat.instructions, dict[str, Any]()
-    if text and chat.endpoint.is_openai:
-        items = [developer_message(text), *items]
-    elif text:
-        changed["instructions"] = text
-    return chat.request.model_copy(update={**changed, "input": items})
+def _place_instructions(chat: _Chat) -> _Chat:
+    """Let the input begin with the instructions, where a server takes that."""
+    if not (chat.instructions and chat.endpoint.is_openai):
+        return chat
+    first = UserMessage(developer_message(chat.instructions))
+    return chat._replace(parts=[first, *chat.parts], instructions="")
 
 
-_PASSES = (_attach_stored, _take_directive, _restore_outputs, _ask, _restore_prefix)
+_PASSES = (
+    _attach_stored,
+    _take_directive,
+    _restore_outputs,
+    _build_flat,
+    _restore_prefix,
+    _place_instructions,
+)
 """What is done to a parsed chat, in this order; directives are no part of a prefix."""
 
 
@@ -380,19 +377,18 @@ def _settings(
 def is_as_configured(prepared: PreparedRequest) -> bool:
     """Say whether a chat's request has only what the administrator's valves set.
 
-    Which tools there are is no setting, nor is what is included of their results.
+    What was appended to it may be a user's choice.
     """
     call, sent = prepared.call, prepared.request
     body = {"tool_choice": sent.tool_choice, "reasoning_effort": call.model.effort}
     plain = call._replace(body=body, config=read_config(call.valves))
     model = call.resolve(sent.model)._replace(pro=call.model.pro)
-    declared = declared_tools(dict(sent))
-    settings = _settings(plain, prepared.endpoint, OfferedTools(declared), model)
+    tools = OfferedTools(sent.tools or ())
+    settings = _settings(plain, prepared.endpoint, tools, model)
     text = sent.instructions or ""
     built = build_request(model, text, sent.input, body, settings)
-    free = {"repairs": (), "tools": declared or None, "include": built.include}
-    is_changed = any(item_type(item) == CONFIGURATION for item in sent.input)
-    return sent.model_copy(update=free) == built and not is_changed
+    is_changed = any(item_type(item) in APPENDED for item in sent.input)
+    return sent.model_copy(update={"repairs": ()}) == built and not is_changed
 
 
 def _repaired(

@@ -22,7 +22,8 @@ WORDS = ("one", "two", "three", "four")
 
 def tool(name: str, **more: Any) -> Json:
     """A function of the host."""
-    return {"type": "function", "function": {**TOOL["function"], "name": name, **more}}
+    function: Any = TOOL["function"]
+    return {"type": "function", "function": {**function, "name": name, **more}}
 
 
 A, B, C = tool("a"), tool("b"), tool("c")

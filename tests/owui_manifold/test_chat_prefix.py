@@ -18,7 +18,7 @@ from turn_sample import answered, asked_as, row_of
 
 pytestmark = pytest.mark.asyncio
 
-BOUND, FREE = "f.gpt-6.2-sol", "f.gpt-6.1-sol"
+BOUND, FREE = "f.gpt-6.2-sol", "f.gpt-5.5"
 Json = dict[str, Any]
 
 
@@ -27,19 +27,13 @@ def texts(item: Item) -> str:
     return "".join(part.get("text", "") for part in item["content"])
 
 
-def said_to(sim: Simulator) -> list[tuple[Any, list[str]]]:
-    """Of each request: its instructions, and what no model wrote."""
-    return [
-        (
-            r.body.get("instructions"),
-            [
-                texts(i)
-                for i in r.body["input"]
-                if i.get("role") in ("user", "developer")
-            ],
-        )
+def said_to(sim: Simulator) -> list[tuple[str, list[str]]]:
+    """Of each request: its instructions, and what else no model wrote."""
+    told = [
+        [texts(i) for i in r.body["input"] if i.get("role") in ("user", "developer")]
         for r in sim.requests
     ]
+    return [(first, rest) for first, *rest in told]
 
 
 async def test_what_was_around_an_earlier_message_is_sent_again(
@@ -63,6 +57,7 @@ async def test_what_was_around_an_earlier_message_is_sent_again(
     ("model", "valve", "is_stable"),
     [
         (BOUND, "auto", True),
+        ("f.gpt-5.6-sol", "auto", True),
         (FREE, "auto", False),
         (FREE, "on", True),
         (BOUND, "off", False),
@@ -179,4 +174,4 @@ async def test_long_chat_is_read_once(sim: Simulator, host: StandInHost) -> None
     prepared = await build_chat_request(call)
 
     assert host.chats.reads == ["chat-1"]
-    assert len(prepared.request.input) == 399 * 6 + 1
+    assert len(prepared.request.input) == 399 * 6 + 2

@@ -34,8 +34,7 @@ from openai_responses.requests.repairs import (
 )
 from openai_responses.requests.tools import clean_call
 
-SAMPLING = {"temperature", "top_p", "top_logprobs"}
-"""Fields that a model takes without reasoning, if at all."""
+_SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
 """For models of which it is not known."""
@@ -119,9 +118,6 @@ class Settings(NamedTuple):
     defaults: JsonObject = MappingProxyType({})
 
 
-NO_MESSAGE = "There is no message to answer. Write one and send it."
-
-
 def build_request(
     model: ResolvedModel,
     instructions: str,
@@ -136,7 +132,7 @@ def build_request(
     else the one in the model's name.
     """
     if not items:
-        raise InvalidRequest(NO_MESSAGE)
+        raise InvalidRequest("There is no message to answer. Write one and send it.")
     given, facts = read_parameters(body)[0], model.facts
     effort = _effort(model, given, settings)
     resolved = effort or facts.default_effort
@@ -158,7 +154,7 @@ def build_request(
         **settings.defaults,
         **_passed_on(given)[0],
     }
-    for name in () if _takes_sampling(facts.sampling, resolved) else SAMPLING:
+    for name in () if _takes_sampling(facts.sampling, resolved) else _SAMPLING:
         fields.pop(name, None)
     if (length := fields.get("max_output_tokens")) is not None:
         most = facts.max_output_tokens or _MOST_OUTPUT_TOKENS

@@ -78,7 +78,7 @@ def repair_payload(
 ) -> dict[str, Any]:
     """Return the body of a request with all `repairs`."""
     repairs = [*repairs]
-    payload = lower_payload(payload, _lowered(payload["input"], repairs))
+    payload = lower_payload(payload, {r.target for r in repairs if r.action == "lower"})
     items = [sent for _, sent in repair_items(payload["input"], repairs)]
     changed = {**payload, "input": items}
     for repair in repairs:
@@ -104,7 +104,7 @@ def repair_items(
 ) -> list[tuple[str, Item]]:
     """Return the items that are sent, each behind the name of the one it was made of."""
     repairs = [*repairs]
-    lowered = _lowered(items, repairs)
+    lowered = {repair.target for repair in repairs if repair.action == "lower"}
     items = [item for item in items if item_type(item) not in lowered]
     names = item_names(items)
     wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
@@ -209,14 +209,6 @@ def plain_item(item: Item) -> Item:
     return {"type": "message", "role": role, "content": [part]}
 
 
-def _lowered(items: Iterable[Item], repairs: Iterable[Repair]) -> set[str]:
-    """Return the kinds of items that cannot be sent, or hold a tool that cannot."""
-    named = {one.target for one in repairs if one.action in ("lower", "tool")}
-    added = declared_tools({"input": items}) if named - APPENDED else ()
-    is_refused = any(json_digest(tool) in named for tool in added)
-    return {*(named & APPENDED), *([ADDED_TOOLS] if is_refused else ())}
-
-
 def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
     """Return a request whose own fields say what items of these `kinds` said."""
     if not kinds:
@@ -224,12 +216,12 @@ def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]
     rest = [item for item in payload["input"] if item_type(item) not in kinds]
     changed = {**payload, "input": rest}
     if ADDED_TOOLS in kinds:
-        changed = _fit_choice({**changed, "tools": declared_tools(payload)})
+        changed["tools"] = declared_tools(payload) or None
     for item in payload["input"] if CONFIGURATION in kinds else ():
         if item_type(item) == CONFIGURATION:
             for key in item.keys() & {"reasoning", "text"}:
                 changed[key] = {**(changed.get(key) or {}), **item[key]}
-    return changed
+    return {key: value for key, value in changed.items() if value is not None}
 
 
 def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
@@ -260,23 +252,17 @@ def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     """Leave out a tool, and a choice that may have meant it."""
     tools, choice = payload.get("tools") or [], payload.get("tool_choice")
     kept = [tool for tool in tools if json_digest(tool) != repair.target]
-    if len(kept) == len(tools):
+    gone = [tool for tool in tools if tool not in kept]
+    if not gone:
         return payload
-    choice = None if choice == "required" else choice
-    return _fit_choice({**payload, "tools": kept, "tool_choice": choice})
-
-
-def _fit_choice(payload: dict[str, Any]) -> dict[str, Any]:
-    """Leave out of a choice what is no tool of the request."""
-    tools, choice = payload["tools"], payload.get("tool_choice")
-    names = {name for tool in tools for name in (tool_name(tool), tool.get("type"))}
+    named = {name for tool in gone for name in (tool_name(tool), tool.get("type"))}
     allowed = as_mapping(choice).get("tools")
     if isinstance(allowed, list):
-        left = [one for one in allowed if tool_name(one) in names]
+        left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
         choice = {**as_mapping(choice), "tools": left} if left else "none"
-    elif isinstance(choice, Mapping) and tool_name(choice) not in names:
+    elif choice == "required" or tool_name(as_mapping(choice)) in named:
         choice = None
-    changed = {**payload, "tool_choice": choice if tools else None}
+    changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
 
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.items import ADDED_TOOLS, CONFIGURATION, Item, item_type
 from openai_responses.json_input import as_mapping
-from openai_responses.requests.build import SAMPLING, ResponsesRequest
+from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.repairs import APPENDED, declared_tools, lower_payload
 from openai_responses.requests.tools import tool_identity
 
@@ -51,35 +51,47 @@ def read_turn(wire: str) -> Turn:
 
 def record_turn(
     request: ResponsesRequest, earlier: Sequence[Turn], default_effort: str | None
-) -> Turn:
+) -> Turn | None:
     """Return what a request changes after the `earlier` turns of its model.
+
+    None for what is too long to be stored.
 
     The chat begins anew with what cannot be appended: another schema of a tool, more
     tools than fit, an effort or a format that no update can state. Remote servers are
     not stored, because their fields can be secret.
     """
-    tools = _split_tools(request)[1]
+    tools = [tool for tool in request.tools or () if tool["type"] != "mcp"]
     base = {key: as_mapping(getattr(request, key)) for key, _ in _SETTINGS}
     begins = Turn(request.model, base={"tools": tools, **base})
-    if not earlier:
-        return begins
+    turn = (_next_turn(begins, earlier, default_effort) if earlier else None) or begins
+    return turn if turn.wire() else None
+
+
+def _next_turn(
+    asked: Turn, earlier: Sequence[Turn], default_effort: str | None
+) -> Turn | None:
+    """Return what differs from the `earlier` turns; None if items cannot state it."""
+    fields, base = asked.base or {}, earlier[0].base or {}
     items = [item for turn in earlier for item in turn.items]
-    held = lower_payload({**(earlier[0].base or {}), "input": items}, APPENDED)
-    known = {tool_identity(tool): _schema(tool) for tool in held.get("tools", ())}
-    new = [tool for tool in tools if tool_identity(tool) not in known]
-    is_same = all(known.get(tool_identity(t), _schema(t)) == _schema(t) for t in tools)
+    held = lower_payload({**base, "input": items}, APPENDED)
+    known = {tool_identity(tool): tool for tool in held.get("tools", ())}
+    pairs = [(known.get(tool_identity(tool)), tool) for tool in fields["tools"]]
+    new = [tool for old, tool in pairs if not old]
+    is_stated = len(known) + len(new) <= _MOST_DECLARED and not any(
+        "tools" in tool or (old and _schema(old) != _schema(tool))
+        for old, tool in pairs
+    )
     update: Item = {}
     for key, name in _SETTINGS:
         usual = {"effort": default_effort, "format": {"type": "text"}}[name]
-        value = base[key].get(name) or usual
-        if value != (held.get(key, {}).get(name) or usual):
+        value = fields[key].get(name) or usual
+        if value != (held[key].get(name) or usual):
             update[key] = {name: value}
-            is_same = is_same and value not in (None, {"type": "json_object"})
-    if not is_same or len(known) + len(new) > _MOST_DECLARED:
-        return begins
+            is_stated = is_stated and value not in (None, {"type": "json_object"})
     added: Item = {"type": ADDED_TOOLS, "role": "developer", "tools": new}
     changed = {"type": CONFIGURATION, **update}
-    return Turn(request.model, [added] * bool(new) + [changed] * bool(update))
+    items = [added] * bool(new) + [changed] * bool(update)
+    return Turn(asked.model, items) if is_stated else None
 
 
 def append_turns(
@@ -103,34 +115,25 @@ def append_turns(
         rest = {k: v for k, v in (getattr(request, key) or {}).items() if k != name}
         first = {k: v for k, v in base[key].items() if k == name}
         fields[key] = {**first, **rest} or None
-    if fields.get("reasoning", request.reasoning) != request.reasoning:
-        fields |= dict.fromkeys(SAMPLING)  # they depend on the request's effort
     if ADDED_TOOLS in kinds:
-        fields["tools"] = [*_split_tools(request)[0], *base["tools"]] or None
+        offered = request.tools or ()
+        servers = [tool for tool in offered if tool["type"] == "mcp"]
+        fields["tools"] = [*servers, *base["tools"]] or None
         added = [item for group in items.values() for item in group]
         declared = declared_tools({**fields, "input": added})
-        fields["tool_choice"] = _allow_offered(request, declared)
+        fields["tool_choice"] = _allow(request.tool_choice, offered, declared)
     return request.model_copy(update=fields), items
 
 
-def _allow_offered(request: ResponsesRequest, declared: Sequence[Item]) -> Any:
+def _allow(choice: Any, offered: Sequence[Item], declared: Sequence[Item]) -> Any:
     """Return a choice that leaves out what is declared and not offered any more."""
-    offered, choice = {*map(tool_identity, request.tools or ())}, request.tool_choice
-    left = [tool for tool in declared if tool_identity(tool) in offered]
+    names, keys = {*map(tool_identity, offered)}, {"type", "name", "server_label"}
+    left = [tool for tool in declared if tool_identity(tool) in names]
     if len(left) == len(declared) or choice not in (None, "auto", "required"):
         return choice
-    keys = ("type", "name", "server_label")
-    tools = [{key: tool[key] for key in keys if key in tool} for tool in left]
+    tools = [{key: tool[key] for key in tool if key in keys} for tool in left]
     allowed = {"type": "allowed_tools", "mode": choice or "auto", "tools": tools}
     return allowed if left else "none"
-
-
-def _split_tools(request: ResponsesRequest) -> tuple[list[Item], list[Item]]:
-    """Return the remote servers, as they are configured now, and all other tools."""
-    groups: tuple[list[Item], list[Item]] = [], []
-    for tool in request.tools or ():
-        groups[tool["type"] != "mcp"].append(tool)
-    return groups
 
 
 def _schema(tool: Item) -> Item:

@@ -163,11 +163,9 @@ def model_turns(
     turns: dict[str, Turn] = {}
     for stored in stored_messages(parts):
         turn = sent.get(stored.answer_id, _NOTHING).turn
-        if turn and turn.model == model:
-            if turn.base:
-                turns.clear()
-            if turns or turn.base:
-                turns[stored.answer_id] = turn
+        if turn and turn.model == model and (turns or turn.base):
+            turns = {} if turn.base else turns
+            turns[stored.answer_id] = turn
     return turns
 
 
