@@ -374,11 +374,8 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     places = [place for place, item in enumerate(items) if is_compaction(item)]
     if not places:
         return list(items)
-    return [i for i in items[:1] if is_instructions(i)] + list(items[places[-1] :])
-
-
-def is_instructions(item: JsonObject) -> bool:
-    return item_type(item) == "message" and item.get("role") == "developer"
+    first = [item for item in items[:1] if item.get("role") == "developer"]
+    return [*first, *items[places[-1] :]]
 
 
 def message_text(item: JsonObject) -> str:
@@ -1532,11 +1529,10 @@ def item_names(items: Iterable[Item]) -> list[str]:
 def repair_items(
     items: Sequence[Item], repairs: Iterable[Repair]
 ) -> list[tuple[str, Item]]:
-    repairs = [*repairs]
-    lowered = {repair.target for repair in repairs if repair.action == "lower"}
-    items = [item for item in items if item_type(item) not in lowered]
+    changes = {repair[:2] for repair in repairs}
+    items = [item for item in items if ("lower", item_type(item)) not in changes]
     names = item_names(items)
-    wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
+    wanted = {one for one in changes if one[0] in CHAT_ACTIONS}
     if not wanted:
         return list(zip(names, items, strict=True))
     actions = _actions_of(items, names, wanted)
@@ -1635,17 +1631,17 @@ def plain_item(item: Item) -> Item:
 
 
 def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
-    if not kinds:
-        return {**payload}
-    rest = [item for item in payload["input"] if item_type(item) not in kinds]
+    items, rest = payload["input"], list[Item]()
     changed = {**payload, "input": rest}
-    if ADDED_TOOLS in kinds:
-        changed["tools"] = declared_tools(payload) or None
-    for item in payload["input"] if CONFIGURATION in kinds else ():
-        if item_type(item) == CONFIGURATION:
+    for item in items if kinds else ():
+        if (kind := item_type(item)) not in kinds:
+            rest.append(item)
+        elif kind == CONFIGURATION:
             for key in item.keys() & {"reasoning", "text"}:
-                changed[key] = {**(changed.get(key) or {}), **item[key]}
-    return {key: value for key, value in changed.items() if value is not None}
+                changed[key] = {**changed.get(key, {}), **item[key]}
+    if ADDED_TOOLS in kinds and (tools := declared_tools(payload)):
+        changed["tools"] = tools
+    return changed if kinds else {**payload}
 
 
 def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
@@ -3411,11 +3407,8 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
         sentence = f"Earlier calls of {call[1]} were sent as plain text."
         kind = f"function_call:{call[1]}@{refusal.last}"
         yield Status(sentence, Repair("kind", kind))
-    # The words may go on with a list of what is supported.
     refused = words.partition("upported values")[0]
-    for kind in APPENDED & kinds:
-        if kind in refused:
-            yield _lower(kind)
+    yield from (_lower(kind) for kind in APPENDED & kinds if kind in refused)
     if "not found in 'tools'" in words:
         yield _lower(ADDED_TOOLS)
     if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
@@ -6119,7 +6112,7 @@ class _RunHistory:
 
 
 def _can_read(reader: Origin | None, record: Record, item: Item) -> bool:
-    is_update = item_type(item) == CONFIGURATION  # the effort of this model
+    is_update = item_type(item) == CONFIGURATION
     if not (is_update or is_encrypted(item)):
         return True
     is_ours = reader is not None and reader.can_decrypt(record.origin)

@@ -182,12 +182,8 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     places = [place for place, item in enumerate(items) if is_compaction(item)]
     if not places:
         return list(items)
-    return [i for i in items[:1] if is_instructions(i)] + list(items[places[-1] :])
-
-
-def is_instructions(item: JsonObject) -> bool:
-    """Say whether `item` is a message of the developer."""
-    return item_type(item) == "message" and item.get("role") == "developer"
+    first = [item for item in items[:1] if item.get("role") == "developer"]
+    return [*first, *items[places[-1] :]]
 
 
 def developer_message(text: str) -> Item:

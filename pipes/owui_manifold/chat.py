@@ -273,12 +273,10 @@ def _restore_prefix(chat: _Chat) -> _Chat:
 
 def _appended(chat: _Chat) -> set[str]:
     """Return the types of items that its model and server take."""
-    facts, repairs = chat.model.facts, chat.request.repairs
-    if not chat.endpoint.is_openai:
-        return set()
-    kinds = {ADDED_TOOLS} if facts.appends_tools else set[str]()
-    kinds |= {CONFIGURATION} if facts.appends_configuration else set[str]()
-    return kinds.difference(r.target for r in repairs)
+    facts, is_openai = chat.model.facts, chat.endpoint.is_openai
+    kinds = [ADDED_TOOLS] * (is_openai and facts.appends_tools)
+    kinds += [CONFIGURATION] * (is_openai and facts.appends_configuration)
+    return set(kinds).difference(one.target for one in chat.request.repairs)
 
 
 def _place_instructions(chat: _Chat) -> _Chat:

@@ -227,11 +227,8 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
         sentence = f"Earlier calls of {call[1]} were sent as plain text."
         kind = f"function_call:{call[1]}@{refusal.last}"
         yield Status(sentence, Repair("kind", kind))
-    # The words may go on with a list of what is supported.
     refused = words.partition("upported values")[0]
-    for kind in APPENDED & kinds:
-        if kind in refused:
-            yield _lower(kind)
+    yield from (_lower(kind) for kind in APPENDED & kinds if kind in refused)
     if "not found in 'tools'" in words:
         yield _lower(ADDED_TOOLS)
     if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):

@@ -103,11 +103,10 @@ def repair_items(
     items: Sequence[Item], repairs: Iterable[Repair]
 ) -> list[tuple[str, Item]]:
     """Return the items that are sent, each behind the name of the one it was made of."""
-    repairs = [*repairs]
-    lowered = {repair.target for repair in repairs if repair.action == "lower"}
-    items = [item for item in items if item_type(item) not in lowered]
+    changes = {repair[:2] for repair in repairs}
+    items = [item for item in items if ("lower", item_type(item)) not in changes]
     names = item_names(items)
-    wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
+    wanted = {one for one in changes if one[0] in CHAT_ACTIONS}
     if not wanted:
         return list(zip(names, items, strict=True))
     actions = _actions_of(items, names, wanted)
@@ -211,17 +210,17 @@ def plain_item(item: Item) -> Item:
 
 def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
     """Return a request whose own fields say what items of these `kinds` said."""
-    if not kinds:
-        return {**payload}
-    rest = [item for item in payload["input"] if item_type(item) not in kinds]
+    items, rest = payload["input"], list[Item]()
     changed = {**payload, "input": rest}
-    if ADDED_TOOLS in kinds:
-        changed["tools"] = declared_tools(payload) or None
-    for item in payload["input"] if CONFIGURATION in kinds else ():
-        if item_type(item) == CONFIGURATION:
+    for item in items if kinds else ():
+        if (kind := item_type(item)) not in kinds:
+            rest.append(item)
+        elif kind == CONFIGURATION:
             for key in item.keys() & {"reasoning", "text"}:
-                changed[key] = {**(changed.get(key) or {}), **item[key]}
-    return {key: value for key, value in changed.items() if value is not None}
+                changed[key] = {**changed.get(key, {}), **item[key]}
+    if ADDED_TOOLS in kinds and (tools := declared_tools(payload)):
+        changed["tools"] = tools
+    return changed if kinds else {**payload}
 
 
 def declared_tools(payload: Mapping[str, Any]) -> list[Item]:

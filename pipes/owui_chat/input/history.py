@@ -192,7 +192,8 @@ class _RunHistory:
 
 
 def _can_read(reader: Origin | None, record: Record, item: Item) -> bool:
-    is_update = item_type(item) == CONFIGURATION  # the effort of this model
+    """Say whether `item` is for this reader; a configuration is for its model."""
+    is_update = item_type(item) == CONFIGURATION
     if not (is_update or is_encrypted(item)):
         return True
     is_ours = reader is not None and reader.can_decrypt(record.origin)
