@@ -85,7 +85,7 @@ async def test_every_part_of_a_chat_finds_its_place(
     (body,) = chat_bodies(simulator)
     assert instructions_of(body).split() == ["Be", "brief.", "Be", "kind."]
     assert kinds(body["input"]) == [
-        *("user", "function_call", "function_call_output", "assistant"),
+        *("developer", "user", "function_call", "function_call_output", "assistant"),
         *("developer", "user"),
     ]
     assert body["input"][0]["content"][1] == {
