@@ -1,7 +1,7 @@
 """
 title: GPT-5 Agent Strategies
 author: The authors of OpenAI Responses Manifold
-version: 0.1.0
+version: 1.0.0
 license: MIT
 description: Agents over the Responses API, with policies, limits and approvals.
 
@@ -41,6 +41,7 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Container,
     Coroutine,
     Hashable,
     Iterable,
@@ -67,8 +68,9 @@ from importlib import import_module
 from itertools import accumulate, chain, count, groupby, islice, product
 from mimetypes import guess_type
 from operator import attrgetter, itemgetter
-from os.path import basename, commonpath, getsize, isabs, isfile, join, realpath
+from os.path import commonpath, getsize, join, realpath
 from pathlib import Path, PurePosixPath
+from posixpath import basename
 from queue import Empty, SimpleQueue
 from reprlib import repr as short_repr
 from secrets import token_hex
@@ -99,6 +101,7 @@ from urllib.parse import (
     urlunsplit,
 )
 from urllib.request import getproxies, proxy_bypass
+from zipfile import BadZipFile, ZipFile
 
 import aiohttp
 from pydantic import (
@@ -193,7 +196,6 @@ class JsonTooLarge(ValueError):
 
 
 class JsonBudget:
-    """The work that may still be done on what others sent."""
 
     def __init__(self, left: int) -> None:
         self.left = left
@@ -265,6 +267,8 @@ _ITEM_KINDS = {
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
     "custom_tool_call_output": _ItemKind(),
+    "tool_search_call": _ItemKind(),
+    "tool_search_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -289,7 +293,6 @@ _ITEM_KINDS = {
         is_call=True,
         include="code_interpreter_call.outputs",
     ),
-    # It would be looked up by an id that was never stored: see `image_message`.
     "image_generation_call": _ItemKind(
         tool="image_generation", returned="never", refused_at_minimal=True
     ),
@@ -321,7 +324,8 @@ CALL_OUTPUTS = {
     "function_call": "function_call_output",
     "custom_tool_call": "custom_tool_call_output",
 }
-_CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
+_CALLS = tuple(CALL_OUTPUTS)
+_OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
@@ -342,7 +346,11 @@ def is_call(item: JsonObject) -> bool:
 
 
 def is_call_output(item: JsonObject) -> bool:
-    return item.get("type") in CALL_OUTPUTS.values()
+    return item.get("type") in _OUTPUTS
+
+
+def is_tool_search(item: JsonObject) -> bool:
+    return item.get("type") in ("tool_search_call", "tool_search_output")
 
 
 def is_reasoning(item: JsonObject) -> bool:
@@ -402,16 +410,14 @@ def _paired_places(items: Sequence[JsonObject]) -> set[int]:
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
     for place, item in enumerate(items):
-        call_id = item.get("call_id")
+        kind, call_id = item.get("type"), item.get("call_id")
         if not isinstance(call_id, str):
             continue
-        if is_call(item):
-            if item.get("name"):  # of some only the place is known
+        if kind in _CALLS:
+            if item.get("name"):
                 calls.setdefault(call_id, place)
-        elif call_id in calls and call_id not in outputs:
-            call = items[calls[call_id]]
-            if CALL_OUTPUTS[item_type(call)] == item_type(item):
-                outputs[call_id] = place
+        elif call_id in calls and kind == CALL_OUTPUTS[items[calls[call_id]]["type"]]:
+            outputs.setdefault(call_id, place)
     return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
@@ -422,21 +428,21 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     rows = list(items)
     pairs = _paired_places(rows)
     kept: list[Item] = []
-    dangling: list[Item] = []  # reasoning whose product has not come yet
+    dangling: list[Item] = []
     lost_call = False
     for place, item in enumerate(rows):
-        calls, answers = is_call(item), is_call_output(item)
+        kind = item.get("type")
+        calls, answers = kind in _CALLS, kind in _OUTPUTS
         if (calls or answers) and place not in pairs:
             lost_call = lost_call or calls
             continue
-        # Reasoning before several calls stays as long as one of them stays.
         is_input = answers or item.get("role") in _INPUT_ROLES
         is_input = is_input or item_type(item) == CONFIGURATION
         if is_input or (lost_call and not calls):
             dangling = []
         lost_call = False
         dangling.append(item)
-        if not is_reasoning(item):
+        if kind != "reasoning":
             kept += dangling
             dangling = []
     return kept
@@ -511,7 +517,7 @@ def is_host_returned(item: JsonObject) -> bool:
     if kind.tool == "web_search" and action not in _ACTIONS:
         return False
     if item_type(item) == "mcp_list_tools" and item.get("error"):
-        return False  # without a list the API asks the server again
+        return False
     return all(item.get(key) is not None for key in kind.required)
 
 
@@ -529,7 +535,7 @@ def is_replayed(item: JsonObject) -> bool:
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     kept: list[Item] = []
-    dangling: list[Item] = []  # reasoning whose product has not come yet
+    dangling: list[Item] = []
     for item in items:
         if is_reasoning(item):
             dangling.append(item)
@@ -587,7 +593,6 @@ PIPE_VALVES = "the valves of this pipe"
 
 
 class ConnectionFailed(ResponsesError):
-    """The server could not be reached, or went away before it answered."""
 
     def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
         super().__init__(sentence)
@@ -598,7 +603,6 @@ TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
 
 
 class TimedOut(ResponsesError):
-    """A time limit of the run was exceeded."""
 
     def __init__(self, kind: TimeoutKind) -> None:
         super().__init__("The model's server did not answer in time. Try again.")
@@ -614,7 +618,6 @@ class UnreadableAnswer(ResponsesError):
 
 
 class AnswerTooLarge(ResponsesError):
-    """The answer is larger than what is accepted."""
 
     def __init__(self) -> None:
         super().__init__("The model's server sent more than is accepted.")
@@ -625,7 +628,6 @@ class MalformedEvent(ResponsesError):
 
 
 class ApiError(NamedTuple):
-    """The error that the API reports (docs/reference/responses-api.md, "Errors")."""
 
     code: str | None = None
     type: str | None = None
@@ -639,7 +641,6 @@ class ApiError(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """A failure before the first event."""
 
     status: int | None = None
     error: ApiError = ApiError()
@@ -648,7 +649,6 @@ class Failure(NamedTuple):
 
 
 class ApiRefused(ResponsesError):
-    """The API answered with an HTTP status of 400 or more, or with an error."""
 
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         super().__init__(sentence)
@@ -730,30 +730,19 @@ _RATE_LIMIT = (
 
 NO_CREDIT_CODES = frozenset(
     {
-        "insufficient_quota",
-        "credit_balance_exhausted",
-        "organization_spend_limit_exceeded",
-        "project_spend_limit_exceeded",
-        "organization_usage_limit_exceeded",
-        "project_usage_limit_exceeded",
+        *("insufficient_quota", "credit_balance_exhausted"),
+        *("organization_spend_limit_exceeded", "project_spend_limit_exceeded"),
+        *("organization_usage_limit_exceeded", "project_usage_limit_exceeded"),
     }
 )
 
 PICTURE_CODES = frozenset(
     {
-        "invalid_image",
-        "invalid_image_format",
-        "invalid_base64_image",
-        "invalid_image_url",
-        "image_too_large",
-        "image_too_small",
-        "image_parse_error",
-        "invalid_image_mode",
-        "image_file_too_large",
-        "unsupported_image_media_type",
-        "empty_image_file",
-        "failed_to_download_image",
-        "image_file_not_found",
+        *("invalid_image", "invalid_image_format", "invalid_base64_image"),
+        *("invalid_image_url", "image_too_large", "image_too_small"),
+        *("image_parse_error", "invalid_image_mode", "image_file_too_large"),
+        *("unsupported_image_media_type", "empty_image_file"),
+        *("failed_to_download_image", "image_file_not_found"),
     }
 )
 
@@ -850,27 +839,9 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 }
 
 
-_EndingKind = Literal[
-    "completed",
-    "incomplete",
-    "failed",
-    "error",
-    "refused",
-    "invalid",
-    "unreachable",
-    "unreadable",
-    "malformed",
-    "cut",
-    "first_event_timeout",
-    "idle_timeout",
-    "total_timeout",
-]
-
-
 class Ending(NamedTuple):
-    """How a run ended; `code` is the API's word for the cause."""
 
-    kind: _EndingKind
+    kind: str
     code: str | None = None
     sentence: str = ""
 
@@ -883,7 +854,7 @@ class Ending(NamedTuple):
         return self._replace(sentence=f"{before}Try again.") if rest else self
 
 
-def _usual_ending(kind: _EndingKind) -> Ending:
+def _usual_ending(kind: str) -> Ending:
     return Ending(kind, sentence=SENTENCES[kind][""])
 
 
@@ -908,23 +879,23 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
     return Ending(kind, _code(error), failure_sentence(error))
 
 
+_EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
+    MalformedEvent: ("malformed", ""),
+    AnswerTooLarge: ("malformed", "too_large"),
+    ResponseLost: ("cut", "lost"),
+    UnreadableAnswer: ("unreadable", "-"),
+    InvalidRequest: ("invalid", "-"),
+}
+
+
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    match error:
-        case TimedOut():
-            return _usual_ending(error.kind)
-        case MalformedEvent():
-            return _usual_ending("malformed")
-        case AnswerTooLarge():
-            return Ending("malformed", sentence=SENTENCES["malformed"]["too_large"])
-        case ApiRefused():
-            return Ending("refused", _code(error.error), str(error))
-        case ResponseLost():
-            return Ending("cut", sentence=SENTENCES["cut"]["lost"])
-        case UnreadableAnswer():
-            return Ending("unreadable", sentence=str(error))
-        case InvalidRequest():
-            return Ending("invalid", sentence=str(error))
-    return CUT if has_begun else Ending("unreachable", sentence=str(error))
+    if isinstance(error, TimedOut):
+        return _usual_ending(error.kind)
+    if isinstance(error, ApiRefused):
+        return Ending("refused", _code(error.error), str(error))
+    unreached = ("cut", "") if has_begun else ("unreachable", "-")
+    kind, word = _EXCEPTIONS.get(type(error), unreached)
+    return Ending(kind, None, str(error) if word == "-" else SENTENCES[kind][word])
 
 
 def _code(error: ApiError) -> str | None:
@@ -1005,80 +976,85 @@ def api_word(word: str | None) -> str | None:
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
 chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5
+chatgpt-image-latest||||||2026-12-01|gpt-image-2.6-sunburst or -flare
 codex-mini-latest|||reasoning summary functions vision|||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||functions|4096|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||functions|4096|0.5 - - 1.5|2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||functions|4096|1 - - 2|2026-09-28|gpt-5.6-terra
-gpt-4|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
+gpt-3.5-turbo|||functions|4096||2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-0125|||functions|4096||2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-1106|||functions|4096||2026-09-28|gpt-5.6-terra
+gpt-4|||functions|4096||2026-10-23|gpt-5.6-sol
 gpt-4-0125-preview|||functions|||2026-03-26|gpt-5.6-sol
 gpt-4-0314|||functions|||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||functions|4096|30 - - 60|2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||functions|4096|10 - - 30|2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||functions vision|4096|10 - - 30|2026-10-23|gpt-5.6-sol
+gpt-4-0613|||functions|4096||2026-10-23|gpt-5.6-sol
+gpt-4-1106-preview|||functions|4096||2026-10-23|gpt-5.6-sol
+gpt-4-turbo|||functions vision|4096||2026-10-23|gpt-5.6-sol
 gpt-4-turbo-preview|||functions|||2026-03-26|gpt-5.6-sol
 gpt-4.1|||functions hosted vision|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
 gpt-4.1-mini|||functions hosted vision|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||functions vision|32768|0.1 0.025 - 0.4|2026-10-23|gpt-5.6-luna
+gpt-4.1-nano|||functions vision|32768||2026-10-23|gpt-5.6-luna
 gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||functions hosted vision|4096|5 - - 15|2026-10-23|gpt-5.6-sol
+gpt-4o-2024-05-13|||functions hosted vision|4096||2026-10-23|gpt-5.6-sol
 gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal usual|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5-mini|minimal usual|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal usual|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5|minimal some|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
+gpt-5-chat-latest|||vision|16384||2026-07-23|gpt-5.5
+gpt-5-codex|some|medium|usual|+||2026-07-23|gpt-5.4
+gpt-5-mini|minimal some|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal some|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
 gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
-gpt-5.1|none usual|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.25 0.125 - 10|2026-07-23|gpt-5.5
-gpt-5.1-codex|usual|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|usual xhigh|medium|usual|+|1.25 0.125 - 10|2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|usual|medium|usual|+|0.25 0.025 - 2|2026-07-23|gpt-5.4-mini
-gpt-5.2|none usual xhigh|none|full|+|1.75 0.175 - 14 2||
-gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.2-codex|usual xhigh||usual|+|1.75 0.175 - 14|2026-07-23|gpt-5.4
+gpt-5.1|none some|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
+gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-07-23|gpt-5.5
+gpt-5.1-codex|some|medium|usual|+||2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|some xhigh|medium|usual|+||2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|some|medium|usual|+||2026-07-23|gpt-5.4-mini
+gpt-5.2|none some xhigh|none|full|+|1.75 0.175 - 14 2||
+gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
+gpt-5.2-codex|some xhigh||usual|+||2026-07-23|gpt-5.4
 gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384|1.75 0.175 - 14|2026-08-10|gpt-5.5
-gpt-5.3-codex|none usual xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none usual xhigh|none|5.4|+|2.5 0.25 - 15 2||
-gpt-5.4-mini|none usual xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
-gpt-5.4-nano|none usual xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
+gpt-5.3-codex|none some xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none some xhigh|none|5.4|+|2.5 0.25 - 15 2||
+gpt-5.4-mini|none some xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
+gpt-5.4-nano|none some xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
 gpt-5.4-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.5|none usual xhigh|medium|5.4|+|5 0.5 - 30 2.5||
+gpt-5.5|none some xhigh|medium|5.4|+|5 0.5 - 30 2.5||
 gpt-5.5-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.6-cyber|none usual xhigh max|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none usual xhigh max|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2 2||
-gpt-5.6-sol|none usual xhigh max|medium|5.6 pro_mode|+|4 0.4 5 20 2||
-gpt-5.6-terra|none usual xhigh max|medium|5.6 pro_mode|+|2 0.2 2.5 12 2||
-gpt-6-astra|usual xhigh max|medium|6 pro_mode|+|10 1 12.5 50 2 6||
-gpt-6-astra-law|usual xhigh max||6 pro_mode|+|10 1 - 50||
+gpt-5.6-cyber|none more|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none more|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2 2||
+gpt-5.6-sol|none more|medium|5.6 pro_mode|+|4 0.4 5 20 2||
+gpt-5.6-terra|none more|medium|5.6 pro_mode|+|2 0.2 2.5 12 2||
+gpt-6-astra|more|medium|6 pro_mode|+|10 1 12.5 50 2 6||
+gpt-6-astra-law|more||6 pro_mode|+|10 1 - 50||
 gpt-6-cyber|||6||||
-gpt-6-luna|none usual xhigh max|medium|6 pro_mode|+|0.1 0.01 0.125 0.5 2||
+gpt-6-luna|none more|medium|6 pro_mode|+|0.1 0.01 0.125 0.5 2||
 gpt-6-rosalind|||6|+|15 1.5 18.75 75||
-gpt-6-sol|none usual xhigh max|medium|6 pro_mode|+|2 0.2 2.5 10 2||
-gpt-6.1-sol|usual xhigh max|medium|6 pro_mode|+|2 0.1 2.5 10 2 6||
-gpt-6.1-terra|none usual xhigh max|medium|6 pro_mode|+|1 0.05 1.25 5 2||
-gpt-6.2-astra|usual xhigh max||6.2|+|8 0.4 10 40 2||
+gpt-6-sol|none more|medium|6 pro_mode|+|2 0.2 2.5 10 2||
+gpt-6.1-sol|more|medium|6 pro_mode|+|2 0.1 2.5 10 2 6||
+gpt-6.1-terra|none more|medium|6 pro_mode|+|1 0.05 1.25 5 2||
+gpt-6.2-astra|more||6.2|+|8 0.4 10 40 2||
 gpt-6.2-astra-law|||6.2||||
-gpt-6.2-sol|usual xhigh max||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
+gpt-6.2-sol|more||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
 gpt-daybreak-blue-latest|||usual long_prices|+|4 0.4 5 20||
 gpt-daybreak-red-latest|||usual long_prices|+|12.5 1.25 15.625 75||
+gpt-image-1-mini||||||2026-12-01|gpt-image-2.6-sunburst or -flare
+gpt-image-1.5||||||2026-12-01|gpt-image-2.6-sunburst or -flare
 gpt-rosalind-research|||usual||5 0.5 - 25||
-o1|usual|medium|reasoning functions vision|100000|15 7.5 - 60|2026-10-23|gpt-5.6-sol
-o1-pro|usual|medium|reasoning functions vision|100000|150 - - 600|2026-10-23|gpt-5.6-sol-pro
-o3|usual|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|10 2.5 - 40|2026-07-23|gpt-5.4-pro
-o3-mini|usual|medium|reasoning summary functions|100000|1.1 0.55 - 4.4|2026-10-23|gpt-5.6-sol
-o3-pro|usual|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
-o4-mini|usual|medium|usual -image_generation|100000|1.1 0.275 - 4.4|2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|usual|medium|reasoning summary hosted vision -image_generation|100000|2 0.5 - 8|2026-07-23|gpt-5.4-pro
+o1|some|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol
+o1-pro|some|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol-pro
+o3|some|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|some|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
+o3-mini|some|medium|reasoning summary functions|100000||2026-10-23|gpt-5.6-sol
+o3-pro|some|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
+o4-mini|some|medium|usual -image_generation|100000||2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|some|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
 """
 
-CATALOG_TRAITS: dict[str, str] = {
+CATALOG_WORDS: dict[str, str] = {
+    "some": "low medium high",
+    "more": "some xhigh max",
     "usual": "reasoning summary functions hosted vision",
     "full": "usual verbosity",
     "5.4": "full all_turns long_prices regional",
     "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration long_fast",
+    "6": "5.6 appends_configuration",
     "6.2": "6 prefix_bound",
 }
 
@@ -1105,7 +1081,6 @@ _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
-    """US dollars for a million tokens, and how often they are paid at other tiers."""
 
     input: float | None
     cached: float | None
@@ -1118,7 +1093,6 @@ class ModelPrices(NamedTuple):
 
 
 class ModelFacts(NamedTuple):
-    """What a model accepts, its limits and its prices; None where unknown."""
 
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
@@ -1137,7 +1111,6 @@ class ModelFacts(NamedTuple):
     all_turns: bool = False
     diagnostics: bool = False
     long_prices: bool = False
-    long_fast: bool = False
     regional: bool = False
     max_output_tokens: int | None = None
     shutdown: str | None = None
@@ -1150,7 +1123,6 @@ _PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
-    """What a name stands for."""
 
     id: str
     family: str
@@ -1198,7 +1170,6 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
     if match := _THINKING_NAME.match(name):
         facts = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
-        # From gpt-5.1 to 5.4 the default is not to think at all.
         thinks = "medium" if facts and facts.default_effort == "none" else None
         return (model_id, thinks) if facts else None
     if match := _INSTANT_NAME.match(name):
@@ -1211,7 +1182,6 @@ def _model_with_effort(name: str) -> tuple[str, str] | None:
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
         return None
-    # gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
     if base.endswith("-codex") and effort == "max":
         return None
     model_id, _ = _named_model(base) or (base, None)
@@ -1230,33 +1200,31 @@ def _model_facts(model_id: str) -> ModelFacts:
         if name in CATALOG_FACTS:
             return CATALOG_FACTS[name]
     if match := _WRAPPED_ID.match(model_id):
-        # Fine-tuned models and routers have prices of their own.
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
-        efforts = tuple(_USUAL_EFFORTS.split())
+        efforts = tuple(_expand_words("some"))
         return _reasoning_facts("usual")._replace(efforts=efforts)
     match = _GPT_VERSION.match(model_id)
     if not match:
-        # A deployment can have any name; only its administrator knows its facts.
         return _PLAIN_FACTS._replace(hosted=True, known_family=False)
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    known = [name for name in CATALOG_TRAITS if name[0].isdigit()]
+    known = [name for name in CATALOG_WORDS if name[0].isdigit()]
     newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
     return _reasoning_facts(newest[-1] if newest else "full")
 
 
 def _reasoning_facts(traits: str) -> ModelFacts:
-    return ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
+    return ModelFacts(sampling="never", **_read_traits(_expand_words(traits)))
 
 
-def _expand_traits(text: str) -> list[str]:
+def _expand_words(text: str) -> list[str]:
     return [
         one
         for word in text.split()
         for one in (
-            _expand_traits(CATALOG_TRAITS[word]) if word in CATALOG_TRAITS else [word]
+            _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
         )
     ]
 
@@ -1283,30 +1251,28 @@ def _shown_word(word: str) -> str:
 _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
-_USUAL_EFFORTS = "low medium high"
 
 
 def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
-    words = _expand_traits(traits)
-    # Models that reason take sampling parameters only with the effort `none`.
+    words = _expand_words(traits)
     sampling = "never" if "reasoning" in words else "always"
     return name, ModelFacts(
         **_read_traits(words),
         lacks=tuple(word[1:] for word in words if word[0] == "-"),
-        efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
+        efforts=tuple(_expand_words(efforts)),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
         max_output_tokens=int(output.replace("+", "128000")) if output else None,
         shutdown=shutdown or None,
         successor=successor or None,
-        prices=ModelPrices(*map(_price, prices.split())) if prices else None,
+        prices=ModelPrices(*_prices(prices)) if prices else None,
     )
 
 
-def _price(text: str) -> float | None:
-    return None if text == "-" else float(text)
+def _prices(text: str) -> list[float | None]:
+    return [None if one == "-" else float(one) for one in text.split()]
 
 
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
@@ -1316,7 +1282,6 @@ CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 
 
 class Usage(NamedTuple):
-    """Counts of one response, or of several added together."""
 
     input: int = 0
     output: int = 0
@@ -1365,11 +1330,11 @@ def cost_of_run(
     host: str = "",
 ) -> float | None:
     costs = [_cost_of_tokens(one, facts, today) for one in usages]
-    known = [cost for cost in costs if cost is not None]
-    if len(known) < len(costs):
+    if None in costs:
         return None
     is_regional = facts.regional and host.endswith(".api.openai.com")
-    return sum(known) * (1.1 if is_regional else 1) + _cost_of_tools(output)
+    tokens = sum(filter(None, costs)) * (1.1 if is_regional else 1)
+    return tokens + sum(kind_of(item).fee for item in output)
 
 
 _LONG_INPUT = 272_000
@@ -1378,11 +1343,8 @@ _LONG_INPUT = 272_000
 def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | None:
     prices, is_long = facts.prices, facts.long_prices and usage.input > _LONG_INPUT
     factor = prices and _tier_factor(usage.tier, prices, today)
-    if is_long and usage.tier in _FAST and not facts.long_fast:
-        return None
     if not (prices and factor) or prices.input is None or prices.output is None:
         return None
-    # Cached tokens and tokens written to the cache are part of the input.
     cached = prices.input if prices.cached is None else prices.cached
     written = prices.input if prices.cache_write is None else prices.cache_write
     plain = max(0, usage.input - usage.cached - usage.cache_writes)
@@ -1391,20 +1353,13 @@ def _cost_of_tokens(usage: Usage, facts: ModelFacts, today: date) -> float | Non
     return factor * (2 * read + 1.5 * made if is_long else read + made) / _MILLION
 
 
-_FAST = ("fast", "priority")
-
-
 def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
-    if tier in _FAST:
+    if tier in ("fast", "priority"):
         return prices.fast
     if tier == "ultrafast":
         is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
         return prices.ultrafast_later if is_later else prices.ultrafast
     return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
-
-
-def _cost_of_tools(output: Iterable[Item]) -> float:
-    return sum(kind_of(item).fee for item in output)
 
 
 # ==== openai_responses.clock: Time, random numbers, ids of both, digests, recent texts; threads for long work.
@@ -1435,11 +1390,10 @@ _MOST_TEXTS = 5000
 
 
 class RecentTexts:
-    """The texts of the last day, five thousand at most."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         self._now = now
-        self._ends: dict[int, float] = {}  # by hash: a text may be long, or secret
+        self._ends: dict[int, float] = {}
 
     def __contains__(self, text: str) -> bool:
         return self._now() < self._ends.get(hash(text), 0)
@@ -1484,7 +1438,6 @@ def new_ulid() -> str:
 
 
 class Repair(NamedTuple):
-    """One change."""
 
     action: str
     target: str
@@ -1667,21 +1620,52 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
     return {key: inner for key, inner in value.items() if key != keys[0]}
 
 
+def all_tools(tools: Iterable[Item]) -> Iterator[Item]:
+    for tool in tools:
+        yield tool
+        yield from content_parts(tool.get("tools"))
+
+
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     tools, choice = payload.get("tools") or [], payload.get("tool_choice")
-    kept = [tool for tool in tools if json_digest(tool) != repair.target]
-    gone = [tool for tool in tools if tool not in kept]
-    if not gone:
-        return payload
-    named = {name for tool in gone for name in (tool_name(tool), tool.get("type"))}
+    kept = _other_tools(tools, repair.target)
+    is_added = any(json_digest(t) == repair.target for t in declared_tools(payload))
+    if kept == tools:
+        if not is_added:
+            return payload
+        lowered = lower_payload(payload, {ADDED_TOOLS})
+        return _without_tool(lowered, repair)
+    left = {id(tool): tool_name(tool) for tool in all_tools(kept)}
+    gone = [tool for tool in all_tools(tools) if id(tool) not in left]
     allowed = as_mapping(choice).get("tools")
     if isinstance(allowed, list):
-        left = [one for one in allowed if tool_name(one) in map(tool_name, kept)]
-        choice = {**as_mapping(choice), "tools": left} if left else "none"
-    elif choice == "required" or tool_name(as_mapping(choice)) in named:
+        chosen = [one for one in allowed if tool_name(one) in left.values()]
+        choice = {**as_mapping(choice), "tools": chosen} if chosen else "none"
+    elif choice == "required" or any(_means(choice, tool) for tool in gone):
         choice = None
     changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
+
+
+def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
+    kept = [tool for tool in tools if json_digest(tool) != target]
+    is_searched = any(tool.get("type") == "tool_search" for tool in kept)
+    found: list[Item] = []
+    for tool in kept:
+        if "tools" not in tool:
+            found.append(tool)
+        elif inner := [
+            one
+            for one in content_parts(tool["tools"])
+            if json_digest(one) != target
+            and (is_searched or not one.get("defer_loading"))
+        ]:
+            found.append({**tool, "tools": inner})
+    return found
+
+
+def _means(choice: object, tool: Item) -> bool:
+    return tool_name(as_mapping(choice)) in (tool_name(tool), tool.get("type"))
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:
@@ -1725,7 +1709,6 @@ def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
 
 
 class ServerSentEvent(NamedTuple):
-    """One dispatched event; `data` holds its lines joined by a newline."""
 
     event: str
     data: str
@@ -1735,7 +1718,6 @@ _LINE_BYTES = 64
 
 
 class EventStreamDecoder:
-    """Turns chunks of any size into events."""
 
     def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
         self._most_bytes = most_bytes
@@ -1750,8 +1732,7 @@ class EventStreamDecoder:
             raise AnswerTooLarge
         if self._after_cr and chunk:
             self._after_cr = False
-            if chunk.startswith(b"\n"):  # the second half of a CRLF
-                chunk = chunk[1:]
+            chunk = chunk.removeprefix(b"\n")
         if b"\n" not in chunk and b"\r" not in chunk:
             self._partial_line.extend(chunk)
             return []
@@ -1783,7 +1764,6 @@ class EventStreamDecoder:
                     data = value.decode("utf-8", "replace")
                     events.append(tuple.__new__(ServerSentEvent, (name, data)))
                 self._event, self._lines, self._size = b"", [], 0
-            # id, retry, comments and unknown fields are not used
         return events
 
 
@@ -1791,7 +1771,6 @@ NO_CARD: JsonObject = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
-    """An addition to a text that grows."""
 
     output_index: int
     kind: str
@@ -1801,7 +1780,6 @@ class TextDelta(NamedTuple):
 
 
 class TextDone(NamedTuple):
-    """A text that has ended: it replaces the deltas of the same kind and place."""
 
     output_index: int
     kind: str
@@ -1811,7 +1789,6 @@ class TextDone(NamedTuple):
 
 
 class AnnotationAdded(NamedTuple):
-    """What a place in a text refers to."""
 
     output_index: int
     part: int
@@ -1820,7 +1797,6 @@ class AnnotationAdded(NamedTuple):
 
 
 class PartialImage(NamedTuple):
-    """An image as far as it is drawn."""
 
     output_index: int
     number: int
@@ -1830,14 +1806,12 @@ class PartialImage(NamedTuple):
 
 
 class ItemAdded(NamedTuple):
-    """An item began; its content is still missing."""
 
     output_index: int
     item: Item
 
 
 class ItemDone(NamedTuple):
-    """The item as it counts, byte for byte."""
 
     output_index: int
     item: Item
@@ -1846,14 +1820,12 @@ class ItemDone(NamedTuple):
 
 
 class FinalResponse(NamedTuple):
-    """The end of a response, with its final snapshot."""
 
     status: str
     response: JsonObject
 
 
 class StreamError(NamedTuple):
-    """The request failed; no response object comes with it."""
 
     error: ApiError
 
@@ -1882,16 +1854,15 @@ _Reader = Callable[[JsonObject], StreamEvent]
 
 
 def parse_event(event: ServerSentEvent) -> StreamEvent:
-    if event.data == "[DONE]":  # other servers end their streams with it
+    if event.data == "[DONE]":
         return None
-    text = event.data.strip(" \t\n\r")  # white space of RFC 8259, section 2
+    text = event.data.strip(" \t\n\r")
     try:
-        wire, end = _JSON_READER.raw_decode(text)  # faster than json.loads
-    except (ValueError, RecursionError):  # the latter for thousands of brackets
+        wire, end = _JSON_READER.raw_decode(text)
+    except (ValueError, RecursionError):
         wire, end = None, -1
     if end != len(text) or not isinstance(wire, dict):
         raise MalformedEvent("The server sent an event that is not an object.")
-    # A level takes two characters at least, so a delta needs no look.
     may_be_deep = (
         len(text) > 2 * MAX_JSON_DEPTH
         and text.count("[") + text.count("{") > MAX_JSON_DEPTH
@@ -1924,7 +1895,7 @@ def _index(wire: JsonObject) -> int:
 def _text_reader(
     event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
 ) -> _Reader:
-    new = partial(tuple.__new__, event)  # half the time of the named tuple's own
+    new = partial(tuple.__new__, event)
 
     def read(wire: JsonObject) -> StreamEvent:
         place, index, text = wire.get(part, 0), wire.get("output_index"), wire[field]
@@ -1943,10 +1914,8 @@ def _text_reader(
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
-    annotation, part = wire.get("annotation"), _checked(
-        wire.get("content_index", 0), int
-    )
-    if annotation is None:  # the type allows it; the final item has all annotations
+    part = _checked(wire.get("content_index", 0), int)
+    if (annotation := wire.get("annotation")) is None:
         return None
     item_id = as_text(wire.get("item_id"))
     return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
@@ -1971,7 +1940,6 @@ def _final_reader(status: str) -> _Reader:
 
 
 def _read_error(wire: JsonObject) -> StreamEvent:
-    # In the flat form `type` is only "error".
     flat = {key: value for key, value in wire.items() if key != "type"}
     return StreamError(read_api_error(flat))
 
@@ -2014,7 +1982,6 @@ NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
 
 
 class ToolOutput(NamedTuple):
-    """A call got its output; `item` is the input item that gives it to the model."""
 
     output_index: int
     item: Item
@@ -2023,7 +1990,6 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
-    """One response ended; `usage` is None if the server did not tell it."""
 
     response_id: str
     status: str
@@ -2031,7 +1997,6 @@ class ResponseDone(NamedTuple):
 
 
 class Status(NamedTuple):
-    """A status line for the person who waits."""
 
     sentence: str
     repair: Repair | None = None
@@ -2041,7 +2006,6 @@ class Status(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What the log needs to know about the last response."""
 
     request_id: str = ""
     model: str = ""
@@ -2049,10 +2013,11 @@ class Trace(NamedTuple):
     error: ApiError = ApiError()
     removed: Mapping[str, int] = MappingProxyType({})
     subject: str = ""
+    response_id: str = ""
+    cache: Mapping[str, Any] = MappingProxyType({})
 
 
 class RunDone(NamedTuple):
-    """The last event of every run, however it ended."""
 
     ending: Ending
     usage: Usage | None = None
@@ -2080,24 +2045,18 @@ _ASSIGNED = _NAME_ENDS + _VALUE_OPENS
 _LOOKS_SECRET = re.compile(
     "|".join(
         [
-            # A header: its value goes on to the end of the line or of the quotes.
             rf"(?P<header>(?:authorization|cookies?){_ASSIGNED})"
             r"""[^\s"'\\](?:[^\r\n"'\\]|\\[^"'nr\r\n])*+""",
-            # A name whose value is one word, or in quotes.
             r"(?P<name>(?:api[-_ ]?key(?:\ provided)?|client[-_]?secret|passw(?:or)?d|"
             r"(?:access|auth|refresh|session)[-_]?token|encrypted_content)"
             rf"""{_ASSIGNED})(?:(?<=["'])[^\r\n"'\\]++|[^\s"'\\&,;)}}\]>]++)""",
-            # A query parameter.
             r"(?P<query>[?&][\w.-]{0,32}?(?:key|token|secret|password|signature|sig)=)"
             r"""[^\s"'\\&#;)}\]>]++""",
             r"(?P<scheme>://)[^\s/?#\"'<>]*@",
             r"(?P<bearer>bearer(?:\s|%20){1,4})[A-Za-z0-9._~+/=*-]{6,}+",
-            # `Basic` is a word too: base64 has digits, or a capital inside a word.
             r"(?P<basic>basic\s{1,4}(?-i:(?=[A-Za-z]*+[0-9+/=]|[A-Za-z]*?[a-z][A-Z])))"
             r"[A-Za-z0-9+/]{8,}+={0,2}",
             r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
-            # A JSON Web Token begins with `{"` in base64, a Fernet token with its
-            # version and four bytes of a time that are zero for a while yet.
             r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
             r"(?:\.[A-Za-z0-9_-]*+)?",
             r"gAAAA[A-Za-z0-9_-]{20,}+={0,2}",
@@ -2168,7 +2127,6 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address and the key of a server; an address can contain a password."""
 
     base_url: str = field(repr=False)
     api_key: str = field(repr=False)
@@ -2183,7 +2141,7 @@ class Endpoint:
 
     def url(self, path: str) -> str:
         base = _normalize_base_url(self.base_url)
-        query = urlsplit(self.base_url.strip()).query  # Azure's api-version
+        query = urlsplit(self.base_url.strip()).query
         joint = "&" if "?" in path else "?"
         return base + path + (query and joint + query)
 
@@ -2257,7 +2215,7 @@ def url_parts(text: str) -> SplitResult | None:
     try:
         parts = urlsplit(text)
         sound = bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets without an address, a port that is no number
+    except ValueError:
         return None
     return parts if sound and parts.scheme in ("http", "https") else None
 
@@ -2279,7 +2237,6 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
 def _environment_proxy(url: str) -> str | None:
     parts, proxies = urlsplit(url), getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    # Each call reads the whole environment. If it names no proxy, one call is enough.
     if not proxy or proxy_bypass(parts.hostname or "") or proxy_bypass(parts.netloc):
         return None
     return proxy
@@ -2451,7 +2408,6 @@ _FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
 
 
 class SchemaReferences:
-    """What the references of a schema name, as pointers; `#` is the schema itself."""
 
     def __init__(self, root: JsonObject) -> None:
         self.root = root
@@ -2578,7 +2534,6 @@ def function_parameters(
 ) -> tuple[_Schema, bool]:
     mended = _MendedSchema(schema)
     if strict_left and mended.is_simple:
-        # What a server sends need not be a schema.
         with suppress(_NotStrict, TypeError, AttributeError, ValueError):
             strict_left.spend(json_size(mended.root, LARGEST_SCHEMA))
             strict = _strict(mended.root, 1)
@@ -2815,7 +2770,6 @@ _DIGEST = 12
 
 @dataclass(frozen=True)
 class ToolNames:
-    """Translates the names of tools for the API and back; `known` are their own names."""
 
     known: tuple[str, ...] = ()
 
@@ -2874,6 +2828,29 @@ _LONGEST_CALL_ID = 64
 
 def _spelling(name: str) -> str:
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
+
+
+def fit_calls(items: Sequence[Item], tools: Sequence[Item]) -> list[Item]:
+    kinds = {*map(item_type, tools), *map(item_type, items)}
+    is_searched = bool(kinds & {"tool_search", "additional_tools"})
+    spaces = {
+        as_text(inner.get("name")): tool.get("name")
+        for tool in tools
+        for inner in content_parts(tool.get("tools"))
+    }
+    return [
+        clean_call(_fit_call(item, spaces, is_searched) if is_call(item) else item)
+        for item in items
+        if is_searched or not is_tool_search(item)
+    ]
+
+
+def _fit_call(call: Item, spaces: Mapping[str, Any], is_searched: bool) -> Item:
+    space = spaces.get(as_text(call.get("name")))
+    if not is_searched and "namespace" in call:
+        return {key: call[key] for key in call if key != "namespace"}
+    is_lost = is_searched and space and not call.get("namespace")
+    return {**call, "namespace": space} if is_lost else call
 
 
 def clean_call(item: Item) -> Item:
@@ -3066,7 +3043,6 @@ _ServiceTier = Literal[
 
 
 class ResponsesRequest(BaseModel):
-    """The body of `POST /responses`, with the API's field names and values."""
 
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -3107,14 +3083,13 @@ class ResponsesRequest(BaseModel):
         return repair_payload(fields, self.repairs) if self.repairs else fields
 
     def items(self) -> list[Item]:
-        return list(map(clean_call, self.input))
+        return fit_calls(self.input, self.tools or ())
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
 
 
 class Settings(NamedTuple):
-    """What the administrator and the user chose; the caller's keys have priority."""
 
     effort: str | None = None
     summary: str | None = None
@@ -3167,6 +3142,8 @@ def build_request(
 
 def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str | None:
     asked = given["reasoning"].get("effort") or settings.effort or model.effort
+    if asked == "max" and model.facts.efforts:
+        return model.facts.efforts[-1]
     return asked if asked and model.takes_effort(asked) else None
 
 
@@ -3252,7 +3229,6 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 
 class RetryPolicy(NamedTuple):
-    """How often to retry, and the longest wait in seconds."""
 
     max_retries: int = 2
     max_wait: float = 60.0
@@ -3281,8 +3257,6 @@ def _is_retried(failure: Failure) -> bool:
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
-# Repairs
-
 _MOST_REPAIRS = 3
 _OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
 _OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
@@ -3291,6 +3265,8 @@ _OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
     "404",
     "",
 }
+_LASTING_CODES = _OWN_SENTENCES | _RETRIED_CODES
+_UNREAD = "invalid_encrypted_content"
 _UNREADABLE = re.compile(
     r"provided without its required"
     r"|Items are not persisted when"
@@ -3307,7 +3283,7 @@ _UNKNOWN = re.compile(
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 )
-_ADDED_TOOL = re.compile(r"\.tools\[(\d+)\](.*)")
+_INNER_TOOL = re.compile(r"\.tools\[(\d{1,6})\]")
 _NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
 _NAMED_ID = re.compile(r"\b(?:rs|msg|fc|ctc|call|ci|ws|fs|ig|mcp\w?|cmp)_[\w-]{4,128}")
 _QUOTED = re.compile(r"[\"'`]([\w.-]{1,64})[\"'`]")
@@ -3329,11 +3305,15 @@ class _Refusal(NamedTuple):
     payload: Mapping[str, Any]
     rows: list[tuple[str, Item]]
     error: ApiError
-    lost_items: bool
+    done: Sequence[Repair]
 
     @property
     def last(self) -> str:
         return self.rows[-1][0] if self.rows else ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.error.param} {self.error.message}"
 
     @property
     def is_unknown(self) -> bool:
@@ -3344,31 +3324,37 @@ class _Refusal(NamedTuple):
 def find_repair(
     request: ResponsesRequest, failure: Failure, done: int = 0
 ) -> Status | None:
-    error = failure.error
-    words = {error.code, error.type}
-    if failure.status in _OTHER_CAUSES or words & (_OWN_SENTENCES | _RETRIED_CODES):
+    error, repairs = failure.error, request.repairs
+    if failure.status in _OTHER_CAUSES or {error.code, error.type} & _LASTING_CODES:
         return None
-    rows = repair_items(request.items(), request.repairs)
-    lost_items = any(one.action == "item" for one in request.repairs)
-    refusal = _Refusal(request.payload(), rows, error, lost_items)
-    if done < _MOST_REPAIRS:
-        for found in _repairs(refusal):
-            if found.repair and _is_new(found.repair, request.repairs):
-                return found
-    has_plain = any(one.action == "plain" for one in request.repairs)
-    has_place = _NAMED_PLACE.search(f"{error.param} {error.message}")
-    is_other = failure.status is None or (failure.status == 404 and not has_place)
-    if has_plain or is_other or _is_retried(failure):
+    rows = repair_items(request.items(), repairs)
+    refusal = _Refusal(request.payload(), rows, error, repairs)
+    if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
+        return found
+    is_lost = failure.status == 404 and not _NAMED_PLACE.search(refusal.text)
+    if failure.status is None or is_lost or _is_retried(failure):
         return None
     plain = Repair("plain", refusal.last)
-    changed = repair_items(request.items(), [*request.repairs, plain])
-    sent = [item for _, item in changed]
-    return _told(plain) if sent and sent != [item for _, item in rows] else None
+    changed = [sent for _, sent in repair_items(request.items(), [*repairs, plain])]
+    return _told(plain) if changed not in ([], [sent for _, sent in rows]) else None
 
 
-def _is_new(repair: Repair, done: Sequence[Repair]) -> bool:
-    given_up = {(one.target, one.value) for one in done if one.value}
-    return repair not in done and (repair.target, repair.new) not in given_up
+def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
+    if failure.error.code != "server_error" and (failure.status or 0) < 500:
+        return None
+    refusal = _Refusal(request.payload(), [], failure.error, request.repairs)
+    found = _best(refusal, map(_tool, _searches(refusal)))
+    return found._replace(is_lasting=False) if found else None
+
+
+def _best(refusal: _Refusal, repairs: Iterable[Status]) -> Status | None:
+    given_up = {(one.target, one.value) for one in refusal.done if one.value}
+    for found in repairs:
+        repair = found.repair
+        is_new = repair and repair not in refusal.done
+        if is_new and repair and (repair.target, repair.new) not in given_up:
+            return found
+    return None
 
 
 def _told(repair: Repair) -> Status:
@@ -3376,30 +3362,19 @@ def _told(repair: Repair) -> Status:
 
 
 def _repairs(refusal: _Refusal) -> Iterator[Status]:
-    has_text = any(has_plain_reasoning(sent) for _, sent in refusal.rows)
-    without_text = _told(Repair("reasoning_text", ""))
-    named = f"{refusal.error.param} {refusal.error.message}".lower()
-    if has_text and "reasoning" in named:
-        yield without_text
-    yield from _by_words(refusal)
-    yield from _by_place(refusal)
-    if refusal.error.code in PICTURE_CODES:
-        yield from _newest_media(refusal)
-    yield from _by_id(refusal)
-    if _UNREADABLE.search(refusal.error.message):
-        yield from _unread_reasoning(refusal)
-    paths = _parameter_paths(refusal)
-    if refusal.error.param in paths:
-        yield _parameter(refusal, str(refusal.error.param))
-    yield from _by_tool_name(refusal)
-    yield from _by_parameter_name(refusal, paths)
-    if has_text:
-        yield without_text
+    first = [_plain_reasoning] if "reasoning" in refusal.text.lower() else []
+    for find in (*first, *_FINDERS):
+        yield from find(refusal)
+
+
+def _plain_reasoning(refusal: _Refusal) -> Iterator[Status]:
+    if any(has_plain_reasoning(sent) for _, sent in refusal.rows):
+        yield _told(Repair("reasoning_text", ""))
 
 
 def _by_words(refusal: _Refusal) -> Iterator[Status]:
     words, kinds = refusal.error.message, {item_type(sent) for _, sent in refusal.rows}
-    if refusal.error.code == "invalid_encrypted_content":
+    if refusal.error.code == _UNREAD:
         yield from _unread_reasoning(refusal)
     if "code_interpreter_call" in kinds and "container" in words.lower():
         yield _told(Repair("kind", f"code_interpreter_call@{refusal.last}"))
@@ -3421,15 +3396,16 @@ def _lower(kind: str) -> Status:
 
 
 def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
-    if any(is_encrypted(sent) for _, sent in refusal.rows):
+    is_told = refusal.error.code == _UNREAD or _UNREADABLE.search(refusal.error.message)
+    if is_told and any(is_encrypted(sent) for _, sent in refusal.rows):
         yield _told(Repair("reasoning", refusal.last))
 
 
 def _newest_media(refusal: _Refusal) -> Iterator[Status]:
-    for number in reversed(range(len(refusal.rows))):
-        if has_media(refusal.rows[number][1]):
-            yield from _item(refusal, number)
-            break
+    if refusal.error.code in PICTURE_CODES:
+        places = [n for n, (_, one) in enumerate(refusal.rows) if has_media(one)]
+        for newest in places[-1:]:
+            yield from _item(refusal, newest)
 
 
 def _find_place(
@@ -3439,17 +3415,12 @@ def _find_place(
     rows = payload.get(found[1]) or () if found else ()
     if found is None or int(found[2]) >= len(rows):
         return None
-    named = rows[int(found[2])]
-    if tool := _ADDED_TOOL.match(found[3]):
-        tools = dict(enumerate(as_list(named.get("tools"))))
-        if int(tool[1]) in tools:
-            return "tools", int(tool[1]), tool[2], tools[int(tool[1])]
-    return found[1], int(found[2]), found[3], named
+    return found[1], int(found[2]), found[3], rows[int(found[2])]
 
 
 def named_place(request: ResponsesRequest, error: ApiError) -> str:
     if not _NAMED_PLACE.search(f"{error.param} {error.message}"):
-        return ""  # most runs have no error, and a payload may be large
+        return ""
     found = _find_place(request.payload(), error)
     if found is None:
         return ""
@@ -3463,13 +3434,18 @@ def _by_place(refusal: _Refusal) -> Iterator[Status]:
         return
     where, number, path, named = found
     keys = re.findall(r"[a-z_]+", path)
+    is_named = bool(refusal.error.param)
+    if inner := _INNER_TOOL.match(path):
+        tools = content_parts(named.get("tools"))[int(inner[1]) :]
+        yield from (_tool(tool)._replace(is_named=is_named) for tool in tools[:1])
+    elif item_type(named) == "namespace":
+        yield from map(_tool, _searches(refusal))
     if refusal.is_unknown and keys:
         target = f"{where}:{'.'.join([item_type(named), *keys])}"
         sentence = f"The model's server does not know {keys[-1]}: answering without it."
-        is_named = bool(refusal.error.param)
         yield Status(sentence, Repair("field", target), is_named=is_named)
     elif where == "tools":
-        yield _tool(named)._replace(is_named=bool(refusal.error.param))
+        yield _tool(named)._replace(is_named=is_named)
     else:
         yield from _item(refusal, number)
 
@@ -3495,7 +3471,7 @@ def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     elif item_type(sent) == "message" and plain_item(sent) != sent:
         sentence = f"One earlier {noun} was sent as plain text."
         yield Status(sentence, Repair("text", target))
-    if is_hosted(sent) and refusal.lost_items:
+    if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
         words = f"Earlier items of the kind {noun} were left out."
         yield Status(words, Repair("kind", f"{item_type(sent)}@{refusal.last}"))
     if is_call_output(sent) or sent.get("role", "assistant") == "assistant":
@@ -3503,6 +3479,11 @@ def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
         if is_call(sent) or is_call_output(sent):
             sentence = f"One earlier {noun} was sent as plain text."
         yield Status(sentence, Repair("item", target))
+
+
+def _by_parameter(refusal: _Refusal) -> Iterator[Status]:
+    if refusal.error.param in _parameter_paths(refusal):
+        yield _parameter(refusal, refusal.error.param)
 
 
 def _parameter_paths(refusal: _Refusal) -> list[str]:
@@ -3513,16 +3494,16 @@ def _parameter_paths(refusal: _Refusal) -> list[str]:
     kept = {*_NOT_REPAIRED}
     if "format" in payload.get("text", ()):
         kept.add("text")
-    if not refusal.is_unknown:  # the API would store the answer
+    if not refusal.is_unknown:
         kept.add("store")
     return [path for path in (*inner, *payload) if path not in kept]
 
 
-def _by_parameter_name(refusal: _Refusal, paths: Iterable[str]) -> Iterator[Status]:
+def _by_parameter_name(refusal: _Refusal) -> Iterator[Status]:
     words = refusal.error.message
     quoted = {*_QUOTED.findall(words)}
     found = quoted | {*re.findall(r"\b[a-z]+(?:[._][a-z]+)+\b", words)}
-    for path in paths:
+    for path in _parameter_paths(refusal):
         if path in found or path.rpartition(".")[2] in quoted:
             yield _parameter(refusal, path)
 
@@ -3552,11 +3533,18 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
     words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
-    for tool in declared_tools(refusal.payload):
+    for tool in _tools(refusal):
         if words & {tool_name(tool), tool.get("type")}:
-            # A server that cannot be reached may be there again soon.
             is_down = "retrieving tool list" in refusal.error.message
             yield _tool(tool)._replace(is_lasting=not is_down)
+
+
+def _tools(refusal: _Refusal) -> Iterator[Item]:
+    return all_tools(declared_tools(refusal.payload))
+
+
+def _searches(refusal: _Refusal) -> Iterator[Item]:
+    return (t for t in _tools(refusal) if t.get("type") == "tool_search")
 
 
 def _tool(tool: Item) -> Status:
@@ -3565,11 +3553,16 @@ def _tool(tool: Item) -> Status:
     return Status(sentence, Repair("tool", json_digest(tool)))
 
 
+_FINDERS = (
+    *(_by_words, _by_place, _newest_media, _by_id, _unread_reasoning),
+    *(_by_parameter, _by_tool_name, _by_parameter_name, _plain_reasoning),
+)
+
+
 # ==== openai_responses.loop.response: The state machine of one response.
 
 
 class ResponseState:
-    """One response, from its first event to its last."""
 
     def __init__(self, first_index: int = 0) -> None:
         self.ending: Ending | None = None
@@ -3579,9 +3572,9 @@ class ResponseState:
         self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
-        self._items: list[Item] = []  # as they were announced
+        self._items: list[Item] = []
         self._ids: dict[str, int] = {}
-        self._latest: dict[int, int] = {}  # places by `output_index`
+        self._latest: dict[int, int] = {}
         self._early: dict[str | int, list[TextDelta | TextDone]] = {}
         self._open: dict[int, dict[TextPlace, list[str]]] = {}
         self._ended: dict[int, Item] = {}
@@ -3707,15 +3700,17 @@ class ResponseState:
         self.ending = _ending_of(event.status, response)
         error = read_api_error(response.get("error"))
         self.refusal = error if event.status == "failed" else None
+        response_id = as_text(response.get("id"))
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
             error=error,
             removed=_removals(response.get("input_transformations")),
+            response_id=response_id,
+            cache=as_mapping(response.get("prompt_cache_diagnostics")),
         )
         events: list[RunEvent] = []
         for place, item in self._match(content_parts(response.get("output"))):
             events += self._end(place, _NOWHERE, item)
-        response_id = str(response.get("id") or "")
         return [*events, ResponseDone(response_id, event.status, self.usage)]
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
@@ -3832,9 +3827,6 @@ def _new_session() -> aiohttp.ClientSession:
         keepalive_timeout=_KEEPALIVE_SECONDS,
         ttl_dns_cache=_DNS_SECONDS,
     )
-    # Proxies of the environment are looked up by this package, because trust_env would
-    # also send the contents of a .netrc file. Cookies that a gateway sets for one user
-    # must not be sent for another. A few compressed bytes can expand to gigabytes.
     return aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -3844,7 +3836,6 @@ def _new_session() -> aiohttp.ClientSession:
 
 
 class Timeouts(NamedTuple):
-    """Limits in seconds; a `total` of 0 means no limit."""
 
     connect: float = 30.0
     first_event: float = 300.0
@@ -3857,7 +3848,6 @@ def _now() -> float:
 
 
 class Deadlines:
-    """The limit that is active now, over all attempts of one run."""
 
     def __init__(self, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
@@ -3923,7 +3913,6 @@ class _HttpResponse:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
-        # aiohttp puts the exception in front of the bytes that arrived before it.
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait() or await self.read_any()
 
@@ -3946,7 +3935,7 @@ class _HttpResponse:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        connection = self._response.connection  # None once the body has ended
+        connection = self._response.connection
         transport = connection.transport if connection else None
         if transport is None or not transport.is_reading():
             yield
@@ -3976,7 +3965,7 @@ class _HttpResponse:
 
     async def refusal(self, model: str) -> ApiRefused:
         status, headers = self._response.status, self._response.headers
-        error = ApiError()  # a redirection, no body, or not JSON
+        error = ApiError()
         if status >= 400:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
@@ -3989,35 +3978,25 @@ class _HttpResponse:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    text = headers.get("retry-after")
-    milliseconds, seconds = _number(headers.get("retry-after-ms")), _number(text)
-    if milliseconds is not None:
-        return milliseconds / 1000
-    if seconds is not None or text is None:
-        return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - unix_seconds())
-    except ValueError:
-        return None
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if 0 <= value < float("inf") else None
+    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+        with suppress(ValueError):
+            seconds = float(headers.get(name, "")) / per_second
+            if 0 <= seconds < float("inf"):
+                return seconds
+    with suppress(ValueError):
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+        return max(0.0, date.timestamp() - unix_seconds())
+    return None
 
 
 _NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
-    aiohttp.ServerTimeoutError,  # for connecting; aiohttp has no other limit
+    aiohttp.ServerTimeoutError,
 )
 
 
 class Connections:
-    """Sends requests; has one session for each event loop."""
 
     def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         self._idle_seconds = idle_seconds
@@ -4073,7 +4052,7 @@ class Connections:
             try:
                 yield response
             finally:
-                response.close()  # has no effect after it was read to the end
+                response.close()
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
         path, contexts = endpoint.ca_bundle, self._certificates
@@ -4084,7 +4063,7 @@ class Connections:
             if key not in contexts:
                 contexts[key] = ssl.create_default_context(cafile=path)
             return contexts[key]
-        except (OSError, ValueError):  # no such file, or no certificates in it
+        except (OSError, ValueError):
             problem = (
                 "CA_BUNDLE is not a file with certificates that this server can read"
             )
@@ -4122,7 +4101,6 @@ async def _encode(payload: JsonObject) -> bytes:
             await asyncio.sleep(0)
     whole = json.dumps(payload, ensure_ascii=False)
     before, found, after = whole.partition('"input": [')
-    # A lone surrogate, as of a broken copy, must not stop the request.
     return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
 
 
@@ -4140,7 +4118,7 @@ async def _receive(
             _network_sentence(error, endpoint.host),
             was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
-    except ValueError:  # a line break in the key, a host that no name server knows
+    except ValueError:
         problem = (
             "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot be "
             "sent"
@@ -4169,7 +4147,6 @@ _THOUGHT_SHARE = 0.1
 
 
 class Limits(NamedTuple):
-    """How a run behaves towards viewers and towards the server."""
 
     join_seconds: float = 0.05
     timeouts: Timeouts = Timeouts()
@@ -4180,7 +4157,6 @@ class Limits(NamedTuple):
 
 
 class Attempts:
-    """The attempts at each response of a run: `request`, `response`, and the last `error`."""
 
     def __init__(
         self, endpoint: Endpoint, connections: Connections, limits: Limits
@@ -4281,7 +4257,12 @@ class Attempts:
         is_open = self.request.background and not self.response.refusal
         if failure is None or (is_open and _may_run(self.error)):
             return None, 0.0
+        wait = retry_wait(
+            self.limits.retries, self._retries, failure, random_fraction()
+        )
         found = find_repair(self.request, failure, self._repaired)
+        if not found and wait is None:
+            found = last_repair(self.request, failure)
         if found and found.repair:
             place = named_place(self.request, failure.error)
             self._repaired += 1
@@ -4289,9 +4270,6 @@ class Attempts:
             self.request = self.request.model_copy(update={"repairs": repairs})
             reason = " ".join(filter(None, (place, failure.error.message)))
             return found._replace(reason=reason), 0.0
-        wait = retry_wait(
-            self.limits.retries, self._retries, failure, random_fraction()
-        )
         if wait is None:
             return None, 0.0
         self._retries += 1
@@ -4318,7 +4296,6 @@ class _Background:
         self._is_left = False
 
     def is_new(self, event: ServerSentEvent) -> bool:
-        # The event is parsed twice; a background run has few events a second.
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
@@ -4402,14 +4379,14 @@ class _Background:
 
     def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
         asked, limits = self._asks, self._attempts.limits
-        if asked and error is None:  # the server is still working on it
+        if asked and error is None:
             self._failures, self._asks = 0, not self._can_resume
             return limits.poll_seconds
         self._failures = 0 if has_news else self._failures + 1
         failure = error.failure if isinstance(error, ApiRefused) else Failure()
         wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
         if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: request the response itself
+            self._resumable, wait = False, 0.0
         self._asks = not (has_news and self._can_resume)
         if wait is None:
             self._is_left = isinstance(error, ApiRefused) and error.status == 404
@@ -4458,7 +4435,7 @@ async def _stream_response(
             if batch:
                 deadlines.event_arrived()
             events, malformed = _batch_events(batch, state, background)
-            del batch, chunk  # hold no bytes of the wire while deltas gather
+            del batch, chunk
             for event in events:
                 yield event
             if malformed:
@@ -4728,7 +4705,6 @@ Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-    """The rules of a request, and the way to ask a person if they do not decide."""
 
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
@@ -4800,7 +4776,6 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
 
 
 class ToolResult(NamedTuple):
-    """The result of a tool: an `output` for the model, and a `card`."""
 
     output: str | list[Item]
     failed: bool = False
@@ -4808,7 +4783,6 @@ class ToolResult(NamedTuple):
 
 
 class CallableTools(Protocol):
-    """The tools of a request, by their own names or by those that the API was given."""
 
     def parameters(self, name: str) -> JsonObject | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
@@ -4816,7 +4790,11 @@ class CallableTools(Protocol):
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call will run, and its arguments."""
+        """Return the own name of the tool that a call will run, and its arguments.
+
+        A tool that passes calls on names another one, with other arguments. None: there
+        is no such tool.
+        """
 
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool waits for a person; no limit counts that time."""
@@ -4826,7 +4804,6 @@ class CallableTools(Protocol):
 
 
 class CallLimits(NamedTuple):
-    """Limits of calls: how many at once, how many seconds, how much output."""
 
     at_once: int = 8
     seconds: float = 120.0
@@ -4835,7 +4812,6 @@ class CallLimits(NamedTuple):
 
 
 class Toolset(NamedTuple):
-    """What a run needs to answer calls and approval requests itself."""
 
     tools: CallableTools
     approver: Approver = Approver()
@@ -4870,7 +4846,7 @@ async def run_calls(
     checked = []
     for call in calls:
         checked.append(_check_call(call, toolset.tools))
-        await asyncio.sleep(0)  # a check may take some milliseconds
+        await asyncio.sleep(0)
     batch = _Batch(toolset)
     tasks = [
         asyncio.create_task(batch.answer(str(call["call_id"]), one))
@@ -4885,7 +4861,7 @@ async def run_calls(
         for call, task in zip(calls, tasks, strict=True):
             await (batch.wait(task) if task in limited else asyncio.wait([task]))
             if not task.done():
-                _cancel(limited)  # all at once, so that no waiting call starts
+                _cancel(limited)
             if task.done() and not task.cancelled():
                 yield call, task.result()
             else:
@@ -4906,7 +4882,7 @@ class _Batch:
     def __init__(self, toolset: Toolset) -> None:
         self._toolset = toolset
         self._slots = asyncio.Semaphore(toolset.limits.at_once)
-        self._asking = asyncio.Lock()  # questions are asked one by one
+        self._asking = asyncio.Lock()
         self._loop = asyncio.get_running_loop()
         self._end = self._loop.time() + toolset.limits.batch_seconds
 
@@ -4916,7 +4892,7 @@ class _Batch:
             if left > 0:
                 await asyncio.wait([task], timeout=left)
             elif self._asking.locked():
-                async with self._asking:  # the time of the question is added back
+                async with self._asking:
                     continue
             else:
                 return
@@ -4995,7 +4971,6 @@ async def _call_tool(
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
-        # A tool that raises SystemExit, or cancels itself, must not end the run.
         toolset.log(f"the tool {name} raised {type(error).__name__}: {error}")
         return tool_error(f"{name} failed. Tell the user, or try another way.")
 
@@ -5025,7 +5000,6 @@ def _name(call: Item) -> str:
 
 
 class Origin(NamedTuple):
-    """The model family, the server, and the account that produced an item."""
 
     family: str
     endpoint: str = ""
@@ -5118,7 +5092,7 @@ def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
     rows = list(items)
     outputs = {
         item["call_id"]: item
-        for item in rows
+        for item in filter(is_call_output, rows)
         if _is_remote(item, "function_call_output")
     }
     if not outputs:
@@ -5168,10 +5142,12 @@ _MADE_HERE = "replayed"
 
 def strip_for_replay(item: Item) -> Item:
     kept = _without(item, _NEVER_REPLAYED)
-    if item_type(item) == "message" and isinstance(kept.get("content"), list):
+    if kind_of(item).tool:
+        return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    if isinstance(kept.get("content"), list) and item_type(item) == "message":
         parts = content_parts(kept["content"])
         kept = {**kept, "content": [_without(one, ("logprobs",)) for one in parts]}
-    return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    return kept
 
 
 def _without(fields: Item, names: Sequence[str]) -> Item:
@@ -5423,7 +5399,7 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
         return False
     try:
         expected = sign([*scope, _without_signature(fields)])
-    except (RecursionError, TypeError, ValueError):  # nothing that this pipe wrote
+    except (RecursionError, TypeError, ValueError):
         return False
     return hmac.compare_digest(expected, signature)
 
@@ -5450,384 +5426,10 @@ def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
     return None if params is None else (arguments.get("tool_name"), params)
 
 
-# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
-
-# A query has a limit, so that a hostile text is read in linear time.
-_V2 = (
-    r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
-    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
-)
-_V1 = (
-    r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
-    r"(?:\?[^)\n]{0,500})?\)"
-)
-_ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
-_FOREIGN = (
-    r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
-    r"[^\S\n]*$)"
-)
-_MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-# A text without any of these has no marker; searching for them is cheap.
-_SIGNS = ("openai_responses:v", "\u2060", "]: #")
-
-
-_MOST_PASSES = 5
-
-
-class MarkedText(NamedTuple):
-    """A piece of text, and the id in the marker before it; empty without a marker."""
-
-    ulid: str
-    text: str
-
-
-def format_marker(kind: str, ulid: str) -> str:
-    return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
-
-
-def _has_marker(text: str) -> bool:
-    return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
-
-
-def split_at_markers(text: str) -> Iterator[MarkedText]:
-    if not any(map(text.__contains__, _SIGNS)):
-        yield MarkedText("", text)  # its ends are the model's own
-        return
-    ulid, start = "", 0
-    for match in _MARKER.finditer(text):
-        piece = text[start : match.start()].strip()
-        if ulid or piece:
-            yield MarkedText(ulid, piece)
-        ulid, start = _named(match), match.end()
-    piece = text[start:].strip()
-    if ulid or piece:
-        yield MarkedText(ulid, piece)
-
-
-def strip_markers(text: str) -> str:
-    # Repeated, because a line of another pipe may become a line of its own only now.
-    for _ in range(_MOST_PASSES):
-        if not _has_marker(text):
-            break
-        pieces = (piece.text for piece in split_at_markers(text))
-        text = "\n\n".join(piece for piece in pieces if piece)
-    return text
-
-
-def _named(match: re.Match[str]) -> str:
-    bits = match["bits"]
-    if bits:
-        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
-        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
-        return "".join(map(chr, codes)).upper()
-    return (match["ulid"] or match["ulid1"] or "").upper()
-
-
-# ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
-
-UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
-
-
-class Record(NamedTuple):
-    """The items that one marker names, in the order of the wire."""
-
-    ulid: str
-    model: str
-    created_at: int
-    payload: tuple[Item, ...]
-    message_id: str
-    origin: Origin
-    shown: str = ""
-
-    @property
-    def kind(self) -> str:
-        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
-
-
-def text_digest(text: str) -> str:
-    stripped = text.strip().encode("utf-8", "surrogatepass")
-    return hashlib.sha256(stripped).hexdigest()[:32]
-
-
-def harmless_items(items: Sequence[Item]) -> list[Item | None]:
-    found: list[Item | None] = []
-    stays = True  # the text behind the marker
-    for item in reversed(items):
-        found.append(_stub(item) if stays or not is_reasoning(item) else None)
-        stays = found[-1] is not None
-    return found[::-1]
-
-
-def _stub(item: Item) -> Item | None:
-    if has_encrypted_reasoning(item):
-        sealed = str(item["encrypted_content"])
-        return {"type": "reasoning", "summary": [], "encrypted_content": sealed}
-    if is_call(item):
-        return {"type": item["type"], "call_id": str(item.get("call_id"))}
-    is_answer = item_type(item) == "message" and item.get("role") == "assistant"
-    if not is_answer or is_commentary(item):
-        return None
-    phase = {"phase": "final_answer"} if item.get("phase") == "final_answer" else {}
-    return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
-
-
-# ==== owui_chat.storage.details_carrier: Records carried by the `reasoning_details` of reasoning items.
-
-_FORMAT = "openai-responses-v1"
-_REASONING = "reasoning.encrypted"
-_ITEM = "openai_responses.item"
-_TURN = "openai_responses.turn"
-
-
-class _DetailItem(NamedTuple):
-
-    item: Item
-    shown: str | int = ""
-
-
-class DetailTurn(NamedTuple):
-    """A response as it came back, with its notes."""
-
-    items: tuple[_DetailItem, ...]
-    origin: Origin
-    notes: Mapping[str, Any]
-
-
-def write_details(
-    name: str,
-    items: Iterable[tuple[Item, str]],
-    origin: Origin,
-    notes: Mapping[str, Any],
-    sign: Sign | None,
-) -> list[Item]:
-    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
-    named = {"format": _FORMAT, "turn": name}
-    entries = [
-        _entry(back, shown)
-        for item, shown in items
-        for back in replay_output([item], with_reasoning=True)
-        if not has_plain_reasoning(back)  # it is not kept beyond its run
-    ]
-    carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
-    return [sign_object({**head, **named}, sign, carried), *carried]
-
-
-def read_details(message: Mapping[str, Any], sign: Sign | None) -> list[DetailTurn]:
-    turns: dict[str, list[Item]] = {}
-    for entry in filter(_is_entry, as_list(message.get("reasoning_details"))):
-        turns.setdefault(entry["turn"], []).append(entry)
-    ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
-    return [_turn(turn, sign) for turn in ordered]
-
-
-def _entry(item: Item, shown: str) -> Item:
-    if is_reasoning(item):
-        rest = {k: v for k, v in item.items() if k != "encrypted_content"}
-        return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
-    typed = {"type": item_type(item), **item}  # a message in its short form has none
-    if not _says_just(item, shown):
-        return {"type": _ITEM, "item": typed, "shown": shown}
-    [part] = content_parts(item["content"])
-    rest = {k: v for k, v in part.items() if k != "text"}
-    return {"type": _ITEM, "item": {**typed, "content": [rest]}, "shown": len(shown)}
-
-
-def _says_just(item: Item, shown: str) -> bool:
-    parts = content_parts(item.get("content"))
-    whole = bool(shown) and shown == shown.strip()
-    return whole and [part.get("text") for part in parts] == [shown]
-
-
-def _is_entry(entry: object) -> bool:
-    if not isinstance(entry, dict) or entry.get("format") != _FORMAT:
-        return False
-    if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
-        return False
-    kind, item = entry.get("type"), entry.get("item")
-    if kind == _TURN:
-        return True
-    needed = entry.get("data") if kind == _REASONING else "type" in as_mapping(item)
-    return kind in (_REASONING, _ITEM) and isinstance(item, dict) and bool(needed)
-
-
-def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
-    head = next((entry for entry in entries if entry["type"] == _TURN), {})
-    carried = [entry for entry in entries if entry["type"] != _TURN]
-    details = tuple(map(_detail_item, carried))
-    origin = read_origin(head.get("origin"), "")
-    if is_signed(head, sign, carried):
-        return DetailTurn(details, origin, as_mapping(head.get("notes")))
-    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
-    stubs = harmless_items([detail.item for detail in details])
-    items = (
-        detail if is_signed(entry, sign) else _stub_detail(detail, stub)
-        for entry, detail, stub in zip(carried, details, stubs, strict=True)
-    )
-    return DetailTurn(tuple(filter(None, items)), origin, notes)
-
-
-def _detail_item(entry: Item) -> _DetailItem:
-    if entry["type"] == _REASONING:
-        return _DetailItem({**entry["item"], "encrypted_content": entry["data"]})
-    shown = entry.get("shown")
-    return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
-
-
-def _stub_detail(detail: _DetailItem, stub: Item | None) -> _DetailItem | None:
-    shown = detail.shown
-    length = shown if isinstance(shown, int) else len(shown)
-    return None if stub is None else _DetailItem(stub, length)
-
-
-def restore_from_details(
-    messages: Sequence[Mapping[str, Any]], sign: Sign | None
-) -> tuple[list[Mapping[str, Any]], dict[str, Record]]:
-    records: dict[str, Record] = {}
-    found, textless = list[Mapping[str, Any]](), ""
-    for message in messages:
-        known = as_mapping(message)  # the reader reports what is none
-        if known.get("role") == "user":
-            found += _marker_message(textless)
-            textless = ""
-        if turns := read_details(known, sign):
-            text, markers = _mark_text(as_text(known.get("content")), turns, records)
-            found.append({**known, "content": text})
-            textless += markers
-        else:
-            found.append(message)
-    return [*found, *_marker_message(textless)], records
-
-
-def _marker_message(text: str) -> list[Item]:
-    return [{"role": "assistant", "content": text}] if text else []
-
-
-class _Span(NamedTuple):
-
-    items: tuple[_DetailItem, ...]
-    origin: Origin
-
-    @property
-    def last(self) -> _DetailItem:
-        return self.items[-1]
-
-
-def _mark_text(
-    content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
-) -> tuple[str, str]:
-    spans = [one for turn in turns for one in _spans_of(turn)]
-    texts, marked, textless = deque(_split_text(content, spans)), "", ""
-    for span in spans:
-        marker = _add_record(span, records)
-        if span.last.shown and texts:
-            marked += marker + _own_text(span.last, texts.popleft())
-        else:
-            textless += marker
-    return "".join([marked, *texts]), textless
-
-
-def _add_record(span: _Span, records: dict[str, Record]) -> str:
-    ulid, last = f"{len(records):026d}", span.last
-    payload = tuple(detail.item for detail in span.items)
-    shown = as_text(last.shown) and text_digest(message_text(last.item))
-    records[ulid] = record = Record(ulid, "", 0, payload, "", span.origin, shown)
-    return format_marker(record.kind, ulid)
-
-
-def _spans_of(turn: DetailTurn) -> list[_Span]:
-    found: list[_Span] = []
-    begun: list[_DetailItem] = []
-    for detail in turn.items:
-        begun.append(detail)
-        if detail.shown:
-            found.append(_Span(tuple(begun), turn.origin))
-            begun = []
-    return [*found, _Span(tuple(begun), turn.origin)] if begun else found
-
-
-def _split_text(content: str, spans: Sequence[_Span]) -> list[str]:
-    shown = (span.last.shown for span in spans if span.last.shown)
-    lengths = [one if isinstance(one, int) else len(one) for one in shown]
-    texts, start = list[str](), 0
-    for length in lengths[:-1]:
-        end = start + length
-        if length < 0 or content[end : end + 1] != "\n":
-            return [content] if content else []
-        texts.append(content[start:end])
-        start = end + 1
-    return [*texts, content[start:]] if content[start:] else texts
-
-
-def _own_text(detail: _DetailItem, text: str) -> str:
-    if isinstance(detail.shown, str) and detail.shown.strip() == text.strip():
-        return message_text(detail.item)
-    return text
-
-
-# ==== owui_chat.code: Code that the API ran, in the host's form.
-
-CODE_CARD = "open_webui:code_interpreter"
-
-
-def code_host_item(item: JsonObject) -> Item:
-    return {
-        "type": CODE_CARD,
-        "id": item.get("id"),
-        "status": item.get("status") or "completed",
-        "lang": "python",
-        "code": replay_code(item, code_output(item)),
-    }
-
-
-def replay_code(item: JsonObject, printed: str) -> str:
-    code = str(item.get("code") or "")
-    shown = printed.strip("\n").replace("```", "'''")
-    return f"{code}\n```\n```text\n{shown}" if shown else code
-
-
-def code_text(code: str) -> str:
-    return f"<code_interpreter>\n{code}\n</code_interpreter>"
-
-
-_MOST_DELETED = 20
-
-
-class CodeTexts:
-    """The texts of a run, out of which the host's texts for stored code are taken."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._texts = list(texts)
-        self._cuts: dict[int, list[int]] = {}
-        self._place = self._start = self._deleted = 0
-
-    def take_out(self, item: JsonObject) -> bool:
-        code = code_host_item(item)["code"]
-        if not code or self._deleted >= _MOST_DELETED:
-            return not code
-        told = code_text(code)
-        start = self._start
-        for place in range(self._place, len(self._texts)):
-            at = self._texts[place].find(told, start)
-            if at >= 0:
-                self._place, self._start = place, at + len(told)
-                self._cuts.setdefault(place, []).extend([at, self._start])
-                return True
-            start = 0
-        self._deleted += 1
-        return False
-
-    def rest(self) -> Iterator[tuple[int, str]]:
-        for place, cuts in self._cuts.items():
-            text = self._texts[place]
-            ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
-            yield place, "".join(text[start:end] for start, end in ends).strip()
-
-
 # ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
 
 
 class Attachment(NamedTuple):
-    """A file at a message, as the host notes it there."""
 
     file_id: str
     name: str
@@ -5836,7 +5438,6 @@ class Attachment(NamedTuple):
 
 
 class StoredMessage(NamedTuple):
-    """A message of the user as the chat's row holds it."""
 
     row: JsonObject
     answer_id: str
@@ -5847,7 +5448,6 @@ class StoredMessage(NamedTuple):
 
 
 class UserMessage(NamedTuple):
-    """A message that no model wrote."""
 
     item: Item
     stored: StoredMessage | None = None
@@ -5862,13 +5462,13 @@ class UserMessage(NamedTuple):
 
 
 class AssistantText(NamedTuple):
-    """Text of an assistant's message, as the host gives it back."""
 
     text: str
+    ulids: Sequence[str] = ()
+    details: object = None
 
 
 class ToolCall(NamedTuple):
-    """A tool call of an assistant's message; the arguments of a custom one are a text."""
 
     call_id: str
     name: str
@@ -5877,13 +5477,15 @@ class ToolCall(NamedTuple):
 
 
 class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with pictures."""
 
     call_id: str
     output: str | list[Item]
 
 
 ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
+
+
+DETAILS_FIELD = "reasoning_details"
 
 
 def parse_messages(
@@ -5908,9 +5510,9 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
         case "system" | "developer":
             yield UserMessage(_input_message("developer", content, detail))
         case "assistant":
-            text = _plain_text(content)
-            if text.strip():
-                yield AssistantText(text)
+            text, details = _plain_text(content), message.get(DETAILS_FIELD)
+            if details or text.strip():
+                yield AssistantText(text, details=details)
             yield from _calls(message.get("tool_calls"))
         case "tool":
             yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
@@ -5981,6 +5583,348 @@ def _plain_text(content: object) -> str:
     if isinstance(content, str):
         return content
     return "".join(as_text(as_mapping(p).get("text")) for p in as_list(content))
+
+
+# ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
+
+UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
+
+
+class Record(NamedTuple):
+
+    ulid: str
+    model: str
+    created_at: int
+    payload: tuple[Item, ...]
+    message_id: str
+    origin: Origin
+    shown: str = ""
+
+    @property
+    def kind(self) -> str:
+        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
+
+
+def text_digest(text: str) -> str:
+    stripped = text.strip().encode("utf-8", "surrogatepass")
+    return hashlib.sha256(stripped).hexdigest()[:32]
+
+
+def harmless_items(items: Sequence[Item]) -> list[Item | None]:
+    found: list[Item | None] = []
+    stays = True
+    for item in reversed(items):
+        found.append(_stub(item) if stays or not is_reasoning(item) else None)
+        stays = found[-1] is not None
+    return found[::-1]
+
+
+def _stub(item: Item) -> Item | None:
+    if has_encrypted_reasoning(item):
+        sealed = str(item["encrypted_content"])
+        return {"type": "reasoning", "summary": [], "encrypted_content": sealed}
+    if is_call(item):
+        return {"type": item["type"], "call_id": str(item.get("call_id"))}
+    is_answer = item_type(item) == "message" and item.get("role") == "assistant"
+    if not is_answer or is_commentary(item):
+        return None
+    phase = {"phase": "final_answer"} if item.get("phase") == "final_answer" else {}
+    return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
+
+
+# ==== owui_chat.storage.details_carrier: Records carried by the `reasoning_details` of reasoning items.
+
+_FORMAT = "openai-responses-v1"
+_REASONING = "reasoning.encrypted"
+_ITEM = "openai_responses.item"
+_TURN = "openai_responses.turn"
+
+
+class _DetailItem(NamedTuple):
+
+    item: Item
+    shown: str | int = ""
+
+
+class DetailTurn(NamedTuple):
+
+    items: tuple[_DetailItem, ...]
+    origin: Origin
+    notes: Mapping[str, Any]
+
+
+def write_details(
+    name: str,
+    items: Iterable[tuple[Item, str]],
+    origin: Origin,
+    notes: Mapping[str, Any],
+    sign: Sign | None,
+) -> list[Item]:
+    head = {"type": _TURN, "origin": origin.wire(), "notes": dict(notes), "index": 0}
+    named = {"format": _FORMAT, "turn": name}
+    entries = [
+        _entry(back, shown)
+        for item, shown in items
+        for back in replay_output([item], with_reasoning=True)
+        if not has_plain_reasoning(back)
+    ]
+    carried = [{**e, **named, "index": n} for n, e in enumerate(entries, 1)]
+    return [sign_object({**head, **named}, sign, carried), *carried]
+
+
+def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
+    turns: dict[str, list[Item]] = {}
+    for entry in filter(_is_entry, as_list(details)):
+        turns.setdefault(entry["turn"], []).append(entry)
+    ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
+    return [_turn(turn, sign) for turn in ordered]
+
+
+def _entry(item: Item, shown: str) -> Item:
+    if is_reasoning(item):
+        rest = {k: v for k, v in item.items() if k != "encrypted_content"}
+        return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
+    typed = {"type": item_type(item), **item}
+    if not _says_just(item, shown):
+        return {"type": _ITEM, "item": typed, "shown": shown}
+    [part] = content_parts(item["content"])
+    rest = {k: v for k, v in part.items() if k != "text"}
+    return {"type": _ITEM, "item": {**typed, "content": [rest]}, "shown": len(shown)}
+
+
+def _says_just(item: Item, shown: str) -> bool:
+    parts = content_parts(item.get("content"))
+    whole = bool(shown) and shown == shown.strip()
+    return whole and [part.get("text") for part in parts] == [shown]
+
+
+def _is_entry(entry: object) -> bool:
+    if not isinstance(entry, dict) or entry.get("format") != _FORMAT:
+        return False
+    if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
+        return False
+    kind, item = entry.get("type"), entry.get("item")
+    if kind == _TURN or not isinstance(item, dict):
+        return kind == _TURN
+    needed = entry.get("data") if kind == _REASONING else "type" in item
+    return kind in (_REASONING, _ITEM) and bool(needed)
+
+
+def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
+    head = next((entry for entry in entries if entry["type"] == _TURN), {})
+    carried = [entry for entry in entries if entry["type"] != _TURN]
+    details = tuple(map(_detail_item, carried))
+    origin = read_origin(head.get("origin"), "")
+    if is_signed(head, sign, carried):
+        return DetailTurn(details, origin, as_mapping(head.get("notes")))
+    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
+    stubs = harmless_items([detail.item for detail in details])
+    items = (
+        detail if is_signed(entry, sign) else _stub_detail(detail, stub)
+        for entry, detail, stub in zip(carried, details, stubs, strict=True)
+    )
+    return DetailTurn(tuple(filter(None, items)), origin, notes)
+
+
+def _detail_item(entry: Item) -> _DetailItem:
+    if entry["type"] == _REASONING:
+        return _DetailItem({**entry["item"], "encrypted_content": entry["data"]})
+    shown = entry.get("shown")
+    return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
+
+
+def _stub_detail(detail: _DetailItem, stub: Item | None) -> _DetailItem | None:
+    shown = detail.shown
+    length = shown if isinstance(shown, int) else len(shown)
+    return None if stub is None else _DetailItem(stub, length)
+
+
+def restore_from_details(
+    parts: Iterable[ChatPart], sign: Sign | None
+) -> tuple[list[ChatPart], dict[str, Record]]:
+    records: dict[str, Record] = {}
+    found, textless = list[ChatPart](), list[AssistantText]()
+    for part in parts:
+        if isinstance(part, AssistantText) and part.details:
+            turns = read_details(part.details, sign)
+            for one in _name_records(part.text, turns, records):
+                (found if one.text else textless).append(one)
+            continue
+        if isinstance(part, UserMessage):
+            found += textless
+            textless = []
+        found.append(part)
+    return [*found, *textless], records
+
+
+def _name_records(
+    content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
+) -> Iterator[AssistantText]:
+    shown = [one.shown for turn in turns for one in turn.items if one.shown]
+    texts = deque(_split_text(content if content.strip() else "", shown))
+    for turn in turns:
+        begun: list[_DetailItem] = []
+        for detail in turn.items:
+            begun.append(detail)
+            if detail.shown or detail is turn.items[-1]:
+                has_text = detail.shown and texts
+                text = _own_text(detail, texts.popleft()) if has_text else ""
+                yield AssistantText(text, [_add_record(begun, turn.origin, records)])
+                begun = []
+    yield from map(AssistantText, texts)
+
+
+def _add_record(
+    items: Sequence[_DetailItem], origin: Origin, records: dict[str, Record]
+) -> str:
+    ulid, last = f"{len(records):026d}", items[-1]
+    payload = tuple([detail.item for detail in items])
+    shown = as_text(last.shown) and text_digest(message_text(last.item))
+    records[ulid] = Record(ulid, "", 0, payload, "", origin, shown)
+    return ulid
+
+
+def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
+    lengths = [one if isinstance(one, int) else len(one) for one in shown]
+    texts, start = list[str](), 0
+    for length in lengths[:-1]:
+        end = start + length
+        if length < 0 or content[end : end + 1] != "\n":
+            return [content] if content else []
+        texts.append(content[start:end])
+        start = end + 1
+    return [*texts, content[start:]] if content[start:] else texts
+
+
+def _own_text(detail: _DetailItem, text: str) -> str:
+    if isinstance(detail.shown, str) and detail.shown.strip() == text.strip():
+        return message_text(detail.item)
+    return text
+
+
+# ==== owui_chat.code: Code that the API ran, in the host's form.
+
+CODE_CARD = "open_webui:code_interpreter"
+
+
+def code_host_item(item: JsonObject) -> Item:
+    return {
+        "type": CODE_CARD,
+        "id": item.get("id"),
+        "status": item.get("status") or "completed",
+        "lang": "python",
+        "code": replay_code(item, code_output(item)),
+    }
+
+
+def replay_code(item: JsonObject, printed: str) -> str:
+    code = str(item.get("code") or "")
+    shown = printed.strip("\n").replace("```", "'''")
+    return f"{code}\n```\n```text\n{shown}" if shown else code
+
+
+def code_text(code: str) -> str:
+    return f"<code_interpreter>\n{code}\n</code_interpreter>"
+
+
+_MOST_DELETED = 20
+
+
+class CodeTexts:
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._texts = list(texts)
+        self._cuts: dict[int, list[int]] = {}
+        self._place = self._start = self._deleted = 0
+
+    def take_out(self, item: JsonObject) -> bool:
+        code = code_host_item(item)["code"]
+        if not code or self._deleted >= _MOST_DELETED:
+            return not code
+        told = code_text(code)
+        start = self._start
+        for place in range(self._place, len(self._texts)):
+            at = self._texts[place].find(told, start)
+            if at >= 0:
+                self._place, self._start = place, at + len(told)
+                self._cuts.setdefault(place, []).extend([at, self._start])
+                return True
+            start = 0
+        self._deleted += 1
+        return False
+
+    def rest(self) -> Iterator[tuple[int, str]]:
+        for place, cuts in self._cuts.items():
+            text = self._texts[place]
+            ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
+            yield place, "".join(text[start:end] for start, end in ends).strip()
+
+
+# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
+
+# A query has a limit, so that a hostile text is read in linear time.
+_V2 = (
+    r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
+    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
+)
+_V1 = (
+    r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
+    r"(?:\?[^)\n]{0,500})?\)"
+)
+_ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
+_FOREIGN = (
+    r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
+    r"[^\S\n]*$)"
+)
+_MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
+# Without one a text has no marker, and a search for them is cheap.
+_SIGNS = ("openai_responses:v", "\u2060", "]: #")
+
+
+_MOST_PASSES = 5
+
+
+class MarkedText(NamedTuple):
+
+    ulid: str
+    text: str
+
+
+def _has_marker(text: str) -> bool:
+    return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
+
+
+def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
+    if not any(map(text.__contains__, _SIGNS)):
+        yield MarkedText(ulid, text.strip() if ulid else text)
+        return
+    start = 0
+    for match in _MARKER.finditer(text):
+        piece = text[start : match.start()].strip()
+        if ulid or piece:
+            yield MarkedText(ulid, piece)
+        ulid, start = _named(match), match.end()
+    piece = text[start:].strip()
+    if ulid or piece:
+        yield MarkedText(ulid, piece)
+
+
+def strip_markers(text: str) -> str:
+    for _ in range(_MOST_PASSES):
+        if not _has_marker(text):
+            break
+        pieces = (piece.text for piece in split_at_markers(text))
+        text = "\n\n".join(piece for piece in pieces if piece)
+    return text
+
+
+def _named(match: re.Match[str]) -> str:
+    bits = match["bits"]
+    if bits:
+        digits = bits.replace("\u200b", "0").replace("\u200c", "1")
+        codes = (int(digits[i : i + 8], 2) for i in range(0, len(digits), 8))
+        return "".join(map(chr, codes)).upper()
+    return (match["ulid"] or match["ulid1"] or "").upper()
 
 
 # ==== owui_chat.input.history: The input items of a chat's history.
@@ -6128,9 +6072,11 @@ def _call_item(call: ToolCall) -> Item:
 
 
 def _split(part: ChatPart) -> Iterable[MarkedText | ChatPart]:
-    if isinstance(part, AssistantText):
-        return split_at_markers(_strip_old_blocks(part.text))
-    return [part]
+    if not isinstance(part, AssistantText):
+        return (part,)
+    *others, last = part.ulids or ("",)
+    bare = (MarkedText(ulid, "") for ulid in others)
+    return (*bare, *split_at_markers(_strip_old_blocks(part.text), last))
 
 
 def _is_answer(item: Item) -> bool:
@@ -6154,19 +6100,16 @@ def _message_item(kept: Item | None, shown: str) -> Item:
 
 
 class SourceCited(NamedTuple):
-    """A source to list below the answer, in the host's form."""
 
     source: JsonObject
 
 
 class Marker(NamedTuple):
-    """Text that names a record; it belongs to the event that follows."""
 
     text: str
 
 
 class StoredRecord(NamedTuple):
-    """A value to store in the answer's own output."""
 
     ulid: str
     value: JsonObject
@@ -6174,7 +6117,6 @@ class StoredRecord(NamedTuple):
 
 
 class TurnDetails(NamedTuple):
-    """The entries of a response for the `reasoning_details` of its reasoning."""
 
     details: Sequence[Item]
 
@@ -6209,9 +6151,8 @@ _LABEL = r"[^\[\]\n]{0,300}"
 _PLAIN = r"[^\s()]{0,1000}"
 _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
-_LINK = re.compile(
-    rf"(?P<open>\()?\[(?P<label>{_LABEL})\]\((?P<url>{_URL})\)(?(open)\))"
-)
+_LINK = re.compile(rf"\[({_LABEL})\]\(({_URL})\)")
+_LONGEST_OPEN = 4000
 
 _BEGUN_LINK = rf"\[{_LABEL}(?:\](?:\({_PLAIN}(?:\({_PLAIN}(?:\){_PLAIN})?)?)?)?\Z"
 _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\(\Z"
@@ -6226,7 +6167,6 @@ OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
 
 
 class HoldbackBuffer:
-    """Holds back the end of a growing text while it may become something to replace."""
 
     def __init__(self, unfinished: re.Pattern[str]) -> None:
         self._unfinished = unfinished
@@ -6234,7 +6174,7 @@ class HoldbackBuffer:
 
     def feed(self, text: str) -> str:
         text = self._held + text
-        match = self._unfinished.search(text)
+        match = self._unfinished.search(text, max(0, len(text) - _LONGEST_OPEN))
         place = match.start() if match else len(text)
         self._held = text[place:]
         return text[:place]
@@ -6253,12 +6193,11 @@ def _kept_of_tracking(match: re.Match[str]) -> str:
 
 
 class Citations:
-    """Numbers the sources of one run; the same events give the same numbers."""
 
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
-        self._waiting = deque[str]()  # sources that the page does not know yet
+        self._waiting = deque[str]()
         self._growing: dict[int, tuple[int, HoldbackBuffer]] = {}
 
     @property
@@ -6266,7 +6205,7 @@ class Citations:
         return tuple(self._numbers)
 
     def feed(self, event: RunEvent) -> Iterable[CitedEvent]:
-        if not isinstance(event, TextDelta):  # a delta is common: it needs no generator
+        if not isinstance(event, TextDelta):
             return self._feed_other(event)
         if event.kind not in ("text", "refusal"):
             return (event,)
@@ -6285,7 +6224,7 @@ class Citations:
                 yield from self._sources(ended=True)
             case ToolOutput():
                 yield event
-                yield from self._sources(ended=True)  # before the numbers that follow
+                yield from self._sources(ended=True)
                 yield from self._host_sources(event.card.get("sources", ()))
             case RunDone():
                 for index in [*self._growing]:
@@ -6331,21 +6270,26 @@ class Citations:
         return before + self._linked(held.feed(event.text))
 
     def _linked(self, text: str) -> str:
-        if "](" in text:
-            text = _LINK.sub(self._linked_number, text)
-        return strip_tracking(text)
+        edits = self._edit_links(text, set()) if _TRACKED in text else []
+        return strip_tracking(_apply_edits(text, edits))
 
-    def _linked_number(self, link: re.Match[str]) -> str:
-        is_found = _TRACKING.search(link["url"])
-        return self._number_of_link(link) if is_found else link[0]
-
-    def _number_of_link(self, link: re.Match[str]) -> str:
-        url, label = strip_tracking(link["url"]), link["label"].strip()
-        number = self._number(url)
-        names_site = "." in label and " " not in label
-        if link["open"] or names_site:
-            return f"[{number}]"
-        return f"[{label}]({url})[{number}]"
+    def _edit_links(
+        self, text: str, sources: Container[str]
+    ) -> list[tuple[int, int, str]]:
+        edits = list[tuple[int, int, str]]()
+        for link in _LINK.finditer(text):
+            (start, end), (label, address) = link.span(), link.groups()
+            if not (_TRACKING.search(address) or address in sources):
+                continue
+            url, label = strip_tracking(address), label.strip()
+            shown = f"[{self._number(url)}]"
+            names_site = "." in label and " " not in label
+            if text[start - 1 : start] == "(" and text[end : end + 1] == ")":
+                start, end = start - 1, end + 1
+            elif not names_site:
+                shown = f"[{label}]({url}){shown}"
+            edits.append((start, end, shown))
+        return edits
 
     def _shown_part(self, part: Item) -> str:
         text, annotations = part_text(part), content_parts(part.get("annotations"))
@@ -6353,12 +6297,7 @@ class Citations:
             return self._linked(text)
         for annotation in annotations:
             self._name(annotation)
-        keys = set(map(_key, annotations))
-        edits = [
-            (link.start(), link.end(), self._number_of_link(link))
-            for link in _LINK.finditer(text)
-            if _TRACKING.search(link["url"]) or link["url"] in keys
-        ]
+        edits = self._edit_links(text, set(map(_key, annotations)))
         starts = [start for start, _, _ in edits]
         ends = [float("-inf"), *(end for _, end, _ in edits)]
         for annotation in annotations:
@@ -6476,6 +6415,7 @@ def host_usage(ended: RunDone) -> Chunk:
         },
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         **({} if cost is None else {"cost": cost}),
+        **({"response_id": compared} if (compared := ended.trace.response_id) else {}),
     }
     return {"usage": counts}
 
@@ -6531,7 +6471,6 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 
 
 class ChunkRenderer:
-    """Shows one run as growing text and reasoning, which includes commentary."""
 
     def __init__(self, completion_id: str, created: int, model: str) -> None:
         self.head = {
@@ -6542,7 +6481,7 @@ class ChunkRenderer:
         }
         self._open_calls: dict[str, Item] = {}
         self._held = HoldbackBuffer(OPEN_TRACKING)
-        self._length = 0  # of the text so far
+        self._length = 0
         self._places: dict[str, object] = {}
         self._commentary: dict[int, Item] = {}
 
@@ -6796,7 +6735,6 @@ _FEW_FILES = 32
 
 
 class OutputItems:
-    """Makes the events; `items` and `files` are what the host has stored so far."""
 
     def __init__(self) -> None:
         self.items: list[Item] = []
@@ -6899,13 +6837,12 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
 
 
 class Commentary:
-    """Shows one message of commentary; `place` is that of its item."""
 
     def __init__(self, shown: OutputItems) -> None:
         self.place = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []
-        self._length = self._stored = 0  # of it, and how much the host has
+        self._length = self._stored = 0
         self._ended: ItemDone | None = None
         self._marker = (self.place, "")
 
@@ -6973,7 +6910,6 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
 
 
 class HostedItems:
-    """Shows the items of one run; a type without a card is not shown."""
 
     def __init__(self, shown: OutputItems) -> None:
         self._shown = shown
@@ -7192,7 +7128,6 @@ _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
 class NativeRenderer:
-    """Shows one run."""
 
     def __init__(self, now: Callable[[], float], *, closes: bool = True) -> None:
         self._closes = closes
@@ -7405,11 +7340,279 @@ def _clean_part(part: object) -> object:
     return part
 
 
+# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tools, limits, connections.
+
+MAX_TOOLS_PER_SERVER = 128
+MAX_TOOL_NAME_CHARACTERS = 64
+MAX_REMOTE_BYTES = 8 * 1024 * 1024
+
+MAX_SCHEMA_SIZE = 100_000
+_MAX_SCHEMA_CHARACTERS = 50_000
+MAX_DESCRIPTION_CHARACTERS = 4_000
+_MIN_SECRET_CHARACTERS = 6
+_INVALID_TOOL_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
+
+_ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
+_Response = TypeVar("_Response")
+
+
+class RemoteError(Exception):
+    """A server failed; the text contains no secret."""
+
+
+class RemoteTimeout(RemoteError):
+    """The server took too long."""
+
+
+class RemoteToolSpec(NamedTuple):
+
+    own_name: str
+    description: str
+    args: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteTool:
+
+    name: str
+    description: str
+    args: Mapping[str, Any]
+    run: _ExecuteRemoteTool = field(repr=False)
+
+    async def execute(self, args: dict[str, Any]) -> Any:
+        return await self.run(args)
+
+
+async def run_with_timeout(
+    work: Awaitable[_Response], seconds: float, name: str
+) -> _Response:
+    try:
+        async with asyncio.timeout(seconds):
+            return await work
+    except TimeoutError:
+        raise RemoteTimeout(f"{name} did not answer within {seconds:g} s.") from None
+
+
+def make_remote_tool(
+    label: str, spec: RemoteToolSpec, run: _ExecuteRemoteTool
+) -> RemoteTool:
+    name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
+        :MAX_TOOL_NAME_CHARACTERS
+    ]
+    description = truncate_text(spec.description, MAX_DESCRIPTION_CHARACTERS)
+    return RemoteTool(name, description, spec.args, run)
+
+
+def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
+    return allowed is None or any(fnmatchcase(name, pattern) for pattern in allowed)
+
+
+def build_error_result(text: str) -> dict[str, Any]:
+    return {"isError": True, "content": [{"type": "text", "text": text}]}
+
+
+def check_schema_size(schema: object) -> None:
+    json_size(schema, MAX_SCHEMA_SIZE)
+    if len(json.dumps(schema, default=str)) > _MAX_SCHEMA_CHARACTERS:
+        raise JsonTooLarge
+
+
+def describe_left_out(server: str, names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name[:MAX_TOOL_NAME_CHARACTERS]) for name in names[:10])
+    text = f"{server} has tools with schemas that are too large or too deep"
+    return f"{text}. They are left out: {shown} ({len(names)} in all)." if names else ""
+
+
+def truncate_text(text: str, characters: int) -> str:
+    return text if len(text) <= characters else f"{text[:characters]} [...]"
+
+
+def redact_secrets(text: str, secrets: Iterable[str]) -> str:
+    for secret in sorted(secrets, key=len, reverse=True):
+        if len(secret) >= _MIN_SECRET_CHARACTERS:
+            text = text.replace(secret, "[redacted]")
+            text = text.replace(json.dumps(secret)[1:-1], "[redacted]")
+    return text
+
+
+_REMOTE_CONNECT_SECONDS = 10.0
+
+
+class RemoteConnection:
+
+    def __init__(self, name: str, valve: str) -> None:
+        self._name = name
+        self._valve = valve
+        self._session: aiohttp.ClientSession | None = None
+
+    @asynccontextmanager
+    async def send(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str],
+        body: bytes | None = None,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        try:
+            response = await self._open_session().request(
+                method,
+                url,
+                headers={"Accept-Encoding": "identity", **headers},
+                data=body,
+                allow_redirects=False,
+            )
+            try:
+                if 300 <= response.status < 400:
+                    raise RemoteError(
+                        f"{self._name} redirects requests (HTTP {response.status}), "
+                        "which is not followed, because keys would be sent along. An "
+                        f"administrator has to check its address in {self._valve}."
+                    )
+                yield response
+            finally:
+                response.close()  # nothing happens when it was read to its end
+        except (aiohttp.ClientError, OSError, ValueError):
+            raise RemoteError(
+                f"{self._name} cannot be reached, or its answer broke off."
+            ) from None
+
+    async def read_chunks(
+        self, response: aiohttp.ClientResponse
+    ) -> AsyncGenerator[bytes, None]:
+        if response.headers.get("Content-Encoding", "identity") != "identity":
+            raise RemoteError(f"{self._name} sent a compressed answer, unasked.")
+        left = MAX_REMOTE_BYTES
+        async for piece in response.content.iter_any():
+            left -= len(piece)
+            if left < 0:
+                most = f"{MAX_REMOTE_BYTES} bytes"
+                raise RemoteError(f"{self._name} sent more than {most}.")
+            yield piece
+
+    async def read_body(
+        self, response: aiohttp.ClientResponse, most: int = MAX_REMOTE_BYTES
+    ) -> bytes:
+        taken = bytearray()
+        async with aclosing(self.read_chunks(response)) as pieces:
+            async for piece in pieces:
+                taken += piece
+                if len(taken) > most:
+                    break
+        return bytes(taken)
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(
+                    total=None, sock_connect=_REMOTE_CONNECT_SECONDS
+                ),
+                auto_decompress=False,
+            )
+        return self._session
+
+
+# ==== toolbox.host_files: Files of Open WebUI, over its API.
+
+_HOST = "Open WebUI"
+_HOST_SECONDS = 30.0
+_ACTIVE_NAME = re.compile(r"\.\w*(htm|xht|svg|xml|xsl|rdf)\w*$", re.IGNORECASE)
+
+
+class HostFiles:
+
+    def __init__(
+        self,
+        url: str,
+        key: str,
+        user_id: str = "",
+        attached: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        self.attached = attached
+        self._url = url.strip().rstrip("/")
+        self._key = key
+        self._user_id = user_id
+        self._connection = RemoteConnection(_HOST, "OPEN_WEBUI_URL")
+
+    async def read(self, file_id: str) -> bytes | str:
+        path = f"files/{re.sub('[^A-Za-z0-9-]', '_', file_id)}"
+        try:
+            if (await self._call_json("GET", path)).get("user_id") != self._user_id:
+                return "It belongs to somebody else."
+            return await self._call("GET", f"{path}/content")
+        except RemoteError as failed:
+            return str(failed)
+
+    async def store(self, name: str, media_type: str, content: bytes) -> str:
+        if _ACTIVE_NAME.search(name) or str(guess_type(name)[0]).endswith("+xml"):
+            name, media_type = f"{name}.txt", "text/plain"
+        edge = token_hex(16)
+        head = (
+            f'--{edge}\r\nContent-Disposition: form-data; name="file"; '
+            f'filename="{_header_text(name)}"\r\n'
+            f"Content-Type: {_header_text(media_type)}\r\n\r\n"
+        )
+        body = head.encode("utf-8", "replace") + content + f"\r\n--{edge}--".encode()
+        kind = f"multipart/form-data; boundary={edge}"
+        row = await self._call_json("POST", "files/?process=false", body, kind)
+        path = f"/api/v1/files/{row.get('id')}/content"
+        if row.get("user_id") != self._user_id:
+            reader = {"principal_type": "user", "principal_id": self._user_id}
+            files = [{"type": "file", "id": row.get("id")}]
+            note = {
+                "title": name,
+                "data": {"content": {"md": f"Open it: {path}"}, "files": files},
+                "access_grants": [{**reader, "permission": "read"}],
+            }
+            await self._call_json("POST", "notes/create", json.dumps(note).encode())
+        return path
+
+    async def aclose(self) -> None:
+        await self._connection.close()
+
+    async def _call_json(self, *request: Any) -> Mapping[str, Any]:
+        row = parse_json_object((await self._call(*request)).decode("utf-8", "replace"))
+        if not row or not row.get("id"):
+            raise RemoteError("OPEN_WEBUI_URL is not the address of Open WebUI.")
+        return row
+
+    async def _call(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        kind: str = "application/json",
+    ) -> bytes:
+        if not (self._url and self._key and self._user_id):
+            raise RemoteError(
+                "An administrator has to set OPEN_WEBUI_URL and OPEN_WEBUI_API_KEY in "
+                "the valves of this pipeline."
+            )
+        headers = {"Authorization": f"Bearer {self._key}", "Content-Type": kind}
+
+        async def exchange() -> bytes:
+            url = f"{self._url}/api/v1/{path}"
+            async with self._connection.send(method, url, headers, body) as response:
+                if response.status != 200:
+                    raise RemoteError(f"{_HOST} answered with HTTP {response.status}.")
+                return await self._connection.read_body(response)
+
+        return await run_with_timeout(exchange(), _HOST_SECONDS, _HOST)
+
+
+def _header_text(text: str) -> str:
+    return re.sub(r'[^ -~\u00a0-\uffff]|["\\]', "_", text)
+
+
 # ==== toolbox.processes: Child processes, in any event loop.
 
 
 class ChildProcess:
-    """A process that leads a session and a group; each pipe that was asked for."""
 
     def __init__(self, command: Sequence[str], options: Mapping[str, Any]) -> None:
         self._process = Popen(command, start_new_session=True, bufsize=0, **options)
@@ -7489,7 +7692,6 @@ MEBIBYTE = 1024 * 1024
 
 
 class SandboxLimits(NamedTuple):
-    """The limits of one run; sizes are in bytes."""
 
     seconds: float = 30.0
     memory: int = 512 * MEBIBYTE
@@ -7499,14 +7701,12 @@ class SandboxLimits(NamedTuple):
     files: int = 1_000
     output: int = 50_000
     returned_files: int = 10
-    packages: int = 512 * MEBIBYTE
     concurrency: int = 4
     idle_seconds: float = 3600.0
     chats: int = 50
 
 
 class ProcessHandle:
-    """Refers to one process that leads a group."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -7527,7 +7727,12 @@ class ProcessHandle:
 
 
 NOBODY_UID = 65534
-RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+RUN_ENVIRONMENT = {
+    "HOME": "/tmp",
+    "MPLBACKEND": "agg",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
 
 
 class SandboxUnavailable(Exception):
@@ -7542,7 +7747,6 @@ def find_program(name: str) -> str:
 
 
 class SandboxProcess(Protocol):
-    """One sandbox with one program in it, which reads stdin and answers on stdout."""
 
     process: ChildProcess
 
@@ -7557,7 +7761,6 @@ class SandboxProcess(Protocol):
 
 
 class SandboxBackend(Protocol):
-    """A way to make sandboxes."""
 
     @property
     def name(self) -> str:
@@ -7570,7 +7773,7 @@ class SandboxBackend(Protocol):
 # ==== toolbox.sandbox.bubblewrap: Bubblewrap: empty namespaces around a Python interpreter.
 
 _INODE_BYTES = 1024
-_WRITABLE_FOLDERS = ("work", "tmp", "packages")
+_WRITABLE_FOLDERS = ("work", "tmp")
 _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 
 
@@ -7647,12 +7850,11 @@ _READ_ONLY_PATHS = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zo
 
 
 class BubblewrapBackend:
-    """Makes sandboxes in which a given interpreter runs."""
 
-    def __init__(self, python: Path, wheels: str = "") -> None:
+    def __init__(self, python: Path, packages: str = "") -> None:
         self.name = f"bubblewrap with {python}"
         self._python = python
-        self._wheels = wheels
+        self._packages = packages
 
     async def start(self, program: str, limits: SandboxLimits) -> _BubblewrapProcess:
         command = [_find_bwrap(), *self._options(limits)]
@@ -7688,9 +7890,8 @@ class BubblewrapBackend:
         yield from ("--ro-bind", str(self._python), str(self._python))
         for path in ("/work", "/tmp"):
             yield from ("--size", str(limits.disk), "--tmpfs", path)
-        if self._wheels:
-            yield from ("--ro-bind", self._wheels, "/wheels")
-            yield from ("--size", str(limits.packages), "--tmpfs", "/packages")
+        if self._packages:
+            yield from ("--ro-bind", self._packages, "/packages")
         for name, value in RUN_ENVIRONMENT.items():
             yield from ("--setenv", name, value)
         yield from ("--chdir", "/work", "--remount-ro", "/")
@@ -7848,12 +8049,11 @@ class _ContainerProcess:
 
 
 class ContainerBackend:
-    """Makes sandboxes with `docker` or `podman`."""
 
-    def __init__(self, client: str, image: str, wheels: str = "") -> None:
+    def __init__(self, client: str, image: str, packages: str = "") -> None:
         self.name = client
         self._image = image
-        self._wheels = wheels
+        self._packages = packages
 
     async def start(self, program: str, limits: SandboxLimits) -> _ContainerProcess:
         path = find_program(self.name)
@@ -7870,9 +8070,8 @@ class ContainerBackend:
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
         rooms = {"/work": limits.disk, "/tmp": limits.disk}
-        if self._wheels:
-            rooms["/packages"] = limits.packages
-            yield from ("--volume", f"{self._wheels}:/wheels:ro")
+        if self._packages:
+            yield from ("--volume", f"{self._packages}:/packages:ro")
         memory = limits.memory + sum(rooms.values())
         yield from ("--user", f"{NOBODY_UID}:{NOBODY_UID}")
         yield from ("--pids-limit", str(limits.processes + 1))
@@ -7897,6 +8096,7 @@ def _client_environment() -> dict[str, str]:
 SANDBOX_PROGRAM = r'''"""What a run does inside the sandbox."""
 
 import _ast
+import errno
 import json
 import os
 import resource
@@ -7914,6 +8114,8 @@ CHUNK_BYTES = 1 << 18
 MAX_PATH_BYTES = 1000
 MAX_LISTED = 20
 RESULT = 3
+NO_MODULE = "An administrator can add packages to the folder SANDBOX_WHEELS."
+NO_SPACE = "Remove files, or let an administrator raise SANDBOX_DISK_MB."
 Stamp = tuple[int, int, int]
 
 
@@ -8070,6 +8272,12 @@ def write_file(request: dict) -> dict:
     return {"done": f"Wrote {len(content)} bytes."}
 
 
+def receive_file(request: dict) -> dict:
+    with open(resolve_path(request["path"]), "wb") as file:
+        file.write(bytes.fromhex(request["content"]))
+    return {"done": "It is there."}
+
+
 def make_folder(request: dict) -> dict:
     os.makedirs(resolve_path(request["path"]), exist_ok=True)
     return {"done": "The folder is there."}
@@ -8173,13 +8381,6 @@ def run_job(job: Callable[[], int], pipes: list[int]) -> None:
 def run_code(request: dict) -> dict:
     limits = request["limits"]
     deadline = time.monotonic() + limits["seconds"]
-    if request["dependencies"]:
-        installing = ChildJob(lambda: install(request["dependencies"]), CHUNK_BYTES)
-        stopped = installing.wait(deadline)
-        status, (_, complaints, _) = installing.finish()
-        if stopped or status:
-            raise Refused("The dependencies were not installed. " + complaints[-2000:])
-        sys.path.insert(0, PACKAGES)
     running = ChildJob(lambda: execute(request), limits["output"])
     stopped = running.wait(deadline)
     status, (output, complaints, result) = running.finish()
@@ -8192,23 +8393,12 @@ def run_code(request: dict) -> dict:
     }
 
 
-def install(dependencies: list[str]) -> int:
-    wheels = sorted(name for name in os.listdir("/wheels") if name.startswith("pip-"))
-    if not wheels:
-        raise SystemExit("The folder of wheels has no wheel of pip.")
-    pip = f"/wheels/{wheels[-1]}/pip"
-    options = (
-        "--quiet --no-input --no-index --no-cache-dir --no-compile "
-        "--disable-pip-version-check --only-binary :all: --find-links /wheels --target"
-    )
-    command = [sys.executable, "-I", pip, "install", *options.split(), PACKAGES]
-    os.execv(sys.executable, [*command, "--", *dependencies])
-
-
 def execute(request: dict) -> int:
     module = type(sys)("__main__")
     sys.modules["__main__"] = module
     sys.argv[:] = ["code"]
+    sys.path[:] = [WORK, *sys.path, PACKAGES]
+    sys.dont_write_bytecode = True  # it would be among the files that were written
     try:
         tree = compile(request["code"], "code", "exec", _ast.PyCF_ONLY_AST)
         assert isinstance(tree, _ast.Module)
@@ -8235,6 +8425,10 @@ def print_error(error: Exception, code: str) -> None:
     while frames and frames.tb_frame.f_code.co_filename != "code":
         frames = frames.tb_next
     traceback.print_exception(type(error), error, frames)
+    if isinstance(error, ModuleNotFoundError):
+        print(NO_MODULE, file=sys.stderr)
+    elif isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EFBIG):
+        print(NO_SPACE, file=sys.stderr)
 
 
 def write_result(value: object, limit: int) -> None:
@@ -8291,6 +8485,7 @@ OPERATIONS = {
     "list": (list_folder, False),
     "read": (read_file, False),
     "write": (write_file, True),
+    "receive": (receive_file, True),
     "mkdir": (make_folder, True),
     "remove": (remove, True),
 }
@@ -8365,7 +8560,6 @@ class SandboxReplyMissing(Exception):
 
 
 class FileSlice(NamedTuple):
-    """The place of a file that the code wrote, inside a reply."""
 
     name: str
     start: int
@@ -8373,7 +8567,6 @@ class FileSlice(NamedTuple):
 
 
 class SandboxReply(NamedTuple):
-    """A valid answer; `archive` is where the workspace begins, if it is there."""
 
     answer: Mapping[str, Any]
     archive: int | None
@@ -8418,14 +8611,12 @@ class RunStopped(Exception):
 
 
 class WorkspaceArchive(NamedTuple):
-    """A stored workspace: where it begins in which file."""
 
     path: Path
     start: int
 
 
 class Sandbox:
-    """Runs requests in the sandboxes of a backend."""
 
     def __init__(self, backend: SandboxBackend, limits: SandboxLimits) -> None:
         self._backend = backend
@@ -8595,6 +8786,7 @@ class _WorkspaceRoot:
             _remove_if_abandoned(folder)
         made = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
         self._lock = _lock_folder(made)
+        made.chmod(0o711)  # runs of another user read the packages in it
         # Under this name it would be swept, had it no lock yet.
         self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
 
@@ -8627,7 +8819,6 @@ class SandboxClosed(Exception):
 
 
 class SandboxFile(NamedTuple):
-    """A file that a run wrote: `path` is where its bytes are."""
 
     name: str
     media_type: str
@@ -8635,12 +8826,12 @@ class SandboxFile(NamedTuple):
 
 
 class Workspace:
-    """What one chat keeps."""
 
     def __init__(self, folder: Path, limits: SandboxLimits) -> None:
         self.archive: WorkspaceArchive | None = None
         self.lock = asyncio.Lock()
         self.borrowers = 0
+        self.received: set[str] = set()
         self._folder = folder
         self._limits = limits
         self._numbers = count(1)
@@ -8679,7 +8870,7 @@ class Workspace:
     def _export_file(self, spool: Path, part: FileSlice) -> SandboxFile:
         path = self._new_path()
         _copy_slice(part, spool, path)
-        name = _printable_name(part.name)
+        name = printable_name(part.name)
         media_type, _ = mimetypes.guess_type(name)
         return SandboxFile(name, media_type or "application/octet-stream", path)
 
@@ -8694,7 +8885,6 @@ class Workspace:
 
 
 class WorkspacePool:
-    """The workspaces of all chats, each lent to one run at a time."""
 
     def __init__(self, limits: SandboxLimits) -> None:
         self._limits = limits
@@ -8723,12 +8913,20 @@ class WorkspacePool:
             self._timers.pop(chat).cancel()
         workspace = self._workspaces.pop(chat, None)
         if workspace is None:
-            self._root = self._root or _WorkspaceRoot()
-            folder = Path(tempfile.mkdtemp(dir=self._root.path))
+            folder = Path(tempfile.mkdtemp(dir=self._open_root()))
             workspace = Workspace(folder, self._limits)
         self._workspaces[chat] = workspace  # the last of all: it was used last
         workspace.borrowers += 1
         return workspace
+
+    def _open_root(self) -> Path:
+        self._root = self._root or _WorkspaceRoot()
+        return self._root.path
+
+    async def install(self, wheels: Path) -> Path:
+        folder = self._open_root() / "packages"
+        await asyncio.to_thread(_unpack_wheels, wheels, folder)
+        return folder
 
     def _release(self, chat: Hashable, workspace: Workspace) -> None:
         if workspace.borrowers or self._is_closed:
@@ -8769,12 +8967,23 @@ def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
             left -= file.write(spool.read(min(left, MEBIBYTE)))
 
 
-def _printable_name(name: str) -> str:
-    last = name.rsplit("/", 1)[-1]
+def _unpack_wheels(wheels: Path, folder: Path) -> None:
+    folder.mkdir(exist_ok=True)
+    for wheel in wheels.glob("*.whl"):
+        with ZipFile(wheel) as archive:
+            archive.extractall(folder)
+    for part in folder.glob("*.data/*lib"):  # purelib and platlib
+        shutil.copytree(part, folder, dirs_exist_ok=True)
+
+
+def printable_name(name: str) -> str:
+    last = name.rsplit("/", 1)[-1][-200:]
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
 
 
 # ==== toolbox.sandbox.tools: The tools of the sandbox: descriptions for the model, calls, results.
+
+ReadFile = Callable[[], Awaitable[bytes | str]]
 
 
 class _SandboxCallFailed(Exception):
@@ -8783,20 +8992,14 @@ class _SandboxCallFailed(Exception):
 
 _RUN_DESCRIPTION = (
     "Runs Python code in a sandbox without network. Each run is a fresh process: only "
-    "files in the workspace, which is the current folder, outlive it. Returns JSON with "
+    "files in the workspace, which is the current folder, outlive it. What the user "
+    "attached is there, by name. Its modules can be imported{0}. Returns JSON with "
     "what was printed (stdout, stderr), the value of the last expression (result), and "
     "the files that were written, which the user is shown. The workspace is the folder "
     "/work. It lives as long as the chat is used and is shared by all tools whose names "
     "begin with python_ or sandbox_."
 )
 _CODE = {"code": {"type": "string", "description": "The Python code."}}
-_DEPENDENCIES = {
-    "dependencies": {
-        "type": "array",
-        "items": {"type": "string"},
-        "description": "Packages to install for this run, like numpy or pandas==2.2.",
-    }
-}
 _PATH = {
     "path": {
         "type": "string",
@@ -8806,7 +9009,8 @@ _PATH = {
 _CONTENT = {
     "content": {"type": "string", "description": "The whole new text of the file."}
 }
-_FILE_TOOLS = {
+_TOOLS = {
+    "python_execute": (_RUN_DESCRIPTION, _CODE),
     "sandbox_fs_list": ("Lists a folder of the workspace.", _PATH),
     "sandbox_fs_read": (
         "Reads a text file of the workspace; any other file is shown to the user.",
@@ -8827,56 +9031,27 @@ _FILE_TOOLS = {
 }
 
 
-def _build_sandbox_specs(with_dependencies: bool) -> list[dict[str, Any]]:
-    run = {**_CODE, **(_DEPENDENCIES if with_dependencies else {})}
-    return [
-        _build_sandbox_spec("python_execute", _RUN_DESCRIPTION, run, ["code"]),
-        *(
-            _build_sandbox_spec(name, description, properties, list(properties))
-            for name, (description, properties) in _FILE_TOOLS.items()
-        ),
-    ]
-
-
 def _build_sandbox_spec(
-    name: str, description: str, properties: Mapping[str, Any], required: list[str]
+    name: str, description: str, properties: Mapping[str, Any]
 ) -> dict[str, Any]:
     parameters = {
         "type": "object",
         "properties": dict(properties),
-        "required": required,
+        "required": list(properties),
         "additionalProperties": False,
     }
     return {"name": name, "description": description, "parameters": parameters}
 
 
-def _build_sandbox_request(
-    name: str, arguments: Mapping[str, Any], with_dependencies: bool
-) -> dict[str, Any]:
-    if name == "python_execute":
-        return _build_run_request(arguments, with_dependencies)
-    if name not in _FILE_TOOLS:
+def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    if name not in _TOOLS:
         raise _SandboxCallFailed(f"There is no tool named {name}.")
-    given = {key: arguments.get(key) for key in _FILE_TOOLS[name][1]}
+    given = {key: arguments.get(key) for key in _TOOLS[name][1]}
     for key, value in given.items():
         if not isinstance(value, str):
             raise _SandboxCallFailed(f"{name} needs {key}, a text.")
-    return {"operation": name.removeprefix("sandbox_fs_"), **given}
-
-
-def _build_run_request(
-    arguments: Mapping[str, Any], with_dependencies: bool
-) -> dict[str, Any]:
-    code, dependencies = arguments.get("code"), arguments.get("dependencies") or []
-    if not isinstance(code, str):
-        raise _SandboxCallFailed("python_execute needs code, a text.")
-    if not isinstance(dependencies, list) or not all(
-        isinstance(one, str) for one in dependencies
-    ):
-        raise _SandboxCallFailed("dependencies is a list of names.")
-    if dependencies and not with_dependencies:
-        raise _SandboxCallFailed("No packages can be installed here; do without.")
-    return {"operation": "run", "code": code, "dependencies": dependencies}
+    operation = "run" if "code" in given else name.removeprefix("sandbox_fs_")
+    return {"operation": operation, **given}
 
 
 _STOP_SENTENCES = {
@@ -8886,7 +9061,6 @@ _STOP_SENTENCES = {
 
 
 class SandboxResult(NamedTuple):
-    """The answer of a tool: a text for the model, files for the host to store."""
 
     text: str
     failed: bool = False
@@ -8966,51 +9140,83 @@ def _dump_json(value: object) -> str:
 _CONTAINER_IMAGE = "python:3.12-slim"
 
 
-def _list_default_backends(wheels: str) -> list[SandboxBackend]:
-    return [
-        *(BubblewrapBackend(python, wheels) for python in find_interpreters()),
-        *(
-            ContainerBackend(client, _CONTAINER_IMAGE, wheels)
-            for client in ("docker", "podman")
-        ),
-    ]
+def list_backends(packages: str) -> Iterator[SandboxBackend]:
+    for python in find_interpreters():
+        yield BubblewrapBackend(python, packages)
+    for client in ("docker", "podman"):
+        yield ContainerBackend(client, _CONTAINER_IMAGE, packages)
 
 
 class SandboxTools:
-    """The tools of one server; who knows a `chat_id` has access to its workspace."""
 
     def __init__(
         self,
         limits: SandboxLimits | None = None,
         wheels: str = "",
         log: Callable[[str], object] = str,
-        backends: Iterable[SandboxBackend] | None = None,
+        make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
     ) -> None:
         self._limits = limits or SandboxLimits()
-        self._with_dependencies = bool(wheels)
+        self._wheels = wheels
         self._log = log
-        self._backends = (
-            _list_default_backends(wheels) if backends is None else backends
-        )
+        self._make_backends = make_backends
+        self._packages = ""
         self._workspaces = WorkspacePool(self._limits)
         self._slots = asyncio.Semaphore(self._limits.concurrency)
         self._probe_lock = asyncio.Lock()
         self._has_probed = False
         self._sandbox: Sandbox | None = None
+        self._compiling: list[ChildProcess] = []
 
     async def specs(self) -> list[dict[str, Any]]:
-        has_sandbox = await self._find_sandbox() is not None
-        return _build_sandbox_specs(self._with_dependencies) if has_sandbox else []
+        if await self._find_sandbox() is None:
+            return []
+        return [
+            _build_sandbox_spec(name, about.format(self._packages), properties)
+            for name, (about, properties) in _TOOLS.items()
+        ]
 
     async def call(
         self, chat_id: str, name: str, arguments: Mapping[str, Any]
     ) -> SandboxResult:
+
+        async def build(_workspace: Workspace) -> dict[str, Any]:
+            return _build_sandbox_request(name, arguments)
+
+        return await self._answer(chat_id, build)
+
+    async def receive(
+        self, chat_id: str, file_id: str, name: str, read: ReadFile
+    ) -> SandboxResult:
+
+        async def build(workspace: Workspace) -> dict[str, Any] | None:
+            if file_id in workspace.received:
+                return None
+            content = await read()
+            if isinstance(content, str):
+                raise _SandboxCallFailed(content)
+            workspace.received.add(file_id)
+            return {
+                "operation": "receive",
+                "path": printable_name(name),
+                "content": content.hex(),
+            }
+
+        return await self._answer(chat_id, build)
+
+    async def _answer(
+        self,
+        chat_id: str,
+        build: Callable[[Workspace], Awaitable[dict[str, Any] | None]],
+    ) -> SandboxResult:
         try:
-            request = _build_sandbox_request(name, arguments, self._with_dependencies)
             sandbox = await self._find_sandbox()
             if sandbox is None:
                 raise _SandboxCallFailed("There is no sandbox on this server.")
             async with self._workspaces.acquire(chat_id) as workspace, self._slots:
+                request = await build(workspace)
+                if request is None:
+                    return SandboxResult("")
                 return await self._run(sandbox, request, workspace)
         except _SandboxCallFailed as failed:
             reason = str(failed)
@@ -9027,6 +9233,9 @@ class SandboxTools:
 
     async def close(self) -> None:
         self._workspaces.refuse_new()
+        for process in self._compiling:
+            process.kill_group()
+            await process.wait()
         if self._sandbox is not None:
             await self._sandbox.stop()
         await self._workspaces.close()
@@ -9042,20 +9251,39 @@ class SandboxTools:
             workspace.store_archive(spool, reply)
             if "damaged" in reply.answer:
                 workspace.clear()
+                workspace.received.clear()
             return _build_sandbox_result(reply, files, self._limits)
 
     async def _find_sandbox(self) -> Sandbox | None:
         async with self._probe_lock:
             if not self._has_probed:
+                backends = await self._prepare_backends()
                 async with self._workspaces.acquire("") as workspace:
                     with workspace.open_spool() as spool:
-                        self._sandbox = await self._probe_backends(spool)
+                        self._sandbox = await self._probe_backends(backends, spool)
                 self._has_probed = True
         return self._sandbox
 
-    async def _probe_backends(self, spool: Path) -> Sandbox | None:
+    async def _prepare_backends(self) -> Iterable[SandboxBackend]:
+        if not self._wheels:
+            return self._make_backends("")
+        try:
+            folder = await self._workspaces.install(Path(self._wheels))
+        except (OSError, BadZipFile) as broken:
+            self._log(f"SANDBOX_WHEELS cannot be installed: {broken}")
+            return self._make_backends("")
+        names = sorted(one.name.partition("-")[0] for one in folder.glob("*.dist-info"))
+        self._packages = f", also the packages {', '.join(names)[:1000]}"
+        for python in find_interpreters():
+            command = (str(python), "-I", "-m", "compileall", "-qq", str(folder))
+            self._compiling.append(await start_process(*command, env={}))
+        return self._make_backends(str(folder))
+
+    async def _probe_backends(
+        self, backends: Iterable[SandboxBackend], spool: Path
+    ) -> Sandbox | None:
         reasons = []
-        for backend in self._backends:
+        for backend in backends:
             sandbox = Sandbox(backend, self._limits)
             try:
                 await sandbox.check_confinement(spool)
@@ -9147,7 +9375,6 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ServerEntry:
-    """One server; `allowed` are patterns of its tools' own names, None allows all."""
 
     label: str
     url: str = ""
@@ -9161,7 +9388,6 @@ class ServerEntry:
 
 
 class ServerEntries(NamedTuple):
-    """The usable servers, and the problems of the others."""
 
     entries: tuple[ServerEntry, ...] = ()
     problems: tuple[str, ...] = ()
@@ -9171,7 +9397,6 @@ _RevealSecret = Callable[[str], str | None]
 
 
 class ToolServerSettings(NamedTuple):
-    """The servers in the valves; `allows_programs` is for MCP over stdio."""
 
     mcp: str = ""
     openapi: str = ""
@@ -9286,186 +9511,6 @@ def _read_label(row: object) -> str:
     return str(label) if is_label else ""
 
 
-# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tools, limits, connections.
-
-MAX_TOOLS_PER_SERVER = 128
-MAX_TOOL_NAME_CHARACTERS = 64
-MAX_REMOTE_BYTES = 8 * 1024 * 1024
-
-MAX_SCHEMA_SIZE = 100_000
-_MAX_SCHEMA_CHARACTERS = 50_000
-MAX_DESCRIPTION_CHARACTERS = 4_000
-_MIN_SECRET_CHARACTERS = 6
-_INVALID_TOOL_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9_-]")
-
-_ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
-_Response = TypeVar("_Response")
-
-
-class RemoteError(Exception):
-    """A server failed; the text contains no secret."""
-
-
-class RemoteTimeout(RemoteError):
-    """The server took too long."""
-
-
-class RemoteToolSpec(NamedTuple):
-    """A server's description of a tool; `args` is the schema of its arguments."""
-
-    own_name: str
-    description: str
-    args: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class RemoteTool:
-    """A tool of a server, in the agent's form."""
-
-    name: str
-    description: str
-    args: Mapping[str, Any]
-    run: _ExecuteRemoteTool = field(repr=False)
-
-    async def execute(self, args: dict[str, Any]) -> Any:
-        return await self.run(args)
-
-
-async def run_with_timeout(
-    work: Awaitable[_Response], seconds: float, name: str
-) -> _Response:
-    try:
-        async with asyncio.timeout(seconds):
-            return await work
-    except TimeoutError:
-        raise RemoteTimeout(f"{name} did not answer within {seconds:g} s.") from None
-
-
-def make_remote_tool(
-    label: str, spec: RemoteToolSpec, run: _ExecuteRemoteTool
-) -> RemoteTool:
-    name = _INVALID_TOOL_NAME_CHARACTER.sub("_", f"{label}_{spec.own_name}")[
-        :MAX_TOOL_NAME_CHARACTERS
-    ]
-    description = truncate_text(spec.description, MAX_DESCRIPTION_CHARACTERS)
-    return RemoteTool(name, description, spec.args, run)
-
-
-def is_tool_allowed(allowed: Iterable[str] | None, name: str) -> bool:
-    return allowed is None or any(fnmatchcase(name, pattern) for pattern in allowed)
-
-
-def build_error_result(text: str) -> dict[str, Any]:
-    return {"isError": True, "content": [{"type": "text", "text": text}]}
-
-
-def check_schema_size(schema: object) -> None:
-    json_size(schema, MAX_SCHEMA_SIZE)
-    if len(json.dumps(schema, default=str)) > _MAX_SCHEMA_CHARACTERS:
-        raise JsonTooLarge
-
-
-def describe_left_out(server: str, names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name[:MAX_TOOL_NAME_CHARACTERS]) for name in names[:10])
-    text = f"{server} has tools with schemas that are too large or too deep"
-    return f"{text}. They are left out: {shown} ({len(names)} in all)." if names else ""
-
-
-def truncate_text(text: str, characters: int) -> str:
-    return text if len(text) <= characters else f"{text[:characters]} [...]"
-
-
-def redact_secrets(text: str, secrets: Iterable[str]) -> str:
-    for secret in sorted(secrets, key=len, reverse=True):
-        if len(secret) >= _MIN_SECRET_CHARACTERS:
-            text = text.replace(secret, "[redacted]")
-            text = text.replace(json.dumps(secret)[1:-1], "[redacted]")
-    return text
-
-
-_REMOTE_CONNECT_SECONDS = 10.0
-
-
-class RemoteConnection:
-    """The connections of one run to one server; `name` and `valve` are for error texts."""
-
-    def __init__(self, name: str, valve: str) -> None:
-        self._name = name
-        self._valve = valve
-        self._session: aiohttp.ClientSession | None = None
-
-    @asynccontextmanager
-    async def send(
-        self,
-        method: str,
-        url: str,
-        headers: Mapping[str, str],
-        body: bytes | None = None,
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        try:
-            response = await self._open_session().request(
-                method,
-                url,
-                headers={"Accept-Encoding": "identity", **headers},
-                data=body,
-                allow_redirects=False,
-            )
-            try:
-                if 300 <= response.status < 400:
-                    raise RemoteError(
-                        f"{self._name} redirects requests (HTTP {response.status}), "
-                        "which is not followed, because keys would be sent along. An "
-                        f"administrator has to check its address in {self._valve}."
-                    )
-                yield response
-            finally:
-                response.close()  # nothing happens when it was read to its end
-        except (aiohttp.ClientError, OSError, ValueError):
-            raise RemoteError(
-                f"{self._name} cannot be reached, or its answer broke off."
-            ) from None
-
-    async def read_chunks(
-        self, response: aiohttp.ClientResponse
-    ) -> AsyncGenerator[bytes, None]:
-        if response.headers.get("Content-Encoding", "identity") != "identity":
-            raise RemoteError(f"{self._name} sent a compressed answer, unasked.")
-        left = MAX_REMOTE_BYTES
-        async for piece in response.content.iter_any():
-            left -= len(piece)
-            if left < 0:
-                most = f"{MAX_REMOTE_BYTES} bytes"
-                raise RemoteError(f"{self._name} sent more than {most}.")
-            yield piece
-
-    async def read_body(
-        self, response: aiohttp.ClientResponse, most: int = MAX_REMOTE_BYTES
-    ) -> bytes:
-        taken = bytearray()
-        async with aclosing(self.read_chunks(response)) as pieces:
-            async for piece in pieces:
-                taken += piece
-                if len(taken) > most:
-                    break
-        return bytes(taken)
-
-    async def close(self) -> None:
-        session, self._session = self._session, None
-        if session is not None:
-            await session.close()
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(
-                    total=None, sock_connect=_REMOTE_CONNECT_SECONDS
-                ),
-                auto_decompress=False,
-            )
-        return self._session
-
-
 # ==== toolbox.mcp.transports: Two ways to an MCP server: streamable HTTP, and a child process.
 
 _RpcMessage = dict[str, Any]
@@ -9528,7 +9573,6 @@ class _McpTransport:
 
 
 class McpHttpTransport(_McpTransport):
-    """One session with a server, if the server has sessions."""
 
     def __init__(self, entry: ServerEntry) -> None:
         super().__init__(entry)
@@ -9683,7 +9727,6 @@ class _Program:
 
 
 class McpStdioTransport(_McpTransport):
-    """One program, which lives as long as the session."""
 
     def __init__(self, entry: ServerEntry) -> None:
         super().__init__(entry)
@@ -9775,7 +9818,6 @@ class _RpcError(Exception):
 
 
 class McpClient:
-    """One server, for one run, in one session; several calls can run at once."""
 
     def __init__(self, entry: ServerEntry) -> None:
         self._entry = entry
@@ -9982,7 +10024,6 @@ _EXPLODED_STYLES = ("form", "deepObject")
 
 
 class OpenApiParameter(NamedTuple):
-    """A parameter; `argument` is its name in the tool, `style` its serialization."""
 
     argument: str
     name: str
@@ -10122,7 +10163,6 @@ PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
 class OpenApiOperation(NamedTuple):
-    """A tool that is a request; `url` has its path parameters in braces."""
 
     spec: RemoteToolSpec
     method: str
@@ -10132,7 +10172,6 @@ class OpenApiOperation(NamedTuple):
 
 
 class OpenApiDocument(NamedTuple):
-    """A document loaded from `url`; its calls go to `base_url` if that is set."""
 
     content: Any
     url: str
@@ -10256,7 +10295,6 @@ class _OpenApiRequest(NamedTuple):
 
 
 class OpenApiClient:
-    """One server, for one run; everything is opened on first use."""
 
     def __init__(self, entry: ServerEntry) -> None:
         self._entry = entry
@@ -10448,7 +10486,6 @@ class _CachedTools(NamedTuple):
 
 
 class ToolServers:
-    """Lends tools; nothing is connected before they are listed."""
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
         self._now = now
@@ -10534,13 +10571,11 @@ StepKind = Literal["round", "model", "tool"]
 
 
 class StateChanged(NamedTuple):
-    """The agent is doing something else now."""
 
     state: AgentState
 
 
 class StepStarted(NamedTuple):
-    """A step of the log began; `parent` is the id of its outer step, or empty."""
 
     id: str
     parent: str
@@ -10551,7 +10586,6 @@ class StepStarted(NamedTuple):
 
 
 class StepEnded(NamedTuple):
-    """A step of the log ended; `usage` are the tokens that the model reported."""
 
     step: StepStarted
     seconds: float
@@ -10561,7 +10595,6 @@ class StepEnded(NamedTuple):
 
 
 class RoundEnded(NamedTuple):
-    """The model's answer in a round is complete."""
 
     name: str
     items: tuple[tuple[int, Item], ...]
@@ -10570,7 +10603,6 @@ class RoundEnded(NamedTuple):
 
 
 class ContextSource(NamedTuple):
-    """A text that was given to the model."""
 
     name: str
     text: str
@@ -10578,7 +10610,6 @@ class ContextSource(NamedTuple):
 
 
 class ToolCallRequested(NamedTuple):
-    """A call that waits for approval; `security_warning` is set if it can do harm."""
 
     tool_name: str
     args: Mapping[str, Any]
@@ -10587,14 +10618,12 @@ class ToolCallRequested(NamedTuple):
 
 
 class NewMessage(NamedTuple):
-    """The complete answer."""
 
     content: str
     format: Literal["markdown", "text"] = "markdown"
 
 
 class RunMetadata(NamedTuple):
-    """What an answer took, over all its rounds; `price` is 0 if unknown."""
 
     strategy: str
     model: str
@@ -10624,7 +10653,6 @@ class RunMetadata(NamedTuple):
 
 
 class ExecutionEnded(NamedTuple):
-    """The whole answer has ended."""
 
     metadata: RunMetadata
 
@@ -10652,7 +10680,6 @@ AgentEvent = RunEvent | AgentOnlyEvent
 
 
 class Tool(Protocol):
-    """Something that the model can call; `args` is the JSON Schema of its arguments."""
 
     @property
     def name(self) -> str:
@@ -10670,8 +10697,10 @@ class Tool(Protocol):
         """Run it; the model gets what is returned, an exception is a failure."""
 
 
+StoreFile = Callable[[str, str, bytes], Awaitable[str]]
+
+
 class ModelAnswer(NamedTuple):
-    """One answer of a model; the last thing that a provider yields."""
 
     is_final: bool
     tool_calls: tuple[Item, ...]
@@ -10680,7 +10709,6 @@ class ModelAnswer(NamedTuple):
 
 
 class Provider(Protocol):
-    """A model that continues a history."""
 
     def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
@@ -10689,7 +10717,6 @@ class Provider(Protocol):
 
 
 class Guide(BaseModel):
-    """Who the agent is, and what it remembers before a chat begins."""
 
     model_config = ConfigDict(
         extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel
@@ -10710,7 +10737,6 @@ ChosenStyle = Literal["full", "lean"]
 
 
 class Persona(NamedTuple):
-    """Who the agent is: its instruction, changes of the policies, a guide."""
 
     instruction: str = ""
     overrides: str = ""
@@ -10719,7 +10745,6 @@ class Persona(NamedTuple):
 
 
 class AgentLimits(NamedTuple):
-    """When the agent has to answer; 0 is no limit."""
 
     iterations: int = 6
     seconds: float = 0.0
@@ -10731,17 +10756,15 @@ class AgentLimits(NamedTuple):
 
 
 class OwnToolSettings(NamedTuple):
-    """The tools that run here."""
 
     tools: Sequence[Tool] = ()
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
     asks_in_chat: bool = False
-    files_root: str = ""
+    store_file: StoreFile | None = None
 
 
 class AgentRequest(NamedTuple):
-    """One question to the agent."""
 
     strategy: str
     model: str
@@ -10775,7 +10798,6 @@ _ITERATION_LIMIT_TEXT = (
 
 
 class RunTotals:
-    """The sums of a run; earlier rounds of the same answer are added."""
 
     def __init__(self, budget: AgentLimits) -> None:
         self.rounds = 0
@@ -10841,7 +10863,6 @@ class RunTotals:
 
 
 class StepLog:
-    """Makes the events of the step log; writes a line for each end."""
 
     def __init__(self, log: Callable[[str], object], *, debug: bool) -> None:
         self._log = log
@@ -11039,7 +11060,6 @@ _TOOL_REPEATED_TEXT = (
 
 
 class GuardedTools:
-    """Tools whose calls are checked; a failure has one fixed text, and is not repeated."""
 
     def __init__(
         self,
@@ -11296,7 +11316,6 @@ _REFUSAL_PREFIXES = (
 
 
 class EarlierRounds(NamedTuple):
-    """The rounds before this one."""
 
     rounds: int = 0
     calls: int = 0
@@ -11315,7 +11334,7 @@ class EarlierRounds(NamedTuple):
 def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRounds:
     starts = find_turn_starts(messages)
     run = messages[starts[-1] + 1 :] if starts else messages
-    turns = [turn for message in run for turn in read_details(message, sign)]
+    turns = [turn for one in run for turn in read_details(one.get(DETAILS_FIELD), sign)]
     answers = read_confirmations(run)
     left = drop_question_calls(run)
     outputs = _read_outputs(left)
@@ -11334,7 +11353,8 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
 
 
 def read_chat_style(messages: Sequence[Message], sign: Sign) -> ChosenStyle | None:
-    turns = (turn for message in messages for turn in read_details(message, sign))
+    rows = (message.get(DETAILS_FIELD) for message in messages)
+    turns = (turn for row in rows for turn in read_details(row, sign))
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
     noted = (turn.notes.get("style") for turn in turns)
     return next((style for note in noted for style in styles if style == note), None)
@@ -11556,66 +11576,50 @@ def _read_preset_file(path: str) -> Guide:
 # ==== gpt5_agent.tools.execution: Runs the agent's own tools and converts their results for the model and the page.
 
 MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
-_FILES_PREFIX = "/files"
-
-
-def _read_tool_file(path: str, root: str) -> bytes:
-    if not root.strip():
-        raise InvalidRequest("files cannot be read here: FILES_ROOT is not set")
-    try:
-        with open(_resolve_path(path, realpath(root.strip())), "rb") as file:
-            _check_size(os.fstat(file.fileno()).st_size)
-            content = file.read(MAX_TOOL_FILE_BYTES + 1)
-    except (OSError, ValueError):
-        raise InvalidRequest("the file cannot be read") from None
-    _check_size(len(content))
-    return content
-
-
-def _resolve_path(path: str, root: str) -> str:
-    inside = path.removeprefix(f"{_FILES_PREFIX}/")
-    found = realpath(join(root, inside) if inside != path else path)
-    outside = not isabs(path) or commonpath((root, found)) != root
-    if outside or not isfile(found):
-        raise InvalidRequest(f"there is no such file below {_FILES_PREFIX}")
-    return found
-
-
-def _check_size(size: int) -> None:
-    if size > MAX_TOOL_FILE_BYTES:
-        raise InvalidRequest("the file is larger than 5 MB")
+_MAX_FILES = 10
+_MAX_SHOWN_BYTES = 4_000
+_MAX_SEEN_IMAGES = 20
+_MAX_SEEN_CHARACTERS = 24 * 1024 * 1024
 
 
 _IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
 
-_TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_IMAGE_SIGNATURES = {
+    "image/png": b"\x89PNG\r\n\x1a\n",
+    "image/jpeg": b"\xff\xd8\xff",
+    "image/webp": b"RIFF",
+    "image/gif": None,
+}
 _PART_TYPES = (
     *("text", "json", "link", "image_link", "image"),
-    *("blob", "file", "resource", "resource_link"),
+    *("blob", "resource", "resource_link"),
 )
+
+
+class _ToolFile(NamedTuple):
+
+    name: str
+    media_type: str
+    content: bytes
 
 
 class _ResultPart(NamedTuple):
 
     text: str
     image: str = ""
-    file: Mapping[str, Any] = NO_CARD
+    seen: str = ""
+    file: _ToolFile | None = None
 
 
-def _build_result(result: object, root: str) -> ToolResult:
+def _read_result(result: object) -> tuple[bool, list[_ResultPart]]:
     failed, content = False, result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
         failed, content = result.get("isError") is True, result["content"]
     rows = as_list(content)
-    if not rows or not all(map(_is_part, rows)):
-        text = result if isinstance(result, str) else _format_response(result)
-        return ToolResult(text, failed)
-    parts = [_convert_part(row, root) for row in rows]
-    images = [part.image for part in parts if part.image]
-    files = [part.file for part in parts if part.file]
-    card = {"images": images, "files": files}
-    text = "\n".join(part.text for part in parts)
-    return ToolResult(text, failed, {k: v for k, v in card.items() if v})
+    if rows and all(map(_is_part, rows)):
+        return failed, list(map(_convert_part, rows))
+    text = result if isinstance(result, str) else _format_response(result)
+    return failed, [_ResultPart(text)]
 
 
 def _is_part(row: object) -> bool:
@@ -11626,7 +11630,7 @@ def _format_response(value: object) -> str:
     return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
 
 
-def _convert_part(part: Mapping[str, Any], root: str) -> _ResultPart:
+def _convert_part(part: Mapping[str, Any]) -> _ResultPart:
     name, mime = _read_text_field(part, "name"), _read_text_field(part, "mimeType")
     match part["type"]:
         case "text":
@@ -11641,9 +11645,6 @@ def _convert_part(part: Mapping[str, Any], root: str) -> _ResultPart:
             return _ResultPart(_IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
         case "resource":
             return _build_resource_part(as_mapping(part.get("resource")))
-        case "file":
-            path = _read_text_field(part, "path")
-            return _build_file_part(_read_tool_file(path, root), mime, name or path)
         case "image":
             mime = mime or "image/png"
     return _build_file_part(_decode_base64(part.get("data")), mime, name)
@@ -11666,37 +11667,91 @@ def _build_resource_part(resource: Mapping[str, Any]) -> _ResultPart:
 
 
 def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
-    _check_size(len(content))
+    if len(content) > MAX_TOOL_FILE_BYTES:
+        raise InvalidRequest("the file is larger than 5 MB")
     own = basename(name) or "file"
     kind = mime or guess_type(own)[0] or "application/octet-stream"
+    if kind not in _IMAGE_SIGNATURES:
+        return _ResultPart("", file=_ToolFile(own, kind, content))
+    begin = _IMAGE_SIGNATURES[kind]
     url = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
-    if kind in _TOOL_IMAGE_TYPES:
-        return _ResultPart(_IMAGE_SENT_TEXT, image=url)
-    text = f"Generated file {own} ({kind}, {len(content)} bytes) is sent to the user."
-    return _ResultPart(text, file={"type": "file", "name": own, "url": url})
+    seen = url if begin and content.startswith(begin) else ""
+    return _ResultPart(_IMAGE_SENT_TEXT, url, seen)
 
 
 def _decode_base64(data: object) -> bytes:
+    if isinstance(data, bytes):  # a tool of this program
+        return data
     try:
         return base64.b64decode(str(data or ""), validate=True)
     except ValueError:
         raise InvalidRequest("the file is not base64") from None
 
 
-class OwnTools:
-    """The agent's own tools; `schemas` holds the arguments of each by its name."""
+def _quote_text(content: bytes) -> str:
+    text = content[: _MAX_SHOWN_BYTES + 1].decode("utf-8", "replace")
+    if not content or len(content) > _MAX_SHOWN_BYTES or {"\0", "\ufffd"} & set(text):
+        return ""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"\n\n{fence}\n{text}\n{fence}"
 
-    def __init__(self, tools: Sequence[Tool], root: str) -> None:
+
+class OwnTools:
+
+    def __init__(
+        self, tools: Sequence[Tool], store_file: StoreFile | None = None
+    ) -> None:
         self.schemas = {tool.name: tool.args for tool in tools}
         self._tools = {tool.name: tool for tool in tools}
-        self._root = root
+        self._store_file = store_file
+        self._images_left = _MAX_SEEN_IMAGES
+        self._characters_left = _MAX_SEEN_CHARACTERS
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         result = await self._tools[name].execute(arguments)
         try:
-            return _build_result(result, self._root)
+            failed, parts = _read_result(result)
         except InvalidRequest as refused:
             return ToolResult(f"tool invoke error: {refused}", failed=True)
+        texts: list[str] = []
+        notes: list[str] = []
+        for part in parts:
+            text, note = part.text, ""
+            if part.file:
+                text, note = await self._give_file(part.file, len(notes))
+            texts.append(text)
+            notes += [note] * bool(note)
+        images = [part.image for part in parts if part.image]
+        card = {"images": images, "notes": notes}
+        text = "\n".join(texts)
+        seen = list(filter(None, map(self._build_image, parts)))
+        output = [{"type": "input_text", "text": text}, *seen] if seen else text
+        return ToolResult(output, failed, {k: v for k, v in card.items() if v})
+
+    async def _give_file(self, file: _ToolFile, given: int) -> tuple[str, str]:
+        if given >= _MAX_FILES:
+            return f"{file.name} is not sent: a call can send {_MAX_FILES} files.", ""
+        shown = re.sub(r"([\\`*_\[\]<>])", r"\\\1", file.name)
+        text = (
+            f"Generated file {file.name} ({file.media_type}, {len(file.content)} bytes)"
+        )
+        try:
+            if self._store_file is None:
+                raise RemoteError("This client is not a chat of Open WebUI.")
+            path = await self._store_file(*file)
+        except RemoteError as refused:
+            quoted = _quote_text(file.content)
+            end = " The user is shown its text instead." if quoted else ""
+            note = f"{shown} could not be stored as a file: {refused}{quoted}"
+            return f"{text} could not be sent to the user: {refused}{end}", note
+        return f"{text} is sent to the user.", f"[{shown}]({path})"
+
+    def _build_image(self, part: _ResultPart) -> Item | None:
+        self._images_left -= bool(part.seen)
+        self._characters_left -= len(part.seen)
+        if not part.seen or min(self._images_left, self._characters_left) < 0:
+            return None
+        return {"type": "input_image", "detail": "auto", "image_url": part.seen}
 
 
 def describe_tool(tool: Tool) -> Item:
@@ -11711,7 +11766,6 @@ def describe_tool(tool: Tool) -> Item:
 
 
 class PreparedRun(NamedTuple):
-    """What a run of the agent begins with."""
 
     model: ResolvedModel
     request: ResponsesRequest
@@ -11747,7 +11801,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         _merge_body(request, tools, names),
         request.settings._replace(tools=tools),
     )
-    own = OwnTools(request.own_tools.tools, request.own_tools.files_root)
+    own = OwnTools(request.own_tools.tools, request.own_tools.store_file)
     named = ((names.own_name(str(tool["name"])), tool) for tool in tools)
     host_schemas = {
         name: tool.get("parameters") or {}
@@ -11774,8 +11828,8 @@ def _build_history(
     messages: Sequence[Message], reader: Origin, earlier: EarlierRounds, sign: Sign
 ) -> tuple[str, list[Item]]:
     closed = _drop_last_turn_details(messages, sign) if earlier.open_turn else messages
-    marked, records = restore_from_details(drop_question_calls(closed), sign)
-    system_text, parts = parse_messages(marked)
+    system_text, parts = parse_messages(drop_question_calls(closed))
+    parts, records = restore_from_details(parts, sign)
     items = build_input(parts, records, reader)
     maker = earlier.open_origin
     readable = maker is not None and reader.can_decrypt(maker)
@@ -11784,8 +11838,9 @@ def _build_history(
 
 
 def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:
-    last = max(place for place, each in enumerate(messages) if read_details(each, sign))
-    bare = {k: v for k, v in messages[last].items() if k != "reasoning_details"}
+    rows = enumerate(each.get(DETAILS_FIELD) for each in messages)
+    last = max(place for place, details in rows if read_details(details, sign))
+    bare = {k: v for k, v in messages[last].items() if k != DETAILS_FIELD}
     return [*messages[:last], bare, *messages[last + 1 :]]
 
 
@@ -11843,7 +11898,6 @@ def _merge_body(
 
 
 class AnswerEvents:
-    """Checks and passes on the events of one answer; its indexes start at `first`."""
 
     def __init__(
         self, first: int, shown_name: Callable[[str], str], *, holds_calls: bool
@@ -11909,7 +11963,6 @@ class AnswerEvents:
 
 
 class Transcript:
-    """The history of a run: answers of the model and outputs of calls."""
 
     def __init__(self, history: Iterable[Item]) -> None:
         self.history = list(history)
@@ -11941,7 +11994,6 @@ _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 
 class CallDecisions(NamedTuple):
-    """What happens to the calls of a round; they have their tools' own names."""
 
     calls: tuple[Item, ...]
     refusals: Mapping[str, ToolResult]
@@ -11960,7 +12012,6 @@ class CallDecisions(NamedTuple):
 
 
 class RoundCalls:
-    """Decides about the calls of a run, runs those that are ours, and reports them."""
 
     def __init__(
         self,
@@ -12058,8 +12109,10 @@ class RoundCalls:
                 result = refused or (await anext(results))[1]
                 yield self._transcript.add_output(call, result)
                 if not refused:
-                    step, output = steps[call["call_id"]], str(result.output)
-                    yield self._steps.end(step, failed=result.failed, detail=output)
+                    step, output = steps[call["call_id"]], result.output
+                    parts = output if isinstance(output, list) else [{"text": output}]
+                    detail = "\n".join(map(part_text, parts))  # no pictures
+                    yield self._steps.end(step, failed=result.failed, detail=detail)
         if decisions.host_call_ids:
             yield StateChanged("waiting_for_tools")
 
@@ -12267,7 +12320,6 @@ class _MessageParts:
 
 
 class ThoughtFilter:
-    """Shows one run, over all its rounds, under its own indexes."""
 
     def __init__(self, *, emits: bool) -> None:
         self._shows_thoughts = emits
@@ -12372,7 +12424,6 @@ def _answer_text(message: Item) -> str:
 
 
 class ResponsesProvider:
-    """Continues a history, one answer of the model at a time."""
 
     def __init__(self, request: AgentRequest, prepared: PreparedRun) -> None:
         self._settings = request
@@ -12707,7 +12758,6 @@ class _AnswerReader:
 
 
 class AsyncBridge:
-    """The event loop of one pipeline, in a thread that the first work starts."""
 
     def __init__(
         self,
@@ -12786,7 +12836,6 @@ _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
 
 class AgentLog:
-    """The log of one answer, for any thread; `run_id` is in front of every line."""
 
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
@@ -12946,7 +12995,6 @@ _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
 
 
 class Valves(BaseModel):
-    """Settings of the administrator; the page shows them in this order."""
 
     # The key and the address
 
@@ -13107,13 +13155,20 @@ class Valves(BaseModel):
     )
     SANDBOX_WHEELS: str = Field(
         default="",
-        description="Folder of wheels that runs may install; if empty, nothing can be "
-        "installed. Example: `/srv/wheels`.",
+        description="Folder of wheels; the packages in them can be imported in the "
+        "sandbox. Example: `/srv/wheels`.",
     )
-    FILES_ROOT: str = Field(
+    OPEN_WEBUI_URL: str = Field(
         default="",
-        description="The only folder whose files tools may return by path; if empty, "
-        "none may. Example: `/files`.",
+        description="Address of Open WebUI for this server, to give and get files. "
+        "Example: `http://open-webui:8080`.",
+    )
+    OPEN_WEBUI_API_KEY: str = Field(
+        default="",
+        description="Key of the account of Open WebUI that owns files which tools make, "
+        "and, if it is an administrator's, reads attached ones. Example: "
+        "`env:OPEN_WEBUI_API_KEY`.",
+        json_schema_extra=_PASSWORD,
     )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,
@@ -13220,7 +13275,7 @@ class Valves(BaseModel):
     ) -> dict[str, Any]:
         return {name: None if v == "" else v for name, v in serialize(self).items()}
 
-    @field_validator("API_KEY", "PROXY")
+    @field_validator("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY")
     @classmethod
     def _seal(cls, value: str) -> str:
         return seal_secret(value)
@@ -13236,139 +13291,15 @@ class Valves(BaseModel):
         return seal_servers(value)
 
 
-# ==== gpt5_agent.shell.own_tools: The agent's own tools for one answer: tools of other servers, tools of the sandbox.
-
-
-class _SandboxTool(NamedTuple):
-
-    name: str
-    description: str
-    args: Mapping[str, Any]
-    sandbox: SandboxTools
-    chat: str
-
-    async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
-        result = await self.sandbox.call(self.chat, self.name, args)
-        text = {"type": "text", "text": result.text}
-        content = [text, *_build_file_parts(result.files)]
-        return {"isError": result.failed, "content": content}
-
-
-def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
-    left = MAX_TOOL_FILE_BYTES
-    for file in files:
-        content = _read_content(file, left)
-        if content is None:
-            text = f"{file.name} is not shown: files of one call may have 5 MB in all."
-            yield {"type": "text", "text": text}
-            continue
-        left -= len(content)
-        encoded = base64.b64encode(content).decode("ascii")
-        part = {"type": "blob", "data": encoded, "mimeType": file.media_type}
-        yield {**part, "name": file.name}
-
-
-def _read_content(file: SandboxFile, most: int) -> bytes | None:
-    try:
-        with file.path.open("rb") as opened:
-            content = opened.read(most + 1)
-    except OSError:
-        return None
-    return content if len(content) <= most else None
-
-
-def read_server_settings(
-    mcp: str, openapi: str, *, allows_programs: bool
-) -> ToolServerSettings:
-    return ToolServerSettings(
-        reveal_secret(mcp, "MCP_SERVERS_JSON"),
-        reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
-        allows_programs,
-        _reveal_or_none,
-    )
-
-
-def _reveal_or_none(text: str) -> str | None:
-    try:
-        return reveal_secret(text, "an entry")
-    except InvalidRequest:
-        return None
-
-
-class OwnToolPool:
-    """What all answers of a pipeline share; everything is opened on first use."""
-
-    def __init__(self) -> None:
-        self._servers = ToolServers()
-        self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
-
-    @asynccontextmanager
-    async def open_tools(
-        self, valves: Valves, chat: str, log: AgentLog
-    ) -> AsyncGenerator[tuple[Tool, ...], None]:
-        servers = read_server_settings(
-            valves.MCP_SERVERS_JSON,
-            valves.OPENAPI_SERVERS_JSON,
-            allows_programs=valves.ALLOW_STDIO,
-        )
-        entries = (entry for read in servers.read_entries() for entry in read.entries)
-        log.hide(secret for entry in entries for secret in entry.secrets)
-        sandbox_tools = await self._sandbox_tools(valves, chat, log)
-        names = {tool.name for tool in sandbox_tools}
-        async with self._servers.open_tools(servers) as opened:
-            for problem in opened.problems:
-                log.warn(problem)
-            remote = [tool for tool in opened.tools if tool.name not in names]
-            yield (*remote, *sandbox_tools)
-
-    async def close(self) -> None:
-        for sandbox in self._sandboxes.values():
-            await sandbox.close()
-        await self._servers.close()
-
-    async def _sandbox_tools(
-        self, valves: Valves, chat: str, log: AgentLog
-    ) -> list[_SandboxTool]:
-        if not valves.SANDBOX:
-            return []
-        key = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
-        if key not in self._sandboxes:
-            # Its log outlives the answer that needed it first.
-            self._sandboxes[key] = SandboxTools(*key, AgentLog("sandbox").warn)
-        sandbox = self._sandboxes[key]
-        try:
-            specs = await sandbox.specs()
-        except Exception as error:  # an answer without Python is better than none
-            reason = describe_exception(error)
-            log.warn(f"The tools of the sandbox are not offered: {reason}")
-            return []
-        return [
-            _SandboxTool(
-                spec["name"], spec["description"], spec["parameters"], sandbox, chat
-            )
-            for spec in specs
-        ]
-
-
-def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
-    disk = valves.SANDBOX_DISK_MB * MEBIBYTE
-    return SandboxLimits(
-        seconds=valves.SANDBOX_SECONDS,
-        memory=valves.SANDBOX_MEMORY_MB * MEBIBYTE,
-        disk=disk,
-        file=disk,
-        output=valves.TOOL_OUTPUT_CHARACTERS,
-    )
-
-
 # ==== gpt5_agent.shell.settings: One call of the pipeline: who calls, and the settings from valves and request.
 
 CONTEXT_KEY = "agent_context"
+_MAX_ATTACHED = 20
+_FILE_KEYS = ("type", "id", "name")
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
 class PipelineCaller(NamedTuple):
-    """Which message of which chat is answered, or which task of the host."""
 
     model: str = ""
     chat_id: str = ""
@@ -13378,6 +13309,7 @@ class PipelineCaller(NamedTuple):
     streams: bool = False
     is_admin: bool = False
     tool_ids: frozenset[str] = frozenset()
+    files: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_host(self) -> bool:
@@ -13403,7 +13335,19 @@ def read_inlet_context(
         context["is_admin"] = True
     if tool_ids := as_list(metadata.get("tool_ids")):
         context["tool_ids"] = tool_ids
+    if files := as_list(metadata.get("files"))[-_MAX_ATTACHED:]:
+        rows = map(as_mapping, files)
+        context["files"] = [{k: row.get(k) for k in _FILE_KEYS} for row in rows]
     return context
+
+
+def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
+    names: set[str] = set()
+    for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
+        if row.get("type") in ("file", "image") and row.get("id"):
+            name = str(row.get("name") or "file")
+            names.add(name := f"{number}-{name}" if name in names else name)
+            yield str(row["id"]), name
 
 
 def _read_tool_id(given: object) -> str:
@@ -13420,12 +13364,12 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
         streams=bool(body.get("stream")),
         is_admin=context.get("is_admin") is True,
         tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
+        files=tuple(_read_attached(context.get("files"))),
         **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
     )
 
 
 class AgentInput(NamedTuple):
-    """One question: `can_ask` allows approvals in the chat, `tools` run here."""
 
     strategy: str
     messages: Sequence[Mapping[str, Any]]
@@ -13435,6 +13379,7 @@ class AgentInput(NamedTuple):
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
     notices: tuple[str, ...] = ()
+    store_file: StoreFile | None = None
 
     def choose_text(self, key: str, otherwise: str) -> str:
         given = self.body.get(key)
@@ -13482,7 +13427,7 @@ def build_agent_request(
                 characters=valves.TOOL_OUTPUT_CHARACTERS,
             ),
             question.can_ask,
-            valves.FILES_ROOT.strip(),
+            question.store_file,
         ),
         query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
@@ -13555,6 +13500,141 @@ def _build_request_settings(question: AgentInput) -> Settings:
     )
 
 
+# ==== gpt5_agent.shell.own_tools: The agent's own tools for one answer: tools of other servers, tools of the sandbox.
+
+
+class _SandboxTool(NamedTuple):
+
+    name: str
+    description: str
+    args: Mapping[str, Any]
+    sandbox: SandboxTools
+    chat: str
+    files: HostFiles
+
+    async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
+        problems = []
+        for file_id, name in self.files.attached:
+            read = partial(self.files.read, file_id)
+            received = await self.sandbox.receive(self.chat, file_id, name, read)
+            if received.failed:
+                problems.append(f"{name} is not there. {received.text}")
+        result = await self.sandbox.call(self.chat, self.name, args)
+        text = {"type": "text", "text": "\n".join([result.text, *problems])}
+        content = [text, *_build_file_parts(result.files)]
+        return {"isError": result.failed, "content": content}
+
+
+def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
+    left = MAX_TOOL_FILE_BYTES
+    for file in files:
+        content = _read_content(file, left)
+        if content is None:
+            text = f"{file.name} is not shown: files of one call may have 5 MB in all."
+            yield {"type": "text", "text": text}
+            continue
+        left -= len(content)
+        part = {"type": "blob", "data": content, "mimeType": file.media_type}
+        yield {**part, "name": file.name}
+
+
+def _read_content(file: SandboxFile, most: int) -> bytes | None:
+    try:
+        with file.path.open("rb") as opened:
+            content = opened.read(most + 1)
+    except OSError:
+        return None
+    return content if len(content) <= most else None
+
+
+def read_server_settings(
+    mcp: str, openapi: str, *, allows_programs: bool
+) -> ToolServerSettings:
+    return ToolServerSettings(
+        reveal_secret(mcp, "MCP_SERVERS_JSON"),
+        reveal_secret(openapi, "OPENAPI_SERVERS_JSON"),
+        allows_programs,
+        _reveal_or_none,
+    )
+
+
+def _reveal_or_none(text: str) -> str | None:
+    try:
+        return reveal_secret(text, "an entry")
+    except InvalidRequest:
+        return None
+
+
+def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
+    key = reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY")
+    log.hide([key])
+    return HostFiles(valves.OPEN_WEBUI_URL, key, caller.user_id, caller.files)
+
+
+class OwnToolPool:
+
+    def __init__(self) -> None:
+        self._servers = ToolServers()
+        self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
+
+    @asynccontextmanager
+    async def open_tools(
+        self, valves: Valves, chat: str, log: AgentLog, files: HostFiles
+    ) -> AsyncGenerator[tuple[Tool, ...], None]:
+        servers = read_server_settings(
+            valves.MCP_SERVERS_JSON,
+            valves.OPENAPI_SERVERS_JSON,
+            allows_programs=valves.ALLOW_STDIO,
+        )
+        entries = (entry for read in servers.read_entries() for entry in read.entries)
+        log.hide(secret for entry in entries for secret in entry.secrets)
+        sandbox_tools = await self._sandbox_tools(valves, chat, log, files)
+        names = {tool.name for tool in sandbox_tools}
+        async with self._servers.open_tools(servers) as opened:
+            for problem in opened.problems:
+                log.warn(problem)
+            remote = [tool for tool in opened.tools if tool.name not in names]
+            yield (*remote, *sandbox_tools)
+
+    async def close(self) -> None:
+        for sandbox in self._sandboxes.values():
+            await sandbox.close()
+        await self._servers.close()
+
+    async def _sandbox_tools(
+        self, valves: Valves, chat: str, log: AgentLog, files: HostFiles
+    ) -> list[_SandboxTool]:
+        if not valves.SANDBOX:
+            return []
+        key = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
+        if key not in self._sandboxes:
+            # Its log outlives the answer that needed it first.
+            self._sandboxes[key] = SandboxTools(*key, AgentLog("sandbox").warn)
+        sandbox = self._sandboxes[key]
+        try:
+            specs = await sandbox.specs()
+        except Exception as error:  # an answer without Python is better than none
+            reason = describe_exception(error)
+            log.warn(f"The tools of the sandbox are not offered: {reason}")
+            return []
+        own = (sandbox, chat, files)
+        return [
+            _SandboxTool(spec["name"], spec["description"], spec["parameters"], *own)
+            for spec in specs
+        ]
+
+
+def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
+    disk = valves.SANDBOX_DISK_MB * MEBIBYTE
+    return SandboxLimits(
+        seconds=valves.SANDBOX_SECONDS,
+        memory=valves.SANDBOX_MEMORY_MB * MEBIBYTE,
+        disk=disk,
+        file=disk,
+        output=valves.TOOL_OUTPUT_CHARACTERS,
+    )
+
+
 # ==== gpt5_agent.shell.views: Renders agent events: native events for Open WebUI, chunks for plain HTTP clients.
 
 _LISTENER_EVENTS: Mapping[type, str] = {
@@ -13574,6 +13654,11 @@ def _build_image_chunks(event: RunEvent) -> Iterator[Chunk]:
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     if images:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
+
+
+def _read_note(event: RunEvent) -> str:
+    notes = event.card.get("notes", ()) if isinstance(event, ToolOutput) else ()
+    return "\n\n".join(notes)
 
 
 def _build_source_chunk(source: ContextSource) -> Chunk:
@@ -13614,7 +13699,6 @@ def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
 
 
 class HostRenderer:
-    """Shows a run in Open WebUI."""
 
     def __init__(self, emits_thoughts: bool, origin: Origin, sign: Sign) -> None:
         self._native = NativeRenderer(monotonic_seconds, closes=False)
@@ -13660,6 +13744,11 @@ class HostRenderer:
         if isinstance(event, RunDone):
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))
+        if note := _read_note(event):  # shown as if the model had said it
+            index = -1 - len(self._native.items)
+            item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
+            yield from self._native.render(ItemAdded(index, item))
+            yield from self._native.render(ItemDone(index, item, shown=note))
         yield from _build_image_chunks(event)
 
     def _render_shown(self, events: Iterator[RunEvent]) -> Iterator[Chunk]:
@@ -13689,7 +13778,6 @@ class HostRenderer:
 
 
 class ClientRenderer:
-    """Shows a run as chunks of a chat completion."""
 
     def __init__(
         self, emits_thoughts: bool, completion_id: str, created: int, model: str
@@ -13712,6 +13800,8 @@ class ClientRenderer:
                 for shown in self._thoughts.show(event):
                     self._store_item(shown)
                     yield from self._chunks.render(shown)
+                if note := _read_note(event):
+                    yield from self._chunks.render(TextDelta(-1, "reasoning", 0, note))
                 for chunk in _build_image_chunks(event):
                     yield {**self._chunks.head, **chunk}
 
@@ -13742,7 +13832,6 @@ _Renderer = HostRenderer | ClientRenderer
 
 
 class PipelineCall(NamedTuple):
-    """One call of the pipeline, with what is needed to answer it."""
 
     question: AgentInput
     caller: PipelineCaller
@@ -13785,10 +13874,15 @@ async def _open_run(
     question, caller, log = call.question, call.caller, call.log
     endpoint = build_endpoint(question.valves, log)
     workspace = caller.workspace or log.run_id
-    async with call.own_tools.open_tools(question.valves, workspace, log) as tools:
-        request = build_agent_request(
-            question._replace(tools=tools), endpoint, call.connections, log
-        )
+    valves, pool = question.valves, call.own_tools
+    files = open_host_files(valves, caller, log)
+    async with (
+        aclosing(files),
+        pool.open_tools(valves, workspace, log, files) as tools,
+    ):
+        store_file = files.store if caller.is_host else None
+        question = question._replace(tools=tools, store_file=store_file)
+        request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller, shows_thoughts(question))
         async with aclosing(run_agent(request)) as events:
             yield events, renderer
@@ -13928,7 +14022,6 @@ class _UnloggedAnswer(dict[str, Any]):
 
 
 class Pipeline:
-    """Two agents, which share one loop."""
 
     Valves = Valves
 

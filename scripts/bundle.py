@@ -2,9 +2,12 @@
 
 python scripts/bundle.py            writes every bundle whose entry module exists
 python scripts/bundle.py --check    writes nothing; exit status 1 names what is stale
+
+What people download is made of the bundles, so `release.py` runs afterwards.
 """
 
 import argparse
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,7 +29,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     complaints = [_bring_up_to_date(target, check) for target in TARGETS]
     for complaint in filter(None, complaints):
         print(complaint, file=sys.stderr)
-    return 1 if any(complaints) else 0
+    return 1 if any(complaints) else _release(*["--check"][: int(check)])
+
+
+def _release(*arguments: str) -> int:
+    """Do the same for the files of the release; a new process sees new sources."""
+    script = ROOT / "scripts/release.py"
+    command = [sys.executable, str(script), *arguments]
+    return subprocess.run(command, check=False).returncode if script.exists() else 0
 
 
 def _bring_up_to_date(target: Target, check: bool) -> str:

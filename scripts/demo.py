@@ -6,6 +6,7 @@ environment the pipe talks to OpenAI, without it to the simulator.
 
 import argparse
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -15,22 +16,24 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import release
 from hosts.agent import FUNCTION_CALLING, connected, install_pipeline
 from hosts.client import Json, OpenWebUIError
 from hosts.offline import ADMIN_EMAIL, ADMIN_PASSWORD, BootError, free_port
 from hosts.open_webui import OpenWebUI
 from hosts.pipelines_server import PipelinesServer
-from hosts.pipes import install_pipe
-from hosts.switches import SWITCHES, attach_switches, install_switches
-from hosts.users import User
+from hosts.users import EVERYBODY_READS, User
 from progress import Progress
 from simulator import Simulator
+from tour import LAKE, install_lake, lines, take_tour
 from two_turns import check_two_turns
 
-BUILT = Path(__file__).resolve().parents[1] / "pipes"
-BUILT_PIPE = BUILT / "openai_responses_manifold.py"
-BUILT_FILTER = BUILT / "openai_responses_controls.py"
-FUNCTION_ID = "openai_responses"
+FUNCTION_ID = release.PIPE_ID
+HOSTED_TOOLS = (
+    "ENABLE_WEB_SEARCH",
+    "ENABLE_IMAGE_GENERATION",
+    "ENABLE_CODE_INTERPRETER",
+)
 USUAL_PORT = 8080
 TICK_SECONDS = 0.5
 STOPPED = 130
@@ -54,7 +57,6 @@ class Upstream:
 
 async def demo(options: argparse.Namespace) -> int:
     """Boot, install, then serve until stopped; or check two turns and leave."""
-    source = BUILT_PIPE.read_text()
     async with AsyncExitStack() as running:
         upstream = await choose_upstream(running)
         print(upstream.sentence)
@@ -64,13 +66,10 @@ async def demo(options: argparse.Namespace) -> int:
         async with moving("Open WebUI boots"):
             await running.enter_async_context(server)
         admin, valves = server.admin, upstream.valves
-        models = await install_pipe(admin, FUNCTION_ID, source, valves)
+        models = await install_release(admin, valves)
         if not models:
             raise BootError(f"The pipe shows no models:\n{server.log()[-4000:]}")
         print(f"The pipe is installed for everybody, with {len(models)} models.")
-        await install_switches(admin, BUILT_FILTER.read_text())
-        await attach_switches(admin, models)
-        print(f"{len(SWITCHES)} switches are in the composer, beside the chat input.")
         checked = models[:1]
         if options.agent:
             await start_agents(running, admin, upstream)
@@ -81,8 +80,36 @@ async def demo(options: argparse.Namespace) -> int:
                 for model in checked
             ]
             return max(found)
-        print_login(server)
+        chat_id = ""
+        if options.tour and upstream.simulator:
+            print("\nThe tour:")
+            chat_id = await take_tour(admin, models[0])
+        print_login(server, chat_id)
+        if upstream.simulator:
+            print("\nWords to try in a chat:\n\n" + "\n".join(lines()))
+        print("\nCtrl-C ends it.", flush=True)
         return await serve(server)
+
+
+async def install_release(admin: User, valves: Json) -> list[str]:
+    """Install what people import; the ids of the pipe's models."""
+    for one in read_release(release.FUNCTIONS):
+        await admin.install_function(one["id"], one["content"], one["name"])
+    stored = await admin.valves(FUNCTION_ID)
+    await admin.set_valves(FUNCTION_ID, stored | valves)
+    await install_lake(admin, EVERYBODY_READS)
+    models = read_release(release.MODELS)
+    for model in models:
+        model["meta"]["toolIds"] = [LAKE]
+    await admin.call("POST", "/api/v1/models/import", {"models": models})
+    listed = [model["id"] for model in await admin.models()]
+    return [model for model in listed if model.startswith(f"{FUNCTION_ID}.")]
+
+
+def read_release(path: str) -> list[Json]:
+    """One of the files that people import."""
+    read: list[Json] = json.loads((release.ROOT / path).read_text("utf-8"))
+    return read
 
 
 async def choose_upstream(running: AsyncExitStack) -> Upstream:
@@ -95,11 +122,16 @@ async def choose_upstream(running: AsyncExitStack) -> Upstream:
             {"BASE_URL": None, "API_KEY": None},
             {name: os.environ[name] for name in WAY_OUT if name in os.environ},
         )
-    simulator = await running.enter_async_context(Simulator())
+    simulator = await running.enter_async_context(Simulator(default_scenario="hello"))
     return Upstream(
         "OPENAI_API_KEY is not set: the pipe talks to the simulator on this machine, "
         "whose answers are made up.",
-        {"BASE_URL": simulator.base_url, "API_KEY": simulator.api_key},
+        {
+            "BASE_URL": simulator.base_url,
+            "API_KEY": simulator.api_key,
+            "SHOW_COST": True,
+            **dict.fromkeys(HOSTED_TOOLS, True),  # they cost nothing here
+        },
         simulator=simulator,
     )
 
@@ -119,11 +151,10 @@ async def start_agents(
     print(f"{len(offered)} agents are connected, on a Pipelines server of their own.")
 
 
-def print_login(server: OpenWebUI) -> None:
+def print_login(server: OpenWebUI, chat_id: str) -> None:
     """Say where to go next."""
-    print(f"\n    {server.url}")
-    print(f"    e-mail {ADMIN_EMAIL}, password {ADMIN_PASSWORD}\n")
-    print("Ctrl-C ends it.", flush=True)
+    print(f"\n    {server.url}{f'/c/{chat_id}' if chat_id else ''}")
+    print(f"    e-mail {ADMIN_EMAIL}, password {ADMIN_PASSWORD}")
 
 
 async def serve(server: OpenWebUI) -> int:
@@ -189,6 +220,11 @@ def read_options(arguments: list[str]) -> argparse.Namespace:
         "--check",
         action="store_true",
         help="have one chat of two turns, say what was replayed, and exit 0 or 1",
+    )
+    parser.add_argument(
+        "--tour",
+        action="store_true",
+        help="send ten words into a chat, one after the other, and leave it there",
     )
     parser.add_argument(
         "--agent",

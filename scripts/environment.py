@@ -28,6 +28,8 @@ class Environment:
     requirements: Path
     interpreter: str = ""
     """The Python that it is made with; the running one, if none is named."""
+    megabytes: tuple[int, int] = (0, 0)
+    """What is downloaded, and what then lies on the disk; people are told before."""
 
     @property
     def python(self) -> Path:
@@ -48,6 +50,9 @@ class Environment:
         """Leave a current environment alone; make any other anew."""
         if self.is_current():
             return
+        if all(self.megabytes):
+            told = "{}: downloads about {} MB, takes {} MB on the disk".format
+            print(told(self.name, *self.megabytes), file=sys.stderr)
         self._clear()
         self._create(uv)
         self._install(uv)
@@ -117,6 +122,8 @@ class Environment:
         else:
             pip = [str(self.python), "-m", "pip", "install", "--no-input"]
             pip += ["--disable-pip-version-check", "--progress-bar", "off"]
+            # Python compiles what it imports; most of the closure never is.
+            pip += ["--no-compile"]
         return [*pip, "--no-deps", "-r", str(self.requirements)]
 
     def _so_far(self, before: int, wanted: int) -> str:

@@ -19,12 +19,14 @@ DEVELOPMENT = Environment(
     name="development tools",
     directory=ROOT / ".venv",
     requirements=ROOT / "requirements/dev.txt",
+    megabytes=(100, 420),
 )
 NEWEST, OLDEST = (
     Environment(
         name=f"Open WebUI {version}",
         directory=ROOT / f".venv/hosts/open-webui-{version}",
         requirements=ROOT / f"requirements/open-webui-{version}.txt",
+        megabytes=(270, 900),
     )
     for version in ("0.12.4", "0.11.4")
 )
@@ -32,6 +34,7 @@ PIPELINES = Environment(
     name="Pipelines server",
     directory=ROOT / ".venv/hosts/pipelines",
     requirements=ROOT / "requirements/pipelines.txt",
+    megabytes=(40, 140),
 )
 VENV = Package(
     "python{}.{}-venv".format(*sys.version_info),
@@ -70,6 +73,11 @@ def needs_of(script: str, arguments: list[str]) -> list[Need]:
     if script == "demo.py":
         return [NEWEST, PIPELINES] if "--agent" in arguments else [NEWEST]
     return needs_of_marks(marks_of_tests(arguments) if arguments else MARKS)
+
+
+def interpreter_of(script: str) -> Environment:
+    """Return whose Python runs a script: a demo needs no tools of development."""
+    return NEWEST if script == "demo.py" else DEVELOPMENT
 
 
 def needs_of_marks(marks: Iterable[str]) -> list[Need]:

@@ -1,4 +1,4 @@
-"""Write the tables of the README that say what the code says.
+"""Write the tables of docs/ that say what the code says.
 
 python scripts/readme.py            writes them
 python scripts/readme.py --check    writes nothing; exit status 1 names what is stale
@@ -9,7 +9,7 @@ A table stands between `<!-- table NAME -->` and `<!-- end -->`.
 import argparse
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -22,7 +22,7 @@ from gpt5_agent.shell.valves import Valves as AgentValves  # noqa: E402 - the pa
 from openai_responses.endings import SENTENCES  # noqa: E402
 from owui_manifold.valves import UserValves, Valves  # noqa: E402
 
-README = ROOT / "README.md"
+DOCS = ROOT / "docs"
 _PLACE = re.compile(r"\{(\w+)\}")
 _IN_BRACKETS = ("code", "param")
 _TABLE = re.compile(
@@ -31,20 +31,37 @@ _TABLE = re.compile(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write or check the README; the exit status."""
-    parser = argparse.ArgumentParser(description="Write the tables of the README.")
+    """Write or check every page that has a table; the exit status."""
+    parser = argparse.ArgumentParser(description="Write the tables of the pages.")
     parser.add_argument("--check", action="store_true", help="write nothing")
     check = parser.parse_args(arguments).check
-    before = README.read_text("utf-8")
-    after = with_tables(before, tables())
-    if before == after:
-        return 0
-    if check:
-        print("README.md is stale; run: python scripts/readme.py", file=sys.stderr)
-        return 1
-    README.write_text(after, "utf-8")
-    print("wrote README.md")
-    return 0
+    stale = [
+        (page, text)
+        for page, text in current_pages()
+        if page.read_text("utf-8") != text
+    ]
+    for page, text in stale:
+        if check:
+            message = f"{page.name} is stale; run: python scripts/readme.py"
+            print(message, file=sys.stderr)
+        else:
+            page.write_text(text, "utf-8")
+            print(f"wrote {page.name}")
+    return 1 if check and stale else 0
+
+
+def current_pages() -> Iterator[tuple[Path, str]]:
+    """Each page with the text that it should have; raises KeyError for a table that
+    nobody makes, ValueError for one that no page shows."""
+    made = tables()
+    pages = {page: page.read_text("utf-8") for page in sorted(DOCS.glob("*.md"))}
+    shown = [
+        match["name"] for text in pages.values() for match in _TABLE.finditer(text)
+    ]
+    if missing := made.keys() - set(shown):
+        raise ValueError(f"No page shows the table {', '.join(sorted(missing))}.")
+    for page, text in pages.items():
+        yield page, with_tables(text, made)
 
 
 def tables() -> dict[str, str]:

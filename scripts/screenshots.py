@@ -13,41 +13,29 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from hosts.admin_pages import AdminPages
+import release
+from hosts.admin_pages import IMPORT_ERROR, AdminPages
 from hosts.chromium import Chromium
 from hosts.offline import BootError, host_python
 from hosts.open_webui import OpenWebUI
 from hosts.page import ChatPage
 from hosts.pipes import valves_changed
-from hosts.users import EVERYBODY_READS, User
+from hosts.users import EVERYBODY_READS
 from hosts.valves_dialog import fill_valves
 from simulator import Simulator
+from tour import LAKE, install_lake
 
 ROOT = Path(__file__).resolve().parents[1]
-BUILT_PIPE = ROOT / "pipes/openai_responses_manifold.py"
 PICTURES = ROOT / "docs/pictures"
-PIPE = "openai_responses"
-MODEL, SHOWN_MODEL = f"{PIPE}.gpt-6.1-sol", "GPT-6.1 Sol"
+PIPE = release.PIPE_ID
+MODEL = f"{PIPE}.gpt-6.1-sol"
 WIDE = {"width": 1100, "height": 760}
 FLAT = {"width": 1100, "height": 300}
-LOW = {"width": 1100, "height": 500}
+MIDDLE = {"width": 1100, "height": 600}
 TALL = {"width": 1100, "height": 880}
 LARGEST = 200_000
 # Neither titles nor follow-ups: the simulator makes them up.
 PLAIN = {"ENABLE_TITLE_GENERATION": "false", "ENABLE_FOLLOW_UP_GENERATION": "false"}
-TOOLKIT = '''"""
-title: Lake
-"""
-
-
-class Tools:
-    def water_temperature(self, city: str) -> str:
-        """
-        The temperature of the lake at a city.
-        :param city: name of the city
-        """
-        return f"20.5 °C at {city}, measured at 13:40."
-'''
 # Pillow belongs to Open WebUI; flat pages need no more colours than a palette has.
 PALETTE = """\
 import sys
@@ -92,53 +80,46 @@ async def make_pictures(folder: Path) -> None:
         studio = Studio(chat, folder)
         await show_installation(studio, simulator)
         await show_chat(studio, simulator)
+        await show_switches(studio)
         await show_user_valves(studio)
         await show_picture(studio, simulator)
-        if chat.errors:
-            raise PictureError(f"The page had errors: {chat.errors}")
+        # Open WebUI's own, behind the success of an import.
+        errors = [one for one in chat.errors if not one.endswith(IMPORT_ERROR)]
+        if errors:
+            raise PictureError(f"The page had errors: {errors}")
 
 
 async def show_installation(studio: Studio, simulator: Simulator) -> None:
-    """The pages of the README's five steps."""
+    """The steps of the README."""
     pages = AdminPages(studio.chat)
     await pages.open_functions()
-    await studio.take("install-1-functions", FLAT)
-    await pages.open_editor()
-    await pages.paste(BUILT_PIPE.read_text("utf-8"), PIPE)
-    await show_beginning(pages)
-    await studio.take("install-2-paste")
-    await pages.save()
+    await pages.open_create_menu()
+    await studio.take("install-1-import", FLAT)
+    await pages.page.keyboard.press("Escape")
+    await pages.import_functions(ROOT / release.FUNCTIONS)
+    await pages.open_functions()
     dialog = await pages.open_valves(PIPE)
     await fill_valves(pages.page, dialog, {"Api Key": simulator.api_key})
-    await studio.take("install-3-key")
+    await studio.take("install-2-key")
     await dialog.get_by_role("button", name="Close").click()
     # The picture needs no address, the simulator does.
     values = {"Base Url": simulator.base_url, "Api Key": simulator.api_key}
     await pages.set_valves(PIPE, values)
-    await pages.enable(PIPE)
-    await studio.take("install-4-enable", FLAT)
+    for function_id in (PIPE, *release.filters()):
+        await pages.enable(function_id)
+    await studio.take("install-3-enable", FLAT)
     await pages.open_models()
-    access = await pages.open_access(SHOWN_MODEL)
-    await pages.make_public(access)
-    await studio.take("install-5-visibility")
-    await pages.save_model(access)
-
-
-async def show_beginning(pages: AdminPages) -> None:
-    """Scroll to the first line of what was pasted; no tooltip in front of it."""
-    await pages.page.locator(".cm-content").focus()
-    await pages.page.keyboard.press("Control+Home")
-    await pages.page.mouse.move(WIDE["width"] / 2, WIDE["height"] / 2)
-    await pages.page.get_by_text("title: OpenAI Responses Manifold").wait_for()
+    await pages.import_models(ROOT / release.MODELS)
+    await studio.take("install-4-models")
 
 
 async def show_chat(studio: Studio, simulator: Simulator) -> None:
     """A question that takes thought, a tool and a search."""
     page, admin = studio.chat.page, studio.chat.user
-    await install_toolkit(admin)
+    await install_lake(admin, EVERYBODY_READS)
     simulator.default_scenario = "swim,delay=60"
     async with valves_changed(admin, PIPE, ENABLE_WEB_SEARCH=True):
-        await page.goto(f"{admin.url}/?models={MODEL}&tools=lake")
+        await page.goto(f"{admin.url}/?models={MODEL}&tools={LAKE}")
         await page.wait_for_selector("#chat-input")
         await studio.chat.ask("Can I swim in the lake at Zürich this afternoon?")
     await page.get_by_text("Explored").first.click()
@@ -148,16 +129,15 @@ async def show_chat(studio: Studio, simulator: Simulator) -> None:
     await studio.take("chat", TALL)
 
 
-async def install_toolkit(admin: User) -> None:
-    """Give Open WebUI a tool of its own."""
-    form = {
-        "id": "lake",
-        "name": "Lake",
-        "content": TOOLKIT,
-        "meta": {"description": "The gauge of the lake"},
-        "access_grants": [EVERYBODY_READS],
-    }
-    await admin.call("POST", "/api/v1/tools/create", form)
+async def show_switches(studio: Studio) -> None:
+    """The menu beside the chat input."""
+    page = studio.chat.page
+    await studio.chat.open_model(MODEL)
+    await page.locator("#integration-menu-button").click()
+    await page.get_by_text("Search with OpenAI", exact=True).click()
+    await studio.take("switches", MIDDLE)
+    await page.get_by_text("Search with OpenAI", exact=True).click()
+    await page.keyboard.press("Escape")
 
 
 async def show_user_valves(studio: Studio) -> None:
@@ -173,13 +153,13 @@ async def show_user_valves(studio: Studio) -> None:
 
 async def show_picture(studio: Studio, simulator: Simulator) -> None:
     """A picture that the model drew."""
-    simulator.default_scenario = "draw,delay=60"
+    simulator.default_scenario = "postcard,delay=60"
     async with valves_changed(studio.chat.user, PIPE, ENABLE_IMAGE_GENERATION=True):
         await studio.chat.open_model(MODEL)
-        await studio.chat.ask("Draw a disc, as plain as can be.")
+        await studio.chat.ask("Draw the lake in the evening.")
         drawn = studio.chat.answers.last.locator("img[src*='/files/']")
         await drawn.first.wait_for()
-    await studio.take("picture", LOW)
+    await studio.take("picture", TALL)
 
 
 def shrink(folder: Path) -> None:

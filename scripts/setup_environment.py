@@ -19,7 +19,7 @@ from types import FrameType
 from debian import Package, install_missing
 from environment import Environment
 from installer import InstallationError
-from needs import DEVELOPMENT, VENV, needs_of
+from needs import VENV, interpreter_of, needs_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES_LOG = ROOT / ".venv/packages.log"
@@ -43,11 +43,11 @@ def main(arguments: list[str]) -> int:
 
 
 def install(script: str = "", *arguments: str) -> None:
-    """Install the development tools, then what the script needs beside them."""
+    """Install what runs the script, then what it needs beside that."""
     uv = find_uv()
     if not uv:
         install_missing([VENV], PACKAGES_LOG)
-    DEVELOPMENT.make_current(uv)
+    interpreter_of(script).make_current(uv)
     needs = needs_of(script, list(arguments))
     install_missing((one for one in needs if isinstance(one, Package)), PACKAGES_LOG)
     for need in needs:
@@ -56,8 +56,8 @@ def install(script: str = "", *arguments: str) -> None:
 
 
 def run(script: str, *arguments: str) -> None:
-    """Replace this process by a script of ours under the development tools."""
-    python = str(DEVELOPMENT.python)
+    """Replace this process by a script of ours."""
+    python = str(interpreter_of(script).python)
     command = [python, str(ROOT / "scripts" / script), *arguments]
     environment = os.environ | {
         "PYTHONPATH": str(ROOT / "tests"),

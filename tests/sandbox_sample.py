@@ -79,8 +79,12 @@ async def sandboxed(
 ) -> AsyncIterator[Chat]:
     """Lend a chat with tools that are closed afterwards."""
     log: list[str] = []
-    backends = [BubblewrapBackend(python, wheels) for python in find_interpreters()]
-    tools = SandboxTools(limits, wheels, log.append, backends)
+    tools = SandboxTools(
+        limits,
+        wheels,
+        log.append,
+        lambda packages: [BubblewrapBackend(p, packages) for p in find_interpreters()],
+    )
     try:
         if not await tools.specs():
             pytest.fail(

@@ -15,6 +15,7 @@ from bench.all import Bench, Ran, run
 from bench.crowd import Heard, Load
 from bench.first_text import BARE, measure_firsts, table_of_firsts
 from bench.footprint import Footprint
+from bench.growing import find_changes, losses_of
 from bench.inside import Answered
 from bench.load import Bundle, Loaded
 from bench.measuring import Measured, Pace
@@ -23,6 +24,7 @@ from bench.prefix import Share
 from bench.prefix import table as table_of_shares
 from bench.remains import complaints
 from bench.table import table_of
+from simulator import RecordedRequest
 
 BENCH = Path(__file__).resolve().parents[1] / "scripts" / "bench"
 NAMES = [
@@ -207,12 +209,57 @@ def test_request_that_was_least_cached_is_judged(cached: int, verdict: str) -> N
     assert lines[-1] == f"Goal: at least 95% of the request before: {verdict}."
 
 
+# ---------------------------------------------------------------- a chat that changes
+
+
+def request_of(cached: int, *, removed: int = 0, **body: Any) -> RecordedRequest:
+    """Return an answered request of 1,000 tokens, whose answer was a thought."""
+    items = [{"type": "message"}, {"type": "reasoning"}]
+    response = {
+        "usage": {
+            "input_tokens": 1000,
+            "input_tokens_details": {"cached_tokens": cached},
+        },
+        "input_transformations": [{"type": "reasoning"}] * removed,
+        "output": [{"type": "reasoning"}],
+    }
+    body = {"input": items, **body}
+    return RecordedRequest("/v1/responses", {}, body, 0.0, response=response)
+
+
+@pytest.mark.parametrize(
+    ("last", "is_met"),
+    [
+        (request_of(950), True),
+        (request_of(949), False),
+        (request_of(1000, removed=1), False),
+    ],
+)
+def test_what_a_chat_lost_is_judged(last: RecordedRequest, is_met: bool) -> None:
+    """By its worst request, and by reasoning that the API took out."""
+    found = losses_of([request_of(0), last])
+
+    assert found.is_met == is_met
+    assert (found.thought, found.given) == (1, 1 - found.dropped)
+
+
+def test_what_changed_in_a_chat_is_named() -> None:
+    """Fields that no guide names may differ, and the input may grow."""
+    first = request_of(0, tools=["a"], include=["x"])
+    more = [*first.body["input"], {"type": "message"}]
+    grown = request_of(0, tools=["a"], input=more)
+    edited = request_of(0, tools=["b"], input=more[1:])
+
+    assert find_changes([first, grown, edited]) == ["", "tools, input"]
+
+
 # ---------------------------------------------------------------- all tables
 
 
 def test_the_other_benchmarks_run() -> None:
     """One command, a heading and a table for each; nothing fails at tiny sizes."""
-    without = ("stream.py", "inside.py", "prefix.py", "memory.py", "sandbox.py")
+    hosts = ("inside.py", "prefix.py", "growing.py")
+    without = ("stream.py", *hosts, "memory.py", "sandbox.py")
     printed = printed_by("all.py", "--quick", "--without", *without)
 
     headings = [line for line in printed.splitlines() if line.endswith(".py)")]

@@ -85,7 +85,7 @@ class Bundle:
         return self.path.read_text("utf-8")
 
 
-@pytest.fixture(params=TARGETS, ids=lambda t: t.host_class)
+@pytest.fixture(params=TARGETS, ids=lambda t: Path(t.output).stem)
 def bundle(request: pytest.FixtureRequest) -> Bundle:
     """Each of the built files."""
     return Bundle(request.param)

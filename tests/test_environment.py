@@ -3,6 +3,7 @@
 import io
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from hosts.databases import DatabaseMissingError, lent_redis
 from hosts.offline import NEWEST, OLDEST
 from installer import InstallationError
 from marking import UnmarkedTestError, require_mark
-from needs import MARKS, needs_of
+from needs import MARKS, PIPELINES, interpreter_of, needs_of
 from progress import Progress
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
@@ -130,6 +131,26 @@ def test_pip_alone_will_do(tmp_path: Path) -> None:
     assert environment.is_current()
     pip = [str(environment.python), "-m", "pip", "--version"]
     assert subprocess.run(pip, check=False, capture_output=True).returncode == 0
+
+
+def test_people_are_told_what_is_downloaded(
+    checkout: Checkout, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before it happens, and not where nothing has to be."""
+    sized = replace(checkout.environment, megabytes=(5, 70))
+    told = "downloads about 5 MB, takes 70 MB on the disk\n"
+
+    for expected in (told, ""):
+        sized.make_current(str(checkout.uv))
+        said = capsys.readouterr().err
+        assert (told in said) is bool(expected)
+
+
+def test_the_demo_runs_on_the_host_alone() -> None:
+    """It downloads no tools of development."""
+    assert interpreter_of("demo.py").directory.name == f"open-webui-{NEWEST}"
+    assert interpreter_of("verify.py").directory.name == ".venv"
+    assert all(all(one.megabytes) for one in {interpreter_of("demo.py"), PIPELINES})
 
 
 def test_the_demo_needs_one_host_and_the_tests_need_all() -> None:

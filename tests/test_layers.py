@@ -37,7 +37,7 @@ ARROWS: dict[str, set[str]] = {
     "toolbox.openapi": {"toolbox", "openai_responses"},
     "toolbox.sandbox": {"toolbox"},
     "gpt5_agent": {"gpt5_agent.shell", "gpt5_agent.terminal"} | CHAT | API_RUN,
-    "gpt5_agent.tools": {"gpt5_agent", "owui_chat"} | API_RUN,
+    "gpt5_agent.tools": {"gpt5_agent", "owui_chat", "toolbox"} | API_RUN,
     "gpt5_agent.agent": AGENT | CHAT | API_RUN,
     "gpt5_agent.shell": AGENT
     | {"toolbox", "toolbox.mcp", "toolbox.openapi", "toolbox.sandbox"}

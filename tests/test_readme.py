@@ -1,5 +1,6 @@
-"""The README says what the code says."""
+"""The tables of docs/ say what the code says."""
 
+import shutil
 from pathlib import Path
 from typing import Literal
 
@@ -63,26 +64,36 @@ def test_an_unknown_table_is_an_error() -> None:
         readme.with_tables("<!-- table t -->\n<!-- end -->", {})
 
 
-def test_the_readme_is_current() -> None:
-    """Every table of it, and every table is in it."""
-    text = readme.README.read_text("utf-8")
-    assert all(f"<!-- table {name} -->" in text for name in readme.tables())
+def test_every_page_is_current() -> None:
+    """Every table is on a page, as the code says it."""
     assert readme.main(["--check"]) == 0
+
+
+def test_a_table_without_a_page_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that went away would take its table with it."""
+    monkeypatch.setattr(readme, "DOCS", tmp_path)
+
+    with pytest.raises(ValueError, match="agent-valves, sentences, user-valves"):
+        readme.main([])
 
 
 def test_a_changed_default_is_noticed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The check fails, and says what to run."""
-    text = readme.README.read_text("utf-8")
-    stale = text.replace("| `MAX_RETRIES` | `1` |", "| `MAX_RETRIES` | `2` |")
+    for page in readme.DOCS.glob("*.md"):
+        shutil.copy(page, tmp_path)
+    copy = tmp_path / "settings.md"
+    text = copy.read_text("utf-8")
+    stale = text.replace("| `MAX_RETRIES` | `2` |", "| `MAX_RETRIES` | `7` |")
     assert stale != text
-    copy = tmp_path / "README.md"
     copy.write_text(stale, "utf-8")
-    monkeypatch.setattr(readme, "README", copy)
+    monkeypatch.setattr(readme, "DOCS", tmp_path)
 
     assert readme.main(["--check"]) == 1
-    assert "python scripts/readme.py" in capsys.readouterr().err
+    assert "settings.md is stale; run: python scripts/re" in capsys.readouterr().err
     assert readme.main([]) == 0
     assert copy.read_text("utf-8") == text
 
@@ -97,4 +108,4 @@ def test_every_setting_says_what_it_does(valves: type[BaseModel]) -> None:
 
 def test_an_administrator_is_not_drowned() -> None:
     """At most sixty-one settings."""
-    assert len(Valves.model_fields) <= 61
+    assert len(Valves.model_fields) <= 62

@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\[[^]]*\]\(([^)]+)\)")
 LARGEST_PICTURE = 200_000
+MOST_README_BYTES = 9_000
 STARTED = {
     "bash scripts/demo": ("--help", "--keep-data"),
     "bash scripts/test": ("--version", "pytest alone runs"),
@@ -25,7 +26,7 @@ ELSEWHERE = {
         "tests/test_bundle.py::test_check_names_the_stale_file_and_writes_nothing"
     ),
     ".venv/bin/python scripts/readme.py --check": (
-        "tests/test_readme.py::test_the_readme_is_current"
+        "tests/test_readme.py::test_every_page_is_current"
     ),
     ".venv/bin/python scripts/bench/all.py --quick": (
         "tests/test_bench.py::test_the_other_benchmarks_run"
@@ -38,8 +39,9 @@ ELSEWHERE = {
 
 
 def commands() -> set[str]:
-    """Every line of the README's blocks for a shell, without its comment."""
-    blocks = BLOCK.findall((ROOT / "README.md").read_text("utf-8"))
+    """Every line of the blocks for a shell, without its comment."""
+    pages = (ROOT / name for name in ("README.md", "CONTRIBUTING.md"))
+    blocks = [one for page in pages for one in BLOCK.findall(page.read_text("utf-8"))]
     lines = (
         line.split(" # ")[0].strip() for block in blocks for line in block.split("\n")
     )
@@ -75,6 +77,11 @@ def test_a_command_starts(command: str) -> None:
 
     assert done.returncode == 0, done.stderr
     assert said in done.stdout
+
+
+def test_the_readme_is_one_screen_after_another() -> None:
+    """At most 9 kB; the rest is in docs/."""
+    assert (ROOT / "README.md").stat().st_size <= MOST_README_BYTES
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

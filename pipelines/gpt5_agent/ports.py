@@ -1,6 +1,6 @@
 """The interfaces that connect the agent to users, tools, models, listeners and presets."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -55,6 +55,13 @@ class Tool(Protocol):
 
     async def execute(self, args: dict[str, Any]) -> Any:
         """Run it; the model gets what is returned, an exception is a failure."""
+
+
+StoreFile = Callable[[str, str, bytes], Awaitable[str]]
+"""Stores a file with its name and media type for the user; returns its address.
+
+Raises RemoteError with a sentence that the user and the model read.
+"""
 
 
 class ModelAnswer(NamedTuple):

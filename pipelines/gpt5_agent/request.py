@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from gpt5_agent.events import RunMetadata
-from gpt5_agent.ports import Guide, Tool
+from gpt5_agent.ports import Guide, StoreFile, Tool
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.tools import Approver, CallLimits
@@ -48,15 +48,15 @@ class OwnToolSettings(NamedTuple):
     """The tools that run here.
 
     With `asks_in_chat` an approval is requested through the host, which shows a card
-    and calls the agent again; without, `approver.ask` is awaited. Tools' files are read
-    below `files_root` only; empty is none.
+    and calls the agent again; without, `approver.ask` is awaited. `store_file` gives
+    files of tools to the user.
     """
 
     tools: Sequence[Tool] = ()
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
     asks_in_chat: bool = False
-    files_root: str = ""
+    store_file: StoreFile | None = None
 
 
 class AgentRequest(NamedTuple):

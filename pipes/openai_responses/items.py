@@ -55,6 +55,8 @@ _ITEM_KINDS = {
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
     "custom_tool_call_output": _ItemKind(),
+    "tool_search_call": _ItemKind(),
+    "tool_search_output": _ItemKind(),
     "web_search_call": _ItemKind(
         tool="web_search",
         required=("action",),
@@ -79,7 +81,6 @@ _ITEM_KINDS = {
         is_call=True,
         include="code_interpreter_call.outputs",
     ),
-    # It would be looked up by an id that was never stored: see `image_message`.
     "image_generation_call": _ItemKind(
         tool="image_generation", returned="never", refused_at_minimal=True
     ),
@@ -113,7 +114,9 @@ CALL_OUTPUTS = {
     "custom_tool_call": "custom_tool_call_output",
 }
 """Calls that we answer, and the types of their answers."""
-_CALLS = tuple(CALL_OUTPUTS)  # compared, not hashed
+_CALLS = tuple(CALL_OUTPUTS)
+"""They are compared, not hashed."""
+_OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
@@ -139,7 +142,12 @@ def is_call(item: JsonObject) -> bool:
 
 def is_call_output(item: JsonObject) -> bool:
     """Say whether `item` answers a call."""
-    return item.get("type") in CALL_OUTPUTS.values()
+    return item.get("type") in _OUTPUTS
+
+
+def is_tool_search(item: JsonObject) -> bool:
+    """Say whether `item` is a search for tools, or what it found."""
+    return item.get("type") in ("tool_search_call", "tool_search_output")
 
 
 def is_reasoning(item: JsonObject) -> bool:
@@ -219,21 +227,20 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
 def _paired_places(items: Sequence[JsonObject]) -> set[int]:
     """Return the places of the calls and outputs that are pairs.
 
-    An output answers an earlier call of its own kind; a `call_id` counts once.
+    An output answers an earlier call of its own kind; a `call_id` counts once. Of some
+    calls only the place is known, not the name.
     """
     calls: dict[str, int] = {}
     outputs: dict[str, int] = {}
     for place, item in enumerate(items):
-        call_id = item.get("call_id")
+        kind, call_id = item.get("type"), item.get("call_id")
         if not isinstance(call_id, str):
             continue
-        if is_call(item):
-            if item.get("name"):  # of some only the place is known
+        if kind in _CALLS:
+            if item.get("name"):
                 calls.setdefault(call_id, place)
-        elif call_id in calls and call_id not in outputs:
-            call = items[calls[call_id]]
-            if CALL_OUTPUTS[item_type(call)] == item_type(item):
-                outputs[call_id] = place
+        elif call_id in calls and kind == CALL_OUTPUTS[items[calls[call_id]]["type"]]:
+            outputs.setdefault(call_id, place)
     return {calls[call_id] for call_id in outputs} | set(outputs.values())
 
 
@@ -244,26 +251,27 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     """Return `items` without half pairs, and without the reasoning that produced them.
 
     The API refuses all three (docs/reference/responses-api.md, "Refusals of input
-    items", 5).
+    items", 5). `dangling` is reasoning whose product has not come yet. Reasoning before
+    several calls stays as long as one of them stays.
     """
     rows = list(items)
     pairs = _paired_places(rows)
     kept: list[Item] = []
-    dangling: list[Item] = []  # reasoning whose product has not come yet
+    dangling: list[Item] = []
     lost_call = False
     for place, item in enumerate(rows):
-        calls, answers = is_call(item), is_call_output(item)
+        kind = item.get("type")
+        calls, answers = kind in _CALLS, kind in _OUTPUTS
         if (calls or answers) and place not in pairs:
             lost_call = lost_call or calls
             continue
-        # Reasoning before several calls stays as long as one of them stays.
         is_input = answers or item.get("role") in _INPUT_ROLES
         is_input = is_input or item_type(item) == CONFIGURATION
         if is_input or (lost_call and not calls):
             dangling = []
         lost_call = False
         dangling.append(item)
-        if not is_reasoning(item):
+        if kind != "reasoning":
             kept += dangling
             dangling = []
     return kept
@@ -343,7 +351,10 @@ def is_hosted(item: JsonObject) -> bool:
 
 
 def is_host_returned(item: JsonObject) -> bool:
-    """Say whether `item` is a hosted one that a later request can contain."""
+    """Say whether `item` is a hosted one that a later request can contain.
+
+    Without a list of a server's tools the API asks the server again.
+    """
     kind = kind_of(item)
     if not kind.tool or kind.returned == "never" or item.get("status") in _UNFINISHED:
         return False
@@ -351,7 +362,7 @@ def is_host_returned(item: JsonObject) -> bool:
     if kind.tool == "web_search" and action not in _ACTIONS:
         return False
     if item_type(item) == "mcp_list_tools" and item.get("error"):
-        return False  # without a list the API asks the server again
+        return False
     return all(item.get(key) is not None for key in kind.required)
 
 
@@ -375,7 +386,7 @@ def is_replayed(item: JsonObject) -> bool:
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     """Return `items` without calls, their outputs and their reasoning."""
     kept: list[Item] = []
-    dangling: list[Item] = []  # reasoning whose product has not come yet
+    dangling: list[Item] = []
     for item in items:
         if is_reasoning(item):
             dangling.append(item)

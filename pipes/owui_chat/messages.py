@@ -6,11 +6,12 @@ Which stored message each one is, is found from the chat's row, which holds them
 tree. They are paired from the end, because the host may have left out the oldest.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, content_parts
+from openai_responses.items import Item, content_parts, message_text
 from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 
 
@@ -59,6 +60,10 @@ class AssistantText(NamedTuple):
     """Text of an assistant's message, as the host gives it back."""
 
     text: str
+    ulids: Sequence[str] = ()
+    """Of records in front."""
+    details: object = None
+    """Of its records; unread."""
 
 
 class ToolCall(NamedTuple):
@@ -78,6 +83,9 @@ class ToolMessage(NamedTuple):
 
 
 ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
+
+
+DETAILS_FIELD = "reasoning_details"
 
 
 def parse_messages(
@@ -108,9 +116,9 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
         case "system" | "developer":
             yield UserMessage(_input_message("developer", content, detail))
         case "assistant":
-            text = _plain_text(content)
-            if text.strip():
-                yield AssistantText(text)
+            text, details = _plain_text(content), message.get(DETAILS_FIELD)
+            if details or text.strip():
+                yield AssistantText(text, details=details)
             yield from _calls(message.get("tool_calls"))
         case "tool":
             yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
@@ -200,17 +208,33 @@ def attach_stored_messages(
 ) -> list[ChatPart]:
     """Return a chat in which each message of the user has its stored one.
 
-    `rows` are the messages of the chat's row, by id. Raises InvalidRequest for one that
-    only somebody who edits the row can have made.
+    `rows` are the messages of the chat's row, by id. A developer's can only be made by
+    somebody who edits the row: they are left out. Raises InvalidRequest if that is not
+    possible. How to answer again is in the request alone.
     """
     result, users = list(parts), user_messages(parts)
     if metadata.get("regeneration_message_id") and users:
-        users.popitem()  # how to answer again is in the request alone
+        users.popitem()
     asked, answer = map(metadata.get, ("user_message_id", "message_id"))
-    branch = list(_stored_branch(rows, str(asked or ""), str(answer or "")))
+    hidden = Counter[str]()
+    branch = list(_stored_branch(rows, str(asked or ""), str(answer or ""), hidden))
     for place, stored in zip(reversed(users), branch, strict=False):
         result[place] = users[place]._replace(stored=stored)
-    return result
+    if not hidden:
+        return result
+    kept = [part for part in result if not _take_hidden(part, hidden)]
+    if any(hidden.values()) or len(users) < len(branch):
+        raise InvalidRequest(_HIDDEN_MESSAGE)
+    return kept
+
+
+def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
+    """Say whether a part is one of the `hidden` texts of a developer, each once."""
+    if not isinstance(part, UserMessage) or part.item["role"] != "developer":
+        return False
+    words = message_text(part.item)
+    hidden[words] -= (is_hidden := hidden[words] > 0)
+    return is_hidden
 
 
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
@@ -226,9 +250,13 @@ _HIDDEN_MESSAGE = (
 
 
 def _stored_branch(
-    rows: JsonObject, message_id: str, answer_id: str
+    rows: JsonObject, message_id: str, answer_id: str, hidden: Counter[str]
 ) -> Iterator[StoredMessage]:
-    """Yield the user's messages from `message_id` back to the first."""
+    """Yield the user's messages from `message_id` back to the first.
+
+    The texts of a developer are counted in `hidden`. The host merges those of the
+    system into the instructions, where nobody can tell whose words they are.
+    """
     seen = set[str]()
     while isinstance(row := rows.get(message_id), Mapping) and message_id not in seen:
         seen.add(message_id)
@@ -237,6 +265,8 @@ def _stored_branch(
             answer_id = ""
         elif row.get("role") == "assistant":
             answer_id = message_id
+        elif row.get("role") == "developer":
+            hidden[_plain_text(row.get("content"))] += 1
         else:
             raise InvalidRequest(_HIDDEN_MESSAGE)
         message_id = str(row.get("parentId") or "")

@@ -16,6 +16,7 @@ from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope, leaves_
 from owui_manifold.artifacts import ArtifactStore
 from owui_manifold.chat import PreparedRequest, is_as_configured
 from owui_manifold.report import (
+    compare_cache,
     notices_of,
     report_end,
     report_request,
@@ -35,15 +36,18 @@ async def answer_events(
     """Run a request and yield its events.
 
     For Open WebUI they have the shown texts, and the markers and records that precede
-    them. A marker comes only after the host was asked to store what it names.
+    them; other clients get the model's texts. A marker comes only after the host was
+    asked to store what it names. Repairs are remembered when it is known that they
+    helped; their reason is for the log alone.
     """
+    prepared = compare_cache(prepared)
     call, recorder = prepared.call, _recorder(prepared)
     citations = Citations(_known_sources(prepared))
     report_request(prepared)
     for notice in prepared.notices:
         yield Status(notice)
     artifacts = ArtifactStore(prepared, connections)
-    repairs: list[Status] = []  # until it is known that they helped
+    repairs: list[Status] = []
     helped: list[Status] = []
     events = run(
         prepared.request,
@@ -59,11 +63,10 @@ async def answer_events(
                 continue
             if isinstance(event, Status):
                 repairs += _log_status(prepared, event)
-                event = Status(event.sentence)  # the reason is for the log alone
+                event = Status(event.sentence)
             elif repairs and _has_answer(event):
                 await _remember(prepared, repairs)
                 helped, repairs = helped + repairs, []
-            # Other clients get the model's texts.
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown

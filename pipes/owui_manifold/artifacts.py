@@ -95,11 +95,13 @@ class ArtifactStore:
         return _made_card(files=files, notes=notes)
 
     async def _cited(self, cited: Iterable[Item], text: str) -> JsonObject:
-        """Return the card of a text that names files in a container."""
+        """Return the card of a text that names files in a container.
+
+        Nobody reads the answer's own stream meanwhile, so it takes half of its patience.
+        """
         files: list[Item] = []
         notes: list[str] = []
         links: dict[str, str] = {}
-        # Nobody reads the answer's own stream meanwhile.
         patience = Timeouts(first_event=self._prepared.limits.timeouts.idle / 2)
         deadlines = Deadlines(patience)
         shown = {file["id"] for file in self._stored.values() if file}
@@ -168,5 +170,5 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
         return kind, b""
     try:
         return kind, base64.b64decode(encoded)
-    except ValueError:  # no base64, or not even ASCII
+    except ValueError:
         return kind, b""

@@ -100,7 +100,10 @@ def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
 
 
 def _is_open(tool: object, opened: Collection[str]) -> bool:
-    """Say whether a caller may offer a tool: it runs it, or its type is opened."""
+    """Say whether a caller may offer a tool: it runs it, or its type is opened.
+
+    A new container, `{"type": "auto"}`, is nobody's.
+    """
     fields = as_mapping(tool)
     kind = fields.get("type", "function")
     if kind in CALLED_BY_NAME:
@@ -108,7 +111,6 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
     closed = [
         f"{kind}.{name}"
         for name in _CLOSED_FIELDS
-        # A new container, `{"type": "auto"}`, is nobody's.
         if (value := fields.get(name)) and as_mapping(value).keys() != {"type"}
     ]
     return all(word in opened for word in closed or [kind])

@@ -32,7 +32,10 @@ _PING: Item = {
 
 
 class _Diagnostics:
-    """One model of the pipe at its server, tried out piece by piece."""
+    """One model of the pipe at its server, tried out piece by piece.
+
+    Nothing is sent twice: a failure is what is looked for.
+    """
 
     def __init__(self, call: PipeCall, connections: Connections) -> None:
         self._model = call.model
@@ -41,7 +44,7 @@ class _Diagnostics:
         names = comma_list(call.valves.MODEL_ID)
         self._listed = [call.resolve(name).id for name in names if name != "auto"]
         self._connections = connections
-        # Nothing is sent twice: a failure is what is looked for.
+        self._dropped = call.capabilities.dropped
         self._limits = run_limits(call.valves, call.model)._replace(
             retries=RetryPolicy(0)
         )
@@ -63,6 +66,9 @@ class _Diagnostics:
             works = "The model can be given this tool."
             asked_tool = {"tools": [tool], "tool_choice": "none"}
             yield await self._line_of(name, works, **asked_tool)
+        counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
+        lost = counts and f"The API left some out since the last start: {counts}."
+        yield _finding("Earlier reasoning", "The API left nothing out.", lost)
 
     async def _models_line(self) -> str:
         try:
@@ -84,10 +90,10 @@ class _Diagnostics:
         """Return what stands against a small request; nothing when it is answered.
 
         An answer that ends for want of tokens is one; a change that a chat would make
-        without a word is what is looked for.
+        without a word is what is looked for. Other servers refuse so low a limit, or
+        fail when a call does not fit in it: they get a second request without one.
         """
         complaint = await self._try(max_output_tokens=_FEWEST_TOKENS, **more)
-        # Other servers refuse so low a limit, or fail when a call does not fit in it.
         return await self._try(**more) if complaint else ""
 
     async def _try(self, **more: Any) -> str:

@@ -5,6 +5,7 @@ The switches of the composer come from the companion filter, in
 (true), `thinking` (an effort).
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -69,7 +70,10 @@ def read_config(
     user: JsonObject | None = None,
     metadata: JsonObject | None = None,
 ) -> Config:
-    """Read the valves for a call of `user`, the host's `__user__`."""
+    """Read the valves for a call of `user`, the host's `__user__`.
+
+    A user's lines of the log cannot be hidden from the administrator.
+    """
     host, person = metadata or {}, user or {}
     is_admin = person.get("role") == "admin"
     stored = person.get("valves")
@@ -103,7 +107,6 @@ def read_config(
         image_generation=_is_on(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
         shows_cost=_is_on(own.SHOW_COST, valves.SHOW_COST),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
-        # A user's lines cannot be hidden from the administrator.
         log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
         refused=_refused_choices(wanted, own, valves),
     )
@@ -131,27 +134,25 @@ def _is_on(own: str, default: bool) -> bool:
     return default if own == "inherit" else own == "on"
 
 
-# What users choose
-
 _FILTER_KEY = "openai_responses"
 _FILTER_VERSION = 1
 _SWITCHES = {"web_search": "WEB_SEARCH", "code_interpreter": "CODE_INTERPRETER"}
 
 _OTHER_FILTER_VERSION = (
-    "The filter OpenAI Responses Controls is of another version than this pipe, so its "
-    "switches do nothing. An administrator has to install both from the same release."
+    "The switches of the composer do nothing: they are of another version than this "
+    "pipe. Install both from the same release."
 )
 
 _CHOICES: Mapping[str, str] = {
     "effort": "REASONING_EFFORT",
     "summary": "REASONING_SUMMARY",
-    "verbosity": "VERBOSITY",
-    "web_search": "WEB_SEARCH",
-    "code_interpreter": "CODE_INTERPRETER",
-    "image_generation": "IMAGE_GENERATION",
-    "service_tier": "SERVICE_TIER",
-    "show_cost": "SHOW_COST",
-    "log_level": "LOG_LEVEL",
+    **{
+        name.lower(): name
+        for name in (
+            *("VERBOSITY", "WEB_SEARCH", "CODE_INTERPRETER", "IMAGE_GENERATION"),
+            *("SERVICE_TIER", "SHOW_COST", "LOG_LEVEL"),
+        )
+    },
 }
 """The words of USER_MAY_CHANGE, with the user valve that each allows."""
 
@@ -204,9 +205,6 @@ def comma_list(text: str) -> list[str]:
     """Return the words of a list separated by commas, each of them once."""
     words = (word.strip() for word in text.split(","))
     return list(dict.fromkeys(word for word in words if word))
-
-
-# The endpoint
 
 
 def _for_own_key(valves: Valves) -> Valves:
@@ -271,6 +269,8 @@ class AccountCapabilities(RecentTexts):
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         """Start empty."""
         super().__init__(now)
+        self.shutdown_dates: Mapping[str, str] = {}
+        self.dropped = Counter[str]()
         self._repairs: dict[str, tuple[Repair, ...]] = {}
 
     def repairs(self, endpoint: Endpoint, model: str, user: str) -> tuple[Repair, ...]:

@@ -126,16 +126,21 @@ class PipeCall(NamedTuple):
 
     @property
     def model(self) -> ResolvedModel:
-        """What answers the call; raises InvalidRequest for unusable overrides."""
+        """What answers the call; raises InvalidRequest for unusable overrides.
+
+        Azure ends its models on other days than OpenAI.
+        """
         chosen = self.chosen_model
-        # Azure ends its models on other days.
         is_azure = Endpoint(self.valves.BASE_URL, "").is_azure
         return (not is_azure and replacement(chosen, utc_today())) or chosen
 
     @property
     def chosen_model(self) -> ResolvedModel:
         """The model that was asked for, which may be switched off."""
-        return self.resolve(self.caller.model)
+        model = self.resolve(self.caller.model)
+        if ends := self.capabilities.shutdown_dates.get(model.id):
+            return model._replace(facts=model.facts._replace(shutdown=ends))
+        return model
 
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides; raises InvalidRequest."""

@@ -45,11 +45,12 @@ _Made = TypeVar("_Made")
 async def _read_file(row: Any, make: Callable[[bytes], _Made]) -> _Made | None:
     """Return the result of `make` for a file's bytes; None if the host lost the file.
 
-    Both run on a thread, because the file may be large and its storage remote.
+    Both run on a thread, because the file may be large and its storage remote. The
+    storages of the host raise an OSError or a RuntimeError.
     """
     try:
         return await asyncio.to_thread(lambda: make(stored_bytes(row.path)))
-    except (OSError, RuntimeError):  # raised by the host's storages
+    except (OSError, RuntimeError):
         return None
 
 

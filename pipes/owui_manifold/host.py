@@ -50,18 +50,23 @@ async def read_chat(chat_id: str, user_id: str) -> JsonObject | None:
 
 
 async def write_chat_keys(chat_id: str, values: JsonObject) -> bool:
-    """Replace top-level keys of a chat's JSON; say whether the host stored them."""
+    """Replace top-level keys of a chat's JSON; say whether the host stored them.
+
+    The chat is not touched: storing items must not move it in the list.
+    """
     chats = _host_name("models.chats", "Chats")
-    # Not touched: storing items must not move the chat in the list.
     row = await chats.update_chat_by_id(chat_id, dict(values), touch=False)
     return row is not None
 
 
 def server_secret() -> str:
-    """Return the server's own secret, or nothing."""
+    """Return the server's own secret, or nothing.
+
+    Without it a chat goes on without what needs one.
+    """
     try:
         return str(_host_name("env", "WEBUI_SECRET_KEY") or "")
-    except InvalidRequest:  # a chat goes on without what needs a secret
+    except InvalidRequest:
         return ""
 
 
@@ -126,8 +131,10 @@ async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject
 
 
 async def make_native(row: Any) -> bool:
-    """Set the function calling of a model to native; say whether the host did it."""
-    # Nothing else of its row changes: without grants the host keeps the existing ones.
+    """Set the function calling of a model to native; say whether the host did it.
+
+    Nothing else of its row changes: without grants the host keeps the existing ones.
+    """
     kept = row.model_dump(include={"id", "base_model_id", "name", "meta", "is_active"})
     native = {**row.params.model_dump(), "function_calling": "native"}
     form = _host_name("models.models", "ModelForm")(**kept, params=native)

@@ -41,12 +41,13 @@ from owui_manifold.threads import UserThreads
 def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approver:
     """Return who decides about the calls of a request.
 
-    The rules of the valve come first; for other tools the host's own mode counts.
+    The rules of the valve come first; for other tools the host's own mode counts. The
+    host's `ask_user` only asks a question.
     """
     host, rules = call.host, call.config.approval_rules
     params = as_mapping(host.metadata.get("params"))
     if host.tools.get("ask_user", {}).get("type") == "builtin":
-        rules = [*rules, ("ask_user", "auto")]  # it only asks a question
+        rules = [*rules, ("ask_user", "auto")]
     return Approver(
         rules=rules,
         default_rule="ask" if params.get("tool_approval_mode") == "ask" else "auto",
@@ -204,16 +205,25 @@ class HostTools:
         return str(inner), params
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool and return its result for the model and for the page."""
+        """Run a tool and return its result for the model and for the page.
+
+        MCP servers check their own arguments.
+        """
         own = self._own_name(name)
         tool, params = self._host.tools[own], arguments
-        if tool.get("type") != "mcp":  # MCP servers check their own arguments
+        if tool.get("type") != "mcp":
             known = (self.parameters(own) or {}).get("properties") or {}
             params = {key: params[key] for key in params if key in known}
         result = await self._result(own, tool, params)
         return await self._answer(own, tool, params, result)
 
     async def _result(self, name: str, tool: JsonObject, params: dict[str, Any]) -> Any:
+        """Run a tool where it has to run.
+
+        The host wraps sync tools in coroutine functions that never wait; on the event
+        loop they would block every chat. A thread that exceeds its limit cannot be
+        stopped; it keeps its place until it ends.
+        """
         if tool.get("direct"):
             return await self._in_the_browser(name, tool, params)
         files = self._host.metadata.get("files") or []
@@ -223,9 +233,6 @@ class HostTools:
         bare = getattr(function, "__function__", None)
         if bare is None or inspect.iscoroutinefunction(bare):
             return await function(**params)
-        # The host wraps sync tools in coroutine functions that never wait; on the event
-        # loop they would block every chat. A thread that exceeds its limit cannot be
-        # stopped; it keeps its place until it ends.
         work = partial(copy_context().run, _run_at_once, function, params)
         user_id, threads = self._call.caller.user_id, self._call.threads
         return await threads.setdefault(user_id, UserThreads()).run(work)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.errors import PIPE_VALVES, valve_error
 from openai_responses.items import Item
-from openai_responses.json_input import JsonObject, as_list, parse_json_object
+from openai_responses.json_input import JsonObject, as_list, as_text, parse_json_object
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.tools import (
     CALLED_BY_NAME,
@@ -28,12 +28,12 @@ _PLACE = ("city", "region", "country", "timezone")
 def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[str]]:
     """Return OpenAI's tools of a request, and the names of the host's they replace.
 
-    Their order is always the same, because the prompt cache depends on it. Raises
+    Open WebUI's tools for the same purpose go: offering both would be ambiguous. Their
+    order is always the same, because the prompt cache depends on it. Raises
     InvalidRequest for unusable valves.
     """
     made, replaced = list[Item](), set[str]()
     takes = partial(_takes, model)
-    # Open WebUI's tools for the same purpose go: offering both would be ambiguous.
     if config.code_interpreter and takes("code_interpreter"):
         made.append({"type": "code_interpreter", "container": {"type": "auto"}})
         replaced.add("execute_code")
@@ -52,9 +52,9 @@ def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[
 
 
 def _takes(model: ResolvedModel, kind: str) -> bool:
+    """Say whether a model takes a type of tools; older web searches have longer names."""
     if kind in CALLED_BY_NAME:
         return model.facts.functions
-    # The older web search has a longer name.
     return model.facts.hosted and not kind.startswith(model.facts.lacks)
 
 
@@ -67,10 +67,11 @@ def _image_options(valves: Valves) -> Item:
 
 
 def _web_search(config: Config) -> Item:
-    """Return the web search.
+    """Return the web search; people paste addresses, the API takes domains only.
 
     A location with only its type keeps the API from assuming the United States
-    (docs/reference/responses-api.md, "Hosted tools").
+    (docs/reference/responses-api.md, "Hosted tools"). It takes domains only, people
+    paste addresses.
     """
     tool: Item = {
         "type": "web_search",
@@ -78,7 +79,6 @@ def _web_search(config: Config) -> Item:
         "user_location": {"type": "approximate", **_location(config.valves)},
     }
     addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)
-    # The API takes domains only, people paste addresses.
     domains = [a.rpartition("://")[2].partition("/")[0] for a in addresses]
     return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
 
@@ -126,6 +126,22 @@ def called_tools(
 
 _MOST_TOOLS = 128
 """Longer lists are refused (docs/reference/responses-api.md, "Function tools")."""
+_TOOL_SEARCH: Item = {"type": "tool_search"}
+_MOST_AT_ONCE = 64
+"""Beside a search, which finds the others."""
+_NAMESPACE_TOOLS = 9
+"""The guide "Tool search" advises fewer than ten."""
+_MOST_SEARCHED = _MOST_AT_ONCE + (_MOST_TOOLS - _MOST_AT_ONCE - 1) * _NAMESPACE_TOOLS
+
+
+def tool_search(config: Config, model: ResolvedModel) -> list[Item]:
+    """Return the search for tools, if the model has one that works.
+
+    gpt-5.4 has it, too, but ends in a `server_error` where some tools are deferred and
+    others are not (docs/reference/responses-api.md, "Function tools").
+    """
+    is_strict = config.valves.COMPATIBILITY == "strict"
+    return [_TOOL_SEARCH] if model.facts.appends_tools and not is_strict else []
 
 
 def offer_tools(
@@ -139,22 +155,53 @@ def offer_tools(
 
     One of the others replaces OpenAI's of the same kind; the `withheld` ones are left
     out. Of too many OpenAI's are kept, then those that people attached, then the
-    `builtin` ones. Raises InvalidRequest for a choice that names no tool.
+    `builtin` ones. With our search for tools among the `hosted` the model finds the
+    rest; that of a filter stays as it is.
+    Raises InvalidRequest for a choice that names no tool.
     """
-    tools = merge_tools(hosted, called)
-    tools = [tool for tool in tools if tool.get("name") not in withheld]
-    notice = ""
+    merged, notice, most = merge_tools(hosted, called), "", _MOST_TOOLS
+    tools = [tool for tool in merged if tool.get("name") not in withheld]
+    if any(tool is _TOOL_SEARCH for tool in tools):
+        tools = [tool for tool in tools if tool is not _TOOL_SEARCH]
+        most = _MOST_SEARCHED
     if len(tools) > _MOST_TOOLS:
-        notice = (
-            f"{len(tools) - _MOST_TOOLS} tools were left out: the API takes at most "
-            f"{_MOST_TOOLS}. Switch off tools that this chat does not need."
-        )
         tools.sort(key=lambda t: 0 if is_hosted_tool(t) else 1 + (t["name"] in builtin))
-        tools = tools[:_MOST_TOOLS]
+    if len(tools) > most:
+        notice = (
+            f"{len(tools) - most} tools were left out: the API takes at most {most}. "
+            "Switch off tools that this chat does not need."
+        )
+    tools = tools[:most]
     if not tools:
         return OfferedTools()
     named = [tool for tool in tools if not is_hosted_tool(tool)]
     names = ToolNames(tuple(str(tool["name"]) for tool in named))
     items = names.rename_tools(tools)
     chosen = responses_tool_choice(choice, items, names)
+    if len(items) > _MOST_TOOLS:
+        items = [*items[:_MOST_AT_ONCE], *_searched_tools(items[_MOST_AT_ONCE:])]
     return OfferedTools(items, names, chosen, notice)
+
+
+def _searched_tools(tools: Sequence[Item]) -> list[Item]:
+    """Return a search, and namespaces with `tools`, which the model reads when found.
+
+    Tools of one server often begin with the same word.
+    """
+    found = [_TOOL_SEARCH]
+    ordered = sorted(tools, key=_first_word)
+    for start in range(0, len(ordered), _NAMESPACE_TOOLS):
+        inner = ordered[start : start + _NAMESPACE_TOOLS]
+        names = ", ".join(as_text(tool.get("name")) for tool in inner)
+        space: Item = {
+            "type": "namespace",
+            "name": f"{_first_word(inner[0])}_{len(found)}",
+            "description": f"Functions: {names}",
+            "tools": [{**tool, "defer_loading": True} for tool in inner],
+        }
+        found.append(space)
+    return found
+
+
+def _first_word(tool: Item) -> str:
+    return as_text(tool.get("name")).split("_")[0][:50]

@@ -6,12 +6,13 @@ if the server cannot be reached.
 """
 
 import asyncio
+from collections.abc import Collection
 from contextlib import suppress
 
 from openai_responses.clock import monotonic_seconds, utc_today
-from openai_responses.endpoint import Endpoint
+from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
 from openai_responses.errors import ResponsesError
-from openai_responses.models.choice import list_ids, newest_models
+from openai_responses.models.choice import newest_models, read_models
 from openai_responses.models.resolve import (
     ResolvedModel,
     read_overrides,
@@ -25,15 +26,19 @@ _FRESH_SECONDS = 3600.0
 _PAUSE_SECONDS = 60.0
 """How long to wait after a failure before the server is asked again."""
 
+_OPENAI = Endpoint(DEFAULT_BASE_URL, "").host
 _LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 _LONGEST_LIST = 5_000_000
 
 
-async def fetch_models(endpoint: Endpoint, connections: Connections) -> list[str]:
-    """Return the ids of the chat models of `GET /models`; raises ResponsesError."""
+async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
+    """Return the chat models of `GET /models`, with their last days if they have one.
+
+    Raises ResponsesError.
+    """
     asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
     async with asked as answer:
-        return list_ids(await answer.read_json(_LONGEST_LIST))
+        return read_models(await answer.read_json(_LONGEST_LIST))
 
 
 class Listing:
@@ -41,11 +46,14 @@ class Listing:
 
     def __init__(self) -> None:
         """Know nothing yet."""
-        self._known: dict[str, list[str]] = {}
+        self.shutdown_dates: dict[str, str] = {}
+        self._known: dict[str, dict[str, str]] = {}
         self._next_request: dict[str, float] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def usable(self, endpoint: Endpoint, connections: Connections) -> list[str] | None:
+    def usable(
+        self, endpoint: Endpoint, connections: Connections
+    ) -> Collection[str] | None:
         """Return what is known now, None for nothing; ask for newer if it is old."""
         account, now = endpoint.account(), monotonic_seconds()
         if now >= self._next_request.get(account, 0.0):
@@ -58,7 +66,9 @@ class Listing:
     async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
         account = endpoint.account()
         with suppress(ResponsesError):  # what was known stays
-            self._known[account] = await fetch_models(endpoint, connections)
+            self._known[account] = found = await fetch_models(endpoint, connections)
+            self.shutdown_dates.clear()
+            self.shutdown_dates.update(found)
             self._next_request[account] = monotonic_seconds() + _FRESH_SECONDS
 
 
@@ -67,23 +77,21 @@ def list_models(
 ) -> dict[str, ResolvedModel]:
     """Return the models of MODEL_ID by the names that are listed, in their order.
 
-    `auto` stands for the newest of each family that the key can use. A name that an
+    `auto` stands for the newest of each family that the key can use. A server whose list
+    holds none of ours, as Azure's, does not tell what it serves. A name that an
     administrator wrote stays, whatever the server says: it fails at use.
     """
     try:
         overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
     except ResponsesError:
         overrides = {}  # the chat shows the mistake
-    names: list[str] = []
-    for name in comma_list(valves.MODEL_ID):
-        names += _newest(valves, listing, connections) if name == "auto" else [name]
-    return {name: resolve_model(name, overrides) for name in names}
-
-
-def _newest(valves: Valves, listing: Listing, connections: Connections) -> list[str]:
+    listed, names = comma_list(valves.MODEL_ID), list[str]()
     today, usable = utc_today().isoformat(), None
-    if valves.FETCH_MODELS:
-        with suppress(ResponsesError):  # without a key there is nothing to ask
-            usable = listing.usable(build_endpoint(valves), connections)
-    # A server whose list holds none of ours, as Azure's, does not tell what it serves.
-    return newest_models(today, usable) or newest_models(today)
+    with suppress(ResponsesError):
+        endpoint = build_endpoint(valves)
+        if valves.FETCH_MODELS and ("auto" in listed or endpoint.host == _OPENAI):
+            usable = listing.usable(endpoint, connections)
+    newest = newest_models(today, usable) or newest_models(today)
+    for name in listed:
+        names += newest if name == "auto" else [name]
+    return {name: resolve_model(name, overrides) for name in names}

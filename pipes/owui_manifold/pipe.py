@@ -1,6 +1,6 @@
 """title: OpenAI Responses Manifold
 author: The authors of OpenAI Responses Manifold
-version: 0.1.0
+version: 1.0.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
@@ -53,6 +53,7 @@ class Pipe:
         self._connections = Connections()
         self._capabilities = AccountCapabilities()
         self._listing = Listing()
+        self._capabilities.shutdown_dates = self._listing.shutdown_dates
         self._threads = ToolThreads()
 
     def pipes(self) -> list[dict[str, str]]:
@@ -71,8 +72,10 @@ class Pipe:
         __event_call__: Any = None,
         __event_emitter__: Any = None,
     ) -> AsyncGenerator[Chunk, None] | Chunk:
-        """Answer a chat: chunks if the caller streams, else one complete result."""
-        # The host replaces `self.valves` at every call.
+        """Answer a chat: chunks if the caller streams, else one complete result.
+
+        The host replaces `self.valves` at every call.
+        """
         valves = self.valves
         host = await allowed_features(__metadata__ or {}, __user__ or {})
         config = read_config(valves, __user__, host)
@@ -116,36 +119,42 @@ class Pipe:
                         yield chunk
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
-        except Exception as error:  # raised, it would remove the text that was shown
+        except Exception as error:
             yield error_chunk(report_exception(call, error))
         if failed and call.config.shows_log and call.caller.host_reads:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
-        """Return the whole answer at once, with the output items for the host."""
+        """Return the whole answer at once, with the output items for the host.
+
+        The page shows no finish_reason: an answer that ended early gets a sentence. The
+        host would show the text of an exception.
+        """
         view = NativeRenderer(monotonic_seconds)
         try:
             ended = await self._watch(call, await self._answer(call), view)
-        except Exception as error:  # raised, the host would show its text
+        except Exception as error:
             return error_chunk(report_exception(call, error))
         result = completion(ended, *_response_head(call))
         if not call.caller.host_reads:
             return result
-        # The page shows no finish_reason: an answer that ended early gets a sentence.
         failure = ended.ending.is_failure
         told = error_chunk(ended.ending.sentence) if failure else {}
         return result | told | ({"output": view.items} if view.items else {})
 
     async def _do_task(self, call: PipeCall) -> Chunk:
-        """Return a title, tags or the like; an empty text when it failed."""
+        """Return a title, tags or the like; an empty text when it failed.
+
+        A failed title must not make the chat fail. The host would run the tools of its
+        older mode without the rules.
+        """
         text = ""
         if call.caller.task == "function_calling" and call.config.approval_rules:
-            # The host would run the tools of its older mode without the rules.
             call.log.line("WARNING", _NO_LEGACY_TOOLS)
             return task_result(text, call.caller.host_model)
         try:
             text = await self._task_text(await permitted_call(call))
-        except Exception as error:  # a failed title must not make the chat fail
+        except Exception as error:
             report_exception(call, error)
         return task_result(text, call.caller.host_model)
 

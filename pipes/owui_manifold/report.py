@@ -10,9 +10,10 @@ from openai_responses.audit import AuditedRequest
 from openai_responses.clock import utc_today
 from openai_responses.endings import api_word
 from openai_responses.errors import InvalidRequest, ResponsesError
-from openai_responses.json_input import as_mapping
+from openai_responses.json_input import as_mapping, as_text, parse_json_object
 from openai_responses.loop.events import RunDone
 from openai_responses.models.choice import retirement_notice
+from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import cost_of_run, read_prices
 from openai_responses.redaction import describe_exception, redact_line
 from openai_responses.requests.build import unsent_parameters
@@ -34,6 +35,34 @@ _INTERNAL_ERROR = (
     "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
     "the error id."
 )
+
+
+_DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
+_LONGEST_ID = 200
+
+
+def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
+    """Return a request that has OpenAI compare it with the answer before it.
+
+    The host has that answer in front of this one's question, with the id of its
+    response in its usage. Other servers refuse the field.
+    """
+    call, request, store = prepared.call, prepared.request, prepared.store
+    asks = call.valves.PROMPT_CACHE_DIAGNOSTICS and prepared.endpoint.is_openai
+    if not (asks and store and call.resolve(request.model).facts.diagnostics):
+        return prepared
+    row = as_mapping(store.messages.get(call.caller.message_id))
+    for _ in range(2):
+        row = as_mapping(store.messages.get(as_text(row.get("parentId"))))
+    earlier = as_text(as_mapping(row.get("usage")).get("response_id"))
+    if not earlier.startswith("resp") or len(earlier) > _LONGEST_ID:
+        return prepared
+    options = {
+        **(request.prompt_cache_options or {}),
+        "comparison_response_id": earlier,
+    }
+    changed = request.model_copy(update={"prompt_cache_options": options})
+    return prepared._replace(request=changed)
 
 
 def report_request(prepared: PreparedRequest) -> None:
@@ -66,6 +95,11 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
     _report_removals(call, trace.removed)
+    if not call.valves.PROMPT_CACHE_DIAGNOSTICS:
+        ended = ended._replace(trace=trace._replace(response_id=""))
+    elif trace.cache:
+        told = (f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS)
+        call.log.line("INFO", f"prompt cache: {', '.join(told)}")
     if not ended.ending.is_failure:
         used = f", {ended.usage.total} tokens" if ended.usage else ""
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
@@ -118,10 +152,15 @@ def _missing_features(prepared: PreparedRequest) -> tuple[list[str], list[str]]:
     return unsent_parameters({**chosen, **call.body}, prepared.request)
 
 
+_MOST_REASONS = 50
+
+
 def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
     """Write what the API took out of the input; past turns may be meant to leave."""
     if removed:
-        meant = removed.keys() <= {"turn_boundary"}
+        meant, dropped = removed.keys() <= {"turn_boundary"}, call.capabilities.dropped
+        if not meant and len(dropped) < _MOST_REASONS:
+            dropped.update(removed)
         counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
         told = f"the API left out earlier reasoning of the input: {counts}"
         call.log.line("DEBUG" if meant else "WARNING", told)
@@ -140,7 +179,10 @@ def _audited(prepared: PreparedRequest) -> AuditedRequest:
 
 
 def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of a run with its cost, if it is shown and can be known."""
+    """Return the end of a run with its cost, if it is shown and can be known.
+
+    Other servers do not say which tier served a response: it is the one asked for.
+    """
     call, request = prepared.call, prepared.request
     if not call.config.shows_cost or not ended.usages:
         return ended
@@ -151,7 +193,6 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         call.log.line("WARNING", str(error))
         return ended
     facts = facts._replace(prices=own.get(request.model, facts.prices))
-    # Other servers do not say which tier served a response.
     asked = request.service_tier or ""
     usages = [one._replace(tier=one.tier or asked) for one in ended.usages]
     host, today = prepared.endpoint.host, utc_today()
@@ -195,7 +236,11 @@ def _valve_notices(call: PipeCall) -> list[str]:
     complaints = (*servers.complaints, *call.config.problems)
     for complaint in complaints:
         call.log.line("WARNING", complaint)
-    every_note = (*servers.notes, opening_error(call.valves))
+    options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
+    drawing = resolve_model(as_text(options.get("model")))
+    end = retirement_notice(drawing, utc_today())
+    image = end and f"IMAGE_GENERATION_OPTIONS: {end}"
+    every_note = (*servers.notes, opening_error(call.valves), image)
     notes = [note for note in every_note if note and _tell_once(call, note)]
     return [*(complaints if call.caller.is_admin else ()), *notes]
 

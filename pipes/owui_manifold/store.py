@@ -66,7 +66,10 @@ class ChatKeys:
         return base64.b64encode(nonce + sealed).decode("ascii")
 
     def unseal(self, sealed: str, message_id: str) -> object:
-        """Return the value that was encrypted for a message; None for anything else."""
+        """Return the value that was encrypted for a message; None for anything else.
+
+        What is not ours, or was changed, raises exceptions of the package's own.
+        """
         if self._cipher is None:
             return None
         try:
@@ -75,7 +78,7 @@ class ChatKeys:
             return json.loads(
                 self._cipher.decrypt(nonce, rest, self._scope(message_id))
             )
-        except Exception:  # not ours, or changed: the package has its own exceptions
+        except Exception:
             return None
 
     def _scope(self, message_id: str) -> bytes:
@@ -111,9 +114,9 @@ class ChatStore:
     """About how many entries the chat has."""
 
     def __init__(self, caller: Caller, chat: JsonObject, keys: ChatKeys) -> None:
-        """Begin with what `chat` holds."""
+        """Begin with what `chat` holds; the host takes the records in answers along."""
         self.messages = _messages_of(chat)
-        in_answers = output_values(self.messages)  # the host takes those along
+        in_answers = output_values(self.messages)
         rows = [key for key in chat if is_pipe_key(key) and key not in in_answers]
         chat = {**chat, **in_answers}
         self.records = read_records(chat, keys.sign)
@@ -134,13 +137,15 @@ class ChatStore:
         }
 
     async def write(self, record: Record, output_index: int | None = None) -> None:
-        """Store `record`; if the host refuses it, it waits for the next write.
+        """Store `record`, whose marker tells its place.
+
+        If the host refuses it, it waits for the next write.
 
         Its marker is shown anyway, because later it would have another place. A marker
         that names nothing in the end is removed when it is read. As each write has all
         records of the message, some of many wait, too.
         """
-        del output_index  # the marker tells the place
+        del output_index
         self._own[record.ulid] = record
         self._is_behind = True
         if len(self._own) >= self._due:
@@ -208,6 +213,8 @@ class _OutputStore(ChatStore):
     """Writes no row: records go into the answer's own output."""
 
     carrier = "output"
+    _bearer = ""
+    """The record that holds what was sent."""
 
     async def write(self, record: Record, output_index: int | None = None) -> None:
         """Give `record` to the answer, before the text of an item."""
@@ -220,9 +227,9 @@ class _OutputStore(ChatStore):
         self, ulid: str, records: Mapping[str, Record], index: int | None = None
     ) -> None:
         value = write_records(records, self._keys.sign, self._repairs)
-        if self._is_behind:
+        if self._is_behind or ulid == self._bearer:  # which may be written again
             value = {**self._with_sent(value), "message_id": self._caller.message_id}
-            self._is_behind = False
+            self._is_behind, self._bearer = False, ulid
         self._unshown.append(StoredRecord(ulid, value, index))
 
 

@@ -67,7 +67,9 @@ class Valves(BaseModel):
         "lists the newest of each family, `gpt-5-auto` chooses a model for each chat.",
     )
     FETCH_MODELS: bool = _valve(
-        True, "`auto` in MODEL_ID lists only what the server offers for this key."
+        True,
+        "`auto` in MODEL_ID lists only what the server offers for this key; its days of "
+        "shutdown are used in notices.",
     )
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
@@ -183,6 +185,11 @@ class Valves(BaseModel):
         "Which requests share OpenAI's prompt cache: those of a chat, those of a user, "
         "or as OpenAI decides. Only a hash is sent.",
     )
+    PROMPT_CACHE_DIAGNOSTICS: bool = _valve(
+        False,
+        "Log why OpenAI's prompt cache missed, compared with the answer before, from "
+        "gpt-5.6 on. The usage of answers then names their response.",
+    )
     TRUNCATION: Literal["disabled", "auto"] = _valve(
         "disabled",
         "`auto` drops the oldest messages of a chat that is too long, and with them "
@@ -261,19 +268,18 @@ class Valves(BaseModel):
     # Cost
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and its usage: tokens at "
-        "the tier that served it, and web searches; no pictures, containers or files.",
+        "Show the cost of an answer in its last status line and its usage: tokens and "
+        "web searches, no pictures, containers or file searches.",
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
         "US dollars per million tokens, instead of the prices of this pipe: "
-        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`; `fast: 2` doubles them '
-        "at that tier.",
+        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
     )
     SERVICE_TIER: _Tier = _valve(
         "auto",
-        "`flex` costs half and is slower, `fast` (also called `priority`) about twice, "
-        "`ultrafast` 3 to 6 times, if the model and the project have them.",
+        "`flex` is slower and costs half, `fast` (or `priority`) double, `ultrafast` 3 to "
+        "6 times, if the model and the project have them.",
     )
 
     # Network
@@ -346,8 +352,11 @@ class Valves(BaseModel):
         return clamp_number(value, 30, 900, 300)
 
     def effective_key(self) -> str:
-        """Return the key to use; empty if there is none."""
-        # As the default of the field it would stand in the schema of the page.
+        """Return the key to use; empty if there is none.
+
+        As the default of the field, that of the environment would stand in the schema
+        of the page.
+        """
         return self.API_KEY.strip() or os.environ.get("OPENAI_API_KEY", "").strip()
 
     def remembers_reasoning(self) -> bool:

@@ -43,6 +43,7 @@ BENCHES = (
     Bench("history.py", "Building the input of a long chat", "--turns 3 --rounds 1"),
     Bench("large.py", "Very large bodies, chats and answers", "--share 0.002"),
     Bench("prefix.py", "What the prompt cache has already", "--turns 2"),
+    Bench("growing.py", "What a chat loses that changes on its way", "--alone"),
     Bench("memory.py", "Memory per stream", "--streams 5 --deltas 20 --rounds 2"),
     Bench("load.py", "Loading the built files", "--rounds 1"),
     Bench("parallel.py", "Five calls at once", "--step 5 --rounds 1"),

@@ -23,6 +23,7 @@ from pathlib import Path
 
 # Run as a file, Python looks for modules in this file's folder alone.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "pipes"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from bench.host import BUILT
@@ -255,13 +256,17 @@ def requests_of(simulator: Simulator, model: str) -> list[RecordedRequest]:
     ]
 
 
+FREE = {"input", "tool_choice", "include", "max_tool_calls"}
+"""What may differ: the guides name none of the fields; the input may grow."""
+
+
 def find_changes(requests: Sequence[RecordedRequest]) -> list[str]:
     """Name what differs at request level, or in the items of the request before."""
     found = []
     for before, after in pairwise(one.body for one in requests):
         names = sorted(
             name
-            for name in {*before, *after} - {"input", "tool_choice"}
+            for name in {*before, *after} - FREE
             if before.get(name) != after.get(name)
         )
         same = after["input"][: len(before["input"])] == before["input"]
@@ -272,26 +277,32 @@ def find_changes(requests: Sequence[RecordedRequest]) -> list[str]:
 def main() -> int:
     """Print the table; return 1 where the goal is missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--pipe", type=Path, default=BUILT, help="the built file")
     parser.add_argument("--before", default=BEFORE, help="commit of the older pipe")
     parser.add_argument("--alone", action="store_true", help="only the built pipe")
+    parser.add_argument("--changes", action="store_true", help="name what changed")
     given = parser.parse_args()
-    return asyncio.run(show(None if given.alone else given.before))
+    before = None if given.alone else given.before
+    source = given.pipe.read_text("utf-8")
+    return asyncio.run(show(source, before, given.changes))
 
 
-async def show(before: str | None) -> int:
+async def show(source: str, before: str | None, names_changes: bool) -> int:
     """Let the chats happen in each way, then print what they lost."""
     async with OpenWebUI() as server, Simulator() as simulator:
         admin = server.admin
-        sources = {"pipe": BUILT.read_text("utf-8")}
+        sources = {"pipe": source}
         older = read_older(before) if before else None
         sources |= {"before": older} if older else {}
         print(f"{'':10}{'model':14}{HEADINGS}")
         losses: list[Losses] = []
         async with switches_ready(admin):
-            for name, source in sources.items():
-                await install_pipe(admin, name, source, valves_for(simulator))
+            for name, text in sources.items():
+                await install_pipe(admin, name, text, valves_for(simulator))
                 found = await measure(admin, simulator, name, name)
                 losses += found if name == "pipe" else []
+                if names_changes:
+                    print_changes(simulator)
             if before:
                 await connect(admin, simulator)
                 await measure(admin, simulator, CONNECTION, None)
@@ -301,6 +312,20 @@ async def show(before: str | None) -> int:
     verdict = f"{'met' if met else 'MISSED'} ({least:.1%}, {dropped} dropped)"
     print(f"\nGoal: at least {GOAL:.0%} cached, nothing dropped: {verdict}.")
     return 0 if met else 1
+
+
+def print_changes(simulator: Simulator) -> None:
+    """Name what differs between neighbouring requests, and what that lost."""
+    for model in MODELS:
+        asked = requests_of(simulator, model)
+        for number, (two, changed) in enumerate(
+            zip(pairwise(asked), find_changes(asked), strict=True), 2
+        ):
+            lost = losses_of(two)
+            print(
+                f"  {model} request {number:2}: {lost.least:6.1%} cached, "
+                f"{lost.dropped} dropped; {changed or 'grew'}"
+            )
 
 
 HEADINGS = (

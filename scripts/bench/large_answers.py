@@ -279,7 +279,7 @@ def foreign_lines(characters: int) -> Work:
 
 def half_links(characters: int) -> Work:
     """A text of beginnings of links."""
-    text = _repeat("[a](https://b(c [d]([https://e?utm_source=", characters)
+    text = _repeat("[a](https://b(c [d]([https://e?utm_source=openai ", characters)
     message = message_item(0, text, [])
     size = 100_000
     deltas = [

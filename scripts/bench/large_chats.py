@@ -61,8 +61,7 @@ def _body(messages: Sequence[Mapping[str, Any]], rows: Json | None = None) -> Wo
     """Return the work for a body, up to the input items."""
 
     def work() -> list[Item]:
-        marked, records = restore_from_details(messages, SIGN)
-        _, parts = parse_messages(marked)
+        parts, records = restore_from_details(parse_messages(messages)[1], SIGN)
         parts = add_tool_images(parts, rows or {})
         parts = attach_stored_messages(parts, rows or {}, {})
         parts = attach_files(parts, rows or {}, {})

@@ -5,9 +5,8 @@ defines names and does nothing else (`effect_rules` refuses the rest), and a top
 name stands for one thing in all modules (`name_rules`). A local variable of the same
 name keeps more than needed, never less.
 
-The host stores, formats and compiles every line of a bundle. So the docstrings of
-functions, of constants and fields and of what is private stay in the sources, and so
-does what follows the first paragraph of the others. Nothing else of a part is changed.
+The host stores, formats and compiles every line of a bundle. So docstrings stay in the
+sources; of a module the first sentence is its banner. Nothing else of a part is changed.
 """
 
 import ast
@@ -80,7 +79,6 @@ def _read_parts(module: Module) -> Iterator[Part]:
     unread = (first, *imports, *_unread_docstrings(module.tree))
     lines = module.text.splitlines()
     left_out = {line for node in unread for line in _lines_of(node)}
-    left_out.update(_detail_lines(module.tree, lines))
     begin = 1
     for nodes in _group_definitions(node for node in body if node not in imports):
         end = _lines_of(nodes[-1]).stop
@@ -89,50 +87,17 @@ def _read_parts(module: Module) -> Iterator[Part]:
         begin = end
 
 
-def _unread_docstrings(node: ast.AST, inside: bool = False) -> Iterator[ast.stmt]:
-    """The docstrings of all but public classes, where something else remains."""
-    above: ast.AST | None = None
-    for inner in ast.iter_child_nodes(node):
-        is_private = inside or _is_private_name(inner)
-        is_unread = is_private or not isinstance(inner, ast.ClassDef)
-        if isinstance(inner, _DEFINING) and is_unread:
-            has_more = ast.get_docstring(inner) and len(inner.body) > 1
-            yield from inner.body[:1] if has_more else ()
-        is_text = isinstance(inner, ast.Expr) and _is_text(inner.value)
-        if isinstance(inner, ast.stmt) and is_text and isinstance(above, _NAMING):
-            yield inner
-        yield from _unread_docstrings(inner, is_private)
-        above = inner
-
-
-def _detail_lines(tree: ast.Module, lines: Sequence[str]) -> Iterator[int]:
-    """The lines of each docstring behind its first paragraph, without the last one.
-
-    The last line closes it; Black moves that to the end of the paragraph.
-    """
+def _unread_docstrings(tree: ast.AST) -> Iterator[ast.stmt]:
+    """The texts that stand as statements, unless a definition has nothing else."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and _is_text(node.value):
-            inside = _lines_of(node)[:-1]
-            blank = (line for line in inside if not lines[line - 1].strip())
-            yield from range(next(blank, inside.stop), inside.stop)
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and len(body) > 1:
+            yield from filter(_is_text, body)
 
 
-_DEFINING = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-_NAMING = ast.Assign | ast.AnnAssign
-
-
-def _is_private_name(node: ast.AST) -> bool:
-    """Whether a node gives something a name that is for its module alone."""
-    names = [node.name] if hasattr(node, "name") else []
-    if isinstance(node, _NAMING):
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        named = (each for one in targets for each in ast.walk(one))
-        names = [each.id for each in named if isinstance(each, ast.Name)]
-    return any(str(n).startswith("_") and not str(n).endswith("__") for n in names)
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+def _is_text(node: ast.stmt) -> bool:
+    value = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
 
 
 def _group_definitions(body: Iterable[ast.stmt]) -> list[list[ast.stmt]]:

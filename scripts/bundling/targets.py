@@ -39,6 +39,16 @@ class Target:
                     yield ".".join(inside.parts), path
 
 
+FUNCTION_KEYS = (
+    "title",
+    "author",
+    "version",
+    "required_open_webui_version",
+    "license",
+    "description",
+)
+"""What Open WebUI reads of a function."""
+
 TARGETS = (
     Target(
         entry="owui_manifold.pipe",
@@ -47,14 +57,7 @@ TARGETS = (
         folders=("pipes",),
         output="pipes/openai_responses_manifold.py",
         requirements=frozenset({"aiohttp", "pydantic", "open_webui"}),
-        frontmatter=(
-            "title",
-            "author",
-            "version",
-            "required_open_webui_version",
-            "license",
-            "description",
-        ),
+        frontmatter=FUNCTION_KEYS,
     ),
     Target(
         entry="gpt5_agent.pipeline",
@@ -69,21 +72,21 @@ TARGETS = (
             {"inlet", "outlet", "on_startup", "on_shutdown", "on_valves_updated"}
         ),
     ),
-    Target(
-        entry="owui_controls.controls",
-        host_class="Filter",
-        packages=("owui_controls",),
-        folders=("pipes",),
-        output="pipes/openai_responses_controls.py",
-        requirements=frozenset({"pydantic"}),
-        frontmatter=(
-            "title",
-            "author",
-            "version",
-            "required_open_webui_version",
-            "license",
-            "description",
-        ),
-        awaited_methods=frozenset({"inlet"}),
+    *(
+        Target(
+            entry=f"owui_controls.{entry}",
+            host_class="Filter",
+            packages=("owui_controls",),
+            folders=("pipes",),
+            output=f"pipes/{output}.py",
+            requirements=frozenset({"pydantic"}),
+            frontmatter=FUNCTION_KEYS,
+            awaited_methods=frozenset({"inlet"}),
+        )
+        for entry, output in (
+            ("web_search", "openai_responses_search"),
+            ("effort", "openai_responses_effort"),
+            ("code_interpreter", "openai_responses_python"),
+        )
     ),
 )

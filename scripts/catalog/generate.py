@@ -34,7 +34,6 @@ LATER_TRAITS = (
     "appends_configuration",
     "pro_mode",
     "long_prices",
-    "long_fast",
     "regional",
 )
 """Traits that a model has only if a source says so."""
@@ -45,14 +44,15 @@ COLUMNS = (
     *("model", "efforts", "default_effort", "traits"),
     *("max_output_tokens", "prices", "shutdown", "successor"),
 )
-USUAL_EFFORTS = "low medium high"
+EFFORT_SETS = {"some": "low medium high", "more": "some xhigh max"}
+"""Words for several efforts, a later one for more."""
 USUAL_OUTPUT = "128000"
 TRAIT_SETS = {
     "usual": "reasoning summary functions hosted vision",
     "full": "usual verbosity",
     "5.4": "full all_turns long_prices regional",
     "5.6": "5.4 appends_tools diagnostics",
-    "6": "5.6 appends_configuration long_fast",
+    "6": "5.6 appends_configuration",
     "6.2": "6 prefix_bound",
 }
 """Words for several traits, a later one for more; a number is the version of gpt from
@@ -86,10 +86,11 @@ CATALOG_TABLE = """
 {rows}
 """
 
-CATALOG_TRAITS: dict[str, str] = {{
-{trait_sets}
+CATALOG_WORDS: dict[str, str] = {{
+{word_sets}
 }}
-"""Words for several traits; a number is the first version of gpt that has them."""
+"""Words for several efforts, or several traits; a number is the first version of gpt
+that has them."""
 
 CATALOG_SERVED_AS: dict[str, str] = {{
 {served_as}
@@ -123,12 +124,16 @@ def merge_facts(model: str, by_source: dict[str, dict[str, Any]]) -> dict[str, A
     return {**dict.fromkeys(LATER_TRAITS, False), **facts}
 
 
-def render_row(model: str, facts: dict[str, Any]) -> str:
-    """One line of the table; empty where the sources say nothing."""
-    prices = facts.get("prices") or {}
+def render_row(model: str, facts: dict[str, Any], as_of: str) -> str:
+    """One line of the table; empty where the sources say nothing.
+
+    A model that is switched off has no price any more.
+    """
+    is_gone = facts.get("shutdown", as_of) < as_of
+    prices = {} if is_gone else facts.get("prices") or {}
     columns = (
         model,
-        " ".join(facts.get("efforts", ())).replace(USUAL_EFFORTS, "usual"),
+        render_efforts(" ".join(facts.get("efforts", ()))),
         facts.get("default_effort"),
         " ".join(
             (
@@ -144,6 +149,13 @@ def render_row(model: str, facts: dict[str, Any]) -> str:
         facts.get("successor"),
     )
     return "|".join("" if value is None else str(value) for value in columns)
+
+
+def render_efforts(efforts: str) -> str:
+    """The efforts of a model, several as one word."""
+    for word, meant in EFFORT_SETS.items():
+        efforts = efforts.replace(meant, word)
+    return efforts
 
 
 def render_prices(prices: dict[str, float | None]) -> str:
@@ -190,14 +202,15 @@ def render_names(entries: dict[str, dict[str, str]]) -> str:
 def render_catalog(source: dict[str, Any]) -> str:
     """The whole text of the module."""
     models = source["models"]
-    rows = (render_row(m, merge_facts(m, models[m])) for m in sorted(models))
+    facts = {model: merge_facts(model, models[model]) for model in sorted(models)}
+    rows = (render_row(model, facts[model], source["as_of"]) for model in facts)
     return HEADER.format(
         as_of=source["as_of"],
         unit=source["unit"],
         prices=", ".join((*PRICES, *FACTORS)),
         columns="|".join(COLUMNS),
         rows="\n".join(rows),
-        trait_sets=render_pairs(TRAIT_SETS),
+        word_sets=render_pairs({**EFFORT_SETS, **TRAIT_SETS}),
         served_as=render_names(source["served_as"]),
         served_as_why=render_reasons(source["served_as"]),
         aliases=render_names(source["aliases"]),

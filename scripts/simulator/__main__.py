@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import contextlib
 
+from simulator import options
 from simulator.accounts import PROFILES
 from simulator.scenarios.catalogue import ALL_SCENARIOS
 from simulator.scenarios.scenario import describe_scenarios
@@ -11,8 +12,11 @@ from simulator.server import Simulator
 
 
 def parse_arguments() -> argparse.Namespace:
-    """Return the port and the profile."""
+    """Return the port, the profile, and whether only the scenarios are asked for."""
     parser = argparse.ArgumentParser(prog="simulator", description=__doc__)
+    parser.add_argument(
+        "--list", action="store_true", help="print the scenarios and their options"
+    )
     parser.add_argument("--port", type=int, default=8402, help="0 takes a free one")
     parser.add_argument("--profile", choices=sorted(PROFILES), default="strictest")
     return parser.parse_args()
@@ -30,8 +34,12 @@ async def run_server(port: int, profile: str) -> None:
 
 
 def main() -> None:
-    """Run until Ctrl-C."""
+    """List the scenarios, or run until Ctrl-C."""
     arguments = parse_arguments()
+    if arguments.list:
+        print("\n".join(describe_scenarios(ALL_SCENARIOS)))
+        print(f"\n{options.__doc__}")
+        return
     with contextlib.suppress(KeyboardInterrupt):
         asyncio.run(run_server(arguments.port, arguments.profile))
 

@@ -17,6 +17,8 @@ Body = Mapping[str, Any]
 Item = Mapping[str, Any]
 Tool = Mapping[str, Any]
 TEXT_FORMAT: Mapping[str, Any] = {"type": "text"}
+NEWER_TYPES = ("configuration_update", "additional_tools")
+"""Items that older models and other servers do not know."""
 CALL_KINDS = {
     "function_call": ("function",),
     "custom_tool_call": ("custom",),
@@ -52,8 +54,7 @@ class Configuration:
         return tuple(tool for tool in self.tools if self._allows(tool))
 
     def _allows(self, tool: Tool) -> bool:
-        if self.choice == "none":
-            return False
+        # `none` is not obeyed: there are servers that ignore it, and a run has to end.
         if not isinstance(self.choice, Mapping):
             return True
         if self.choice["type"] != "allowed_tools":

@@ -54,13 +54,29 @@ BODY: dict[str, Any] = {
     ],
 }
 BACKGROUND_BODY = {**BODY, "store": True, "background": True}
-OFFERED: dict[str, dict[str, Any]] = {
-    "web": {"type": "web_search"},
-    "search": {"type": "web_search"},
-    "file": {"type": "file_search", "vector_store_ids": ["vs_harbour"]},
-    "draw": {"type": "image_generation", "partial_images": 2},
-    "count": {"type": "code_interpreter", "container": {"type": "auto"}},
-    "plot": {"type": "code_interpreter", "container": {"type": "auto"}},
+HARBOUR = {
+    "type": "namespace",
+    "name": "harbour",
+    "description": "Functions: harbour_list_ships",
+    "tools": [
+        {
+            "type": "function",
+            "name": "harbour_list_ships",
+            "parameters": {"type": "object", "properties": {}},
+            "strict": False,
+            "defer_loading": True,
+        }
+    ],
+}
+CODE = {"type": "code_interpreter", "container": {"type": "auto"}}
+OFFERED: dict[str, list[dict[str, Any]]] = {
+    "web": [{"type": "web_search"}],
+    "search": [{"type": "web_search"}],
+    "file": [{"type": "file_search", "vector_store_ids": ["vs_harbour"]}],
+    "draw": [{"type": "image_generation", "partial_images": 2}],
+    "count": [CODE],
+    "plot": [CODE],
+    "tool-search": [{"type": "tool_search"}, HARBOUR],
 }
 OUTPUTS = {
     "function_call": "function_call_output",
@@ -90,8 +106,8 @@ def play_scenario(spec: str, asked: dict[str, Any] = BODY) -> Iterator[PlannedAn
     """Yield the answers of a whole run, its calls answered with fixed outputs."""
     responder = Responder(clock=lambda: NOON)
     asker = RequestOrigin(ACCOUNTS[KEY], PROFILES["strictest"], spec, "chat")
-    hosted = OFFERED.get(spec.split("-", 1)[0])
-    tools = [hosted, *asked["tools"]] if hosted else asked["tools"]
+    hosted = OFFERED.get(spec) or OFFERED.get(spec.split("-", 1)[0], [])
+    tools = [*hosted, *asked["tools"]]
     include = [
         *asked["include"],
         *(["code_interpreter_call.outputs"] if hosted else []),

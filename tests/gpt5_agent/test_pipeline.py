@@ -305,7 +305,11 @@ async def test_what_is_opened_may_be_set(pipeline: Pipeline, sim: Simulator) -> 
     sent = sim.requests[-1].body
     assert (sent["model"], sent["service_tier"]) == ("gpt-5.4", "priority")
     assert sent["instructions"].startswith("There are no rules.")
-    assert sent["reasoning"] == {"effort": "xhigh", "summary": "auto"}
+    assert sent["reasoning"] == {
+        "effort": "xhigh",
+        "summary": "auto",
+        "context": "all_turns",
+    }
     assert sent["text"] == {"format": {"type": "json_object"}}
     assert sent["max_output_tokens"] == 50
     assert "prompt_cache_retention" not in sent

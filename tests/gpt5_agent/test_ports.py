@@ -149,7 +149,7 @@ MakeTool = Callable[[], AbstractAsyncContextManager[Tool]]
 async def test_tool_is_described_run_and_may_fail(make: MakeTool) -> None:
     """As the agent runs it: the model gets a text either way."""
     async with make() as tool:
-        tools = OwnTools([tool], "")
+        tools = OwnTools([tool], None)
         fine = await tools.call(tool.name, {"city": "Bern"})
         wrong = await tools.call(tool.name, {"city": "Nowhere"})
 

@@ -21,7 +21,6 @@ from simulator import Simulator
 
 BUILT = Path(__file__).parents[2] / "pipes"
 BUILT_PIPE = BUILT / "openai_responses_manifold.py"
-BUILT_FILTER = BUILT / "openai_responses_controls.py"
 FUNCTION_ID = "openai_responses"
 MODELS = (
     "gpt-6.1-sol",
@@ -71,12 +70,6 @@ async def member(admin: User) -> AsyncIterator[User]:
 def pipe_source() -> str:
     """The built file."""
     return BUILT_PIPE.read_text()
-
-
-@pytest.fixture(scope="session")
-def controls_source() -> str:
-    """The built companion filter."""
-    return BUILT_FILTER.read_text()
 
 
 @pytest.fixture(scope="session")

@@ -1,19 +1,22 @@
-"""The companion filter of the pipe, as an administrator installs it."""
+"""The switches of the composer, as an administrator installs them."""
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from hosts.client import Json
 from hosts.users import EVERYBODY_READS, User
 
 WORKSPACE = "thoughtful"
-SWITCHES: dict[str, tuple[str, Json]] = {
-    "switch_search": ("OpenAI web search", {"CONTROL": "web_search"}),
-    "switch_thinking": ("Think longer", {"CONTROL": "thinking", "EFFORT": "xhigh"}),
-    "switch_code": ("OpenAI code interpreter", {"CONTROL": "code_interpreter"}),
+BUILT = Path(__file__).parents[2] / "pipes"
+SWITCHES = {
+    "openai_responses_search": "Search with OpenAI",
+    "openai_responses_effort": "Thinking Effort",
+    "openai_responses_python": "Python at OpenAI",
 }
-"""What each copy is called, and its valves, by the ids of the functions."""
+"""What each switch is called, by its file and its function's id."""
+EFFORT = "openai_responses_effort"
 
 
 @asynccontextmanager
@@ -39,9 +42,11 @@ async def workspace_model(
 
 
 @asynccontextmanager
-async def switches(admin: User, source: str, base: str) -> AsyncIterator[str]:
-    """The filter installed once for each switch, on a model of its own."""
-    await install_switches(admin, source)
+async def switches(
+    admin: User, base: str, changed: tuple[str, str] = ("", "")
+) -> AsyncIterator[str]:
+    """The switches, with one text of theirs changed, on a model of its own."""
+    await install_switches(admin, changed)
     try:
         async with workspace_model(admin, base, {}) as model:
             await attach_switches(admin, [model])
@@ -51,11 +56,11 @@ async def switches(admin: User, source: str, base: str) -> AsyncIterator[str]:
             await admin.delete_function(function_id)
 
 
-async def install_switches(admin: User, source: str) -> None:
-    """Install the filter once for each switch."""
-    for function_id, (name, valves) in SWITCHES.items():
-        await admin.install_function(function_id, source, name)
-        await admin.set_valves(function_id, valves)
+async def install_switches(admin: User, changed: tuple[str, str] = ("", "")) -> None:
+    """Install the built files."""
+    for function_id, name in SWITCHES.items():
+        source = (BUILT / f"{function_id}.py").read_text("utf-8")
+        await admin.install_function(function_id, source.replace(*changed), name)
 
 
 async def attach_switches(admin: User, models: Iterable[str]) -> None:

@@ -1,69 +1,148 @@
-"""The five steps of the README, by hand on the administrator's pages."""
+"""The way of the README in the real page: import, key, switches, models, chat, update."""
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 
+import aiohttp
 import pytest
 import pytest_asyncio
 
-from bundling.targets import TARGETS
-from hosts.admin_pages import AdminPages
+from bench.inside import cpu_seconds
+from bundling.targets import FUNCTION_KEYS
+from hosts.admin_pages import IMPORT_ERROR, AdminPages
 from hosts.chromium import Chromium
+from hosts.open_webui import OpenWebUI
 from hosts.page import ChatPage
+from hosts.switches import BUILT, SWITCHES
 from hosts.users import User
+from releasing.imports import functions_file, models_file
+from releasing.packed import pack
 from simulator import Simulator
 
-pytestmark = [pytest.mark.host, pytest.mark.browser]
+pytestmark = [pytest.mark.host, pytest.mark.browser, pytest.mark.asyncio]
 
-PIPE = TARGETS[0]
-PASTED = "pasted_by_hand"
-"""An id that no other test uses."""
-MODEL, SHOWN_MODEL = "gpt-5.6-terra", "GPT-5.6 Terra"
+ID = "newcomer"
+"""An id that no other test uses; so are those of the switches."""
+SWITCH_IDS = {name: f"{ID}_{name}" for name in SWITCHES}
+MODEL = "gpt-5.6-terra"
 """A model that no other pipe of the server offers."""
+SHORT_SECONDS = 1.0
+"""Longer than this the server must not work without answering others."""
+
+
+@dataclass
+class Silences:
+    """How long the server left `/health` unanswered, asked again and again.
+
+    In seconds, and in those that its process worked meanwhile: what other programs of
+    the machine take does not count.
+    """
+
+    server: OpenWebUI
+    seconds: list[float] = field(default_factory=list)
+    worked: list[float] = field(default_factory=list)
+
+    @asynccontextmanager
+    async def measured(self, step: str) -> AsyncIterator[None]:
+        """Ask all the time, then say what was found."""
+        self.seconds.clear()
+        began = time.monotonic()
+        async with aiohttp.ClientSession() as http:
+            asking = asyncio.create_task(self._ask(http))
+            try:
+                yield
+            finally:
+                asking.cancel()
+                with suppress(asyncio.CancelledError):
+                    await asking
+        took, silent = time.monotonic() - began, max(self.seconds)
+        found = f"{took:.2f} s, silent {silent:.2f} s, at work {max(self.worked):.2f} s"
+        print(f"{step}: {found}")  # noqa: T201 - figures for the docs, with pytest -s
+
+    async def _ask(self, http: aiohttp.ClientSession) -> None:
+        while True:
+            began, worked = time.monotonic(), cpu_seconds(self.server.pid)
+            async with http.get(f"{self.server.url}/health") as answer:
+                assert answer.status == 200
+            self.seconds.append(time.monotonic() - began)
+            self.worked.append(cpu_seconds(self.server.pid) - worked)
+            await asyncio.sleep(0.01)
 
 
 @pytest_asyncio.fixture
 async def admin_page(admin: User, chromium: Chromium) -> AsyncIterator[ChatPage]:
-    """The administrator's page; what was pasted is gone afterwards."""
+    """The administrator's page; what was installed is gone afterwards."""
     async with ChatPage(admin, chromium) as opened:
         yield opened
-    await admin.delete_function(PASTED)
-    await admin.call("POST", "/api/v1/models/model/delete", {"id": f"{PASTED}.{MODEL}"})
+    for function_id in (ID, *SWITCH_IDS.values()):
+        await admin.delete_function(function_id)
+    await admin.call("POST", "/api/v1/models/model/delete", {"id": f"{ID}.{MODEL}"})
 
 
-@pytest.mark.asyncio
-async def test_from_zero_to_a_reply(
-    admin_page: ChatPage, page: ChatPage, pipe_source: str, simulator: Simulator
+async def test_from_zero_to_a_reply_and_to_the_next_version(
+    server: OpenWebUI,
+    admin_page: ChatPage,
+    page: ChatPage,
+    pipe_source: str,
+    simulator: Simulator,
+    tmp_path: Path,
 ) -> None:
-    """Paste, key, switch, visibility; then an ordinary user chats."""
-    pages = AdminPages(admin_page)
+    """Import, key, switches, models; a user chats; update by the packed file."""
+    pages, admin, silences = AdminPages(admin_page), admin_page.user, Silences(server)
+    functions, models = write_files(tmp_path, pipe_source)
     await pages.open_functions()
-    await pages.open_editor()
-    assert await pages.paste(pipe_source, PASTED) == "OpenAI Responses Manifold"
-    await pages.save()
-    await pages.set_valves(
-        PASTED,
-        {
-            "Base Url": simulator.base_url,
-            "Api Key": simulator.api_key,
-            "Model Id": MODEL,
-        },
-    )
-    await pages.enable(PASTED)
-    assert f"{PASTED}.{MODEL}" not in [one["id"] for one in await page.user.models()]
+    async with silences.measured("import"):
+        await pages.import_functions(functions)
+    values = {"Base Url": simulator.base_url, "Api Key": simulator.api_key}
+    await pages.set_valves(ID, {**values, "Model Id": MODEL})
+    for function_id in (ID, *SWITCH_IDS.values()):
+        await pages.enable(function_id)
+    assert f"{ID}.{MODEL}" not in [one["id"] for one in await page.user.models()]
     await pages.open_models()
-    access = await pages.open_access(SHOWN_MODEL)
-    await pages.make_public(access)
-    await pages.save_model(access)
+    await pages.import_models(models)
 
-    await page.open_model(f"{PASTED}.{MODEL}")
+    await page.open_model(f"{ID}.{MODEL}")
+    await page.page.locator("#integration-menu-button").click()
+    for name in SWITCHES.values():
+        await page.page.get_by_text(name, exact=True).wait_for()
+    await page.page.keyboard.press("Escape")
     await page.ask("sim:short Good morning")
-
     assert "Turn 1." in await page.last_answer()
-    assert (page.errors, admin_page.errors) == ([], [])
-    function = await admin_page.user.call("GET", f"/api/v1/functions/id/{PASTED}")
-    # Neither the loader's replacements nor the editor's Black have changed anything.
-    assert function["content"] == pipe_source
-    assert function["type"] == "pipe"
-    manifest = function["meta"]["manifest"]
-    assert tuple(manifest) == PIPE.frontmatter
-    assert manifest["required_open_webui_version"] == "0.11.4"
+    function = await admin.call("GET", f"/api/v1/functions/id/{ID}")
+    assert function["content"] == pipe_source  # the loader replaced nothing
+    assert tuple(function["meta"]["manifest"]) == FUNCTION_KEYS
+
+    newer = pipe_source.replace("version: 1.", "version: 2.", 1)
+    await pages.open_functions()
+    await pages.open_source(ID)
+    await pages.paste(pack(newer, "pipe.py"))
+    async with silences.measured("update"):
+        await pages.save()
+    await page.ask("sim:short And now?")
+
+    assert "Turn 2." in await page.last_answer()
+    function = await admin.call("GET", f"/api/v1/functions/id/{ID}")
+    # Black has changed nothing of the packed file; its key lines are those of the pipe.
+    assert function["content"] == pack(newer, "pipe.py")
+    assert tuple(function["meta"]["manifest"]) == FUNCTION_KEYS
+    assert function["meta"]["manifest"]["version"].startswith("2.")
+    assert (await admin.valves(ID))["MODEL_ID"] == MODEL
+    assert page.errors == []
+    assert all(error.endswith(IMPORT_ERROR) for error in admin_page.errors)
+    assert max(silences.worked) < SHORT_SECONDS
+
+
+def write_files(folder: Path, pipe_source: str) -> tuple[Path, Path]:
+    """The release's files of import, with ids and a model of this test."""
+    sources = {
+        new: (BUILT / f"{name}.py").read_text("utf-8")
+        for name, new in SWITCH_IDS.items()
+    }
+    functions, models = folder / "functions.json", folder / "models.json"
+    functions.write_text(functions_file({ID: pipe_source, **sources}), "utf-8")
+    models.write_text(models_file(ID, [MODEL], SWITCH_IDS.values()), "utf-8")
+    return functions, models

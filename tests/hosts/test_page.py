@@ -59,6 +59,7 @@ async def test_two_turns_by_hand(stranger: ChatPage, simulator: Simulator) -> No
 
 
 @pytest.mark.asyncio
+@pytest.mark.usefixtures("in_row")
 async def test_a_marker_is_never_visible(page: ChatPage) -> None:
     """Not for a moment while it streams, whatever the text around it is.
 

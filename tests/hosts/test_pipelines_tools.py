@@ -1,6 +1,8 @@
 """The agent's own tools and its thoughts, as the real Open WebUI stores and shows them."""
 
+import base64
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -19,11 +21,13 @@ from hosts.agent import (
 )
 from hosts.chromium import Chromium
 from hosts.client import Json
+from hosts.open_webui import OpenWebUI
 from hosts.page import ChatPage
 from hosts.pipelines_server import PipelinesServer
 from hosts.sent import chat_bodies, stripped
 from hosts.tabs import Tab, Turn
 from hosts.tool_servers import PICTURE, ToolServers
+from hosts.uploads import attach
 from hosts.users import User
 from simulator import Simulator
 
@@ -158,19 +162,97 @@ async def test_an_operation_of_an_openapi_server(
     assert types.count("function_call_output") == 1
 
 
-@pytest.mark.usefixtures("agents")
-async def test_a_file_out_of_the_sandbox_is_shown(tab: Tab) -> None:
-    """A picture that the model's code made, byte for byte; the next turn finds it."""
-    code = DRAWING.format(PICTURE.hex())
-    turn = await used(tab, "python_execute", {"code": code})
-    listing = {"code": "import os; sorted(os.listdir())"}
-    later = await used(tab, "python_execute", listing, chat_id=turn.chat_id)
+CSV, PDF = b"city,rain\nBern,3\n", b"%PDF-1.4\n\x00\xff%%EOF\n"
+XLSX = b"PK\x03\x04" + bytes(range(256))
+SHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
+READING = """
+from pathlib import Path
 
-    assert turn.error is later.error is None
+names = ["rain.csv", "paper.pdf", "dot.png", "table.xlsx"]
+found = {name: Path(name).read_bytes().hex() for name in names}
+for name in names[:2] + names[3:]:
+    _ = Path("new-" + name).write_bytes(bytes.fromhex(found[name]))
+_ = Path("plot.png").write_bytes(bytes.fromhex(found["dot.png"]))
+found
+"""
+
+
+async def status_and_bytes(user: User, url: str) -> tuple[int, bytes]:
+    """What a user gets for an address of the server."""
+    async with user.http.get(user.url + url, headers=user.headers) as answer:
+        return answer.status, await answer.read()
+
+
+def note_texts(output: list[Json]) -> list[str]:
+    """What is told beside an answer of the files of its tools."""
+    notes = [item for item in output if str(item.get("id")).startswith("note_")]
+    return [note["content"][0]["text"] for note in notes]
+
+
+@pytest.mark.browser
+async def test_files_go_into_the_sandbox_and_come_out_of_it(
+    tab: Tab,
+    page: ChatPage,
+    admin: User,
+    server: OpenWebUI,
+    agents: PipelinesServer,
+    simulator: Simulator,
+) -> None:
+    """What is attached is there by name; what is made is the user's; the model sees it."""
+    member = tab.user
+    files = [
+        await attach(member, "rain.csv", CSV, "text/csv", process=False),
+        await attach(member, "paper.pdf", PDF, "application/pdf", process=False),
+        await attach(member, "dot.png", PICTURE, "image/png", process=False),
+        await attach(member, "table.xlsx", XLSX, SHEET, process=False),
+        await attach(admin, "secret.csv", CSV, "text/csv", process=False),
+    ]
+    valves = {"OPEN_WEBUI_URL": admin.url, "OPEN_WEBUI_API_KEY": admin.token}
+    async with agent_valves_changed(agents, **valves):
+        code = {"code": READING}
+        turn = await used(tab, "python_execute", code, files=files)
+    unset = await used(
+        *(tab, "python_execute", {"code": "_ = open('b.csv', 'w').write('a,b')"}),
+        chat_id=turn.chat_id,
+    )
+
+    assert turn.error is unset.error is None
+    bodies = (body["input"] for body in chat_bodies(simulator))
+    ends = [items[-1]["output"] for items in bodies if "output" in items[-1]]
+    text, image = ends[0]
+    result = json.loads(text["text"].partition("\n")[0])["result"]
+    contents = {"rain.csv": CSV, "paper.pdf": PDF, "dot.png": PICTURE}
+    contents |= {"table.xlsx": XLSX}
+    assert result == {name: content.hex() for name, content in contents.items()}
+    assert "secret.csv is not there. Error: It belongs to somebody" in text["text"]
+    assert base64.b64decode(image["image_url"].partition(",")[2]) == PICTURE
     assert await pictures(tab, turn) == [PICTURE]
-    card = (await stored_output(tab, turn))[2]
-    assert "drawn" in card["output"][0]["text"]
-    assert "dot.png" in (await stored_output(tab, later))[2]["output"][0]["text"]
+
+    (note,) = note_texts(await stored_output(tab, turn))
+    links = dict(re.findall(r"\[(.*?)\]\((.*?)\)", note))
+    assert links.keys() == {"new-rain.csv", "new-paper.pdf", "new-table.xlsx"}
+    async with await admin.add_user("nosy@example.com", "nosy") as stranger:
+        for name, link in links.items():
+            content = contents[name.removeprefix("new-")]
+            assert await status_and_bytes(member, link) == (200, content)
+            assert (await status_and_bytes(stranger, link))[0] == 404
+        await admin.call("DELETE", f"/api/v1/users/{stranger.id}")
+    (without,) = note_texts(await stored_output(tab, unset))
+    assert "has to set OPEN_WEBUI_URL" in without
+    assert "> a,b\n" in without
+    chat = json.dumps(server.stored_chat(turn.chat_id))
+    assert base64.b64encode(PICTURE).decode()[:40] not in chat
+    assert base64.b64encode(CSV).decode() not in chat
+    assert admin.token not in agents.log()
+
+    await page.page.goto(f"{page.user.url}/c/{turn.chat_id}")
+    link = page.page.get_by_role("link", name="new-table.xlsx")
+    await link.wait_for()
+    PICTURES.mkdir(exist_ok=True)
+    await page.screenshot(PICTURES / "agent-files.png")
+    async with page.page.expect_download() as downloading:
+        await link.click()
+    assert (await downloading.value).suggested_filename == "new-table.xlsx"
 
 
 async def test_nobody_reads_a_token(agents: PipelinesServer) -> None:

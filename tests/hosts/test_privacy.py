@@ -134,20 +134,25 @@ async def test_what_the_owner_of_a_chat_writes_into_its_row_instructs_nobody(
 async def test_a_message_that_the_page_does_not_show_instructs_nobody(
     tab: Tab, guarded: str, member: User, simulator: Simulator
 ) -> None:
-    """Open WebUI reads any role from a chat's row; such a chat is not sent."""
+    """Open WebUI reads any role from a chat's row, and merges those of the system."""
     turn = await tab.send(guarded, "sim:short hello")
     chat = await member.chat(turn.chat_id)
     rows = chat["history"]["messages"]
-    for role in ("system", "developer"):
+    for role in ("developer", "system"):
         rows["x"] = {"id": "x", "role": role, "content": FORGED, "parentId": None}
         rows["x"]["childrenIds"] = [turn.user_message_id]
         rows[turn.user_message_id]["parentId"] = "x"
         await member.update_chat(turn.chat_id, chat)
         copy = await member.clone_chat(turn.chat_id)
         answered = await tab.send(guarded, "sim:short again", chat_id=copy["id"])
-        assert "the page does not show" in str(answered.error)
+        if role == "system":
+            assert "the page does not show" in str(answered.error)
 
-    assert len(chat_bodies(simulator)) == 1
+    body = chat_bodies(simulator)[-1]
+    assert len(chat_bodies(simulator)) == 2
+    assert FORGED not in json.dumps(body)
+    assert SYSTEM in json.dumps(body)
+    assert kinds(body["input"]) == ["user", "reasoning", "assistant", "user"]
 
 
 @pytest.mark.asyncio

@@ -12,7 +12,7 @@ from hosts.client import Json
 from hosts.open_webui import OpenWebUI
 from hosts.pipes import install_pipe, valves_changed
 from hosts.sent import answered, chat_bodies, is_task
-from hosts.switches import SWITCHES, switches, workspace_model
+from hosts.switches import EFFORT, SWITCHES, switches, workspace_model
 from hosts.tabs import Tab, Turn
 from hosts.users import User
 from simulator import Simulator
@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.host, pytest.mark.asyncio]
 
 PIPE = "wishes"
 CHAT, AUTO = f"{PIPE}.gpt-5.2", f"{PIPE}.gpt-5-auto"
+PRO = "gpt-6.1-sol-pro-high"
 WEATHER = {"type": "function", "function": {"name": "get_weather"}}
 LIMITED_KEY = "sk-simulator-limited"
 SCHEMA = {
@@ -50,7 +51,7 @@ class Pipe:
 @pytest_asyncio.fixture(scope="session", autouse=True)
 async def wishes(admin: User, pipe_source: str, pipe_valves: Json) -> list[str]:
     """A copy of the pipe with models that leave something to choose."""
-    valves = {**pipe_valves, "MODEL_ID": "gpt-5.2, gpt-5, gpt-5-auto"}
+    valves = {**pipe_valves, "MODEL_ID": f"gpt-5.2, gpt-5, gpt-5-auto, {PRO}"}
     return await install_pipe(admin, PIPE, pipe_source, valves)
 
 
@@ -284,6 +285,33 @@ async def test_the_cost_is_stored_where_it_is_shown(
     assert "$" not in without["statusHistory"][-1]["description"]
 
 
+async def test_a_chat_in_the_mode_pro(
+    server: OpenWebUI, admin: User, tab: Tab, simulator: Simulator
+) -> None:
+    """By a name; at the fast tier for double; the log tells what the cache found."""
+    begin = len(server.log())
+    wanted = {"PROMPT_CACHE_DIAGNOSTICS": True, "SERVICE_TIER": "fast"}
+    async with valves_changed(
+        admin, PIPE, **wanted, COMPATIBILITY="openai", SHOW_COST=True
+    ):
+        turn = await tab.send(f"{PIPE}.{PRO}", "sim:short " + "A long rule. " * 600)
+        usage = (await tab.message(turn))["usage"]
+        again = await tab.send(f"{PIPE}.{PRO}", "sim:short", chat_id=turn.chat_id)
+
+    assert turn.error is again.error is None
+    first, second = chat_bodies(simulator)
+    assert first["model"] == "gpt-6.1-sol"
+    reasoning = {"effort": "high", "mode": "pro", "context": "all_turns"}
+    assert first["reasoning"].items() >= reasoning.items()
+    written = usage["input_tokens_details"]["cache_write_tokens"]
+    plain = usage["input_tokens"] - written
+    cost = (2 * plain + 2.5 * written + 10 * usage["output_tokens"]) / 1e6
+    assert usage["cost"] == pytest.approx(2 * cost)
+    compared = {"comparison_response_id": usage["response_id"]}
+    assert second["prompt_cache_options"] == compared
+    assert "prompt cache: type cache_hit" in server.log()[begin:]
+
+
 async def test_a_workspace_model_asks_for_json(
     admin: User, tab: Tab, simulator: Simulator
 ) -> None:
@@ -453,29 +481,30 @@ async def test_tasks_go_to_the_chats_model_where_the_key_has_no_other(
 
 
 async def test_the_switches_of_the_composer(
-    admin: User, tab: Tab, controls_source: str, simulator: Simulator
+    admin: User, tab: Tab, simulator: Simulator
 ) -> None:
     """Each holds for the message that it is on for; the page is offered all three."""
-    async with switches(admin, controls_source, CHAT) as model:
+    async with switches(admin, CHAT) as model:
         [shown] = [row for row in await tab.user.models() if row["id"] == model]
-        for on in ([], ["switch_thinking"], list(SWITCHES)):
+        for on in ([], [EFFORT], list(SWITCHES)):
             await tab.send(model, "sim:short", body={"filter_ids": on})
 
     assert {row["id"] for row in shown["filters"]} == set(SWITCHES)
+    assert len({row["icon"] for row in shown["filters"]}) == len(SWITCHES)
     off, thinking, every = chat_bodies(simulator)
     assert (effort(off), hosted(off)) == (None, [])
-    assert (effort(thinking), hosted(thinking)) == ("xhigh", [])
-    assert effort(every) == "xhigh"
+    assert (effort(thinking), hosted(thinking)) == ("high", [])
+    assert effort(every) == "high"
     assert hosted(every) == ["web_search", "code_interpreter"]
 
 
 async def test_a_filter_of_another_version_is_told_to_administrators(
-    admin: User, admins_tab: Tab, tab: Tab, controls_source: str, simulator: Simulator
+    admin: User, admins_tab: Tab, tab: Tab, simulator: Simulator
 ) -> None:
     """Its wishes do nothing."""
-    newer = controls_source.replace("CONTROLS_VERSION = 1", "CONTROLS_VERSION = 2")
-    wanted = {"filter_ids": ["switch_thinking"]}
-    async with switches(admin, newer, CHAT) as model:
+    newer = ("CONTROLS_VERSION = 1", "CONTROLS_VERSION = 2")
+    wanted = {"filter_ids": [EFFORT]}
+    async with switches(admin, CHAT, newer) as model:
         told = await admins_tab.send(model, "sim:short", body=wanted)
         untold = await tab.send(model, "sim:short", body=wanted)
 

@@ -11,7 +11,7 @@ from hosts.chromium import Chromium
 from hosts.page import ChatPage
 from hosts.pipes import valves_changed
 from hosts.sent import chat_bodies
-from hosts.switches import SWITCHES, switches, workspace_model
+from hosts.switches import EFFORT, SWITCHES, switches, workspace_model
 from hosts.users import User
 from hosts.valves_dialog import (
     choose_in_controls,
@@ -99,20 +99,25 @@ async def test_the_administrators_dialog(admins_page: ChatPage) -> None:
 
 
 async def test_the_switches_of_the_composer(
-    page: ChatPage, admin: User, controls_source: str, simulator: Simulator
+    page: ChatPage, admin: User, simulator: Simulator
 ) -> None:
-    """One for each copy of the filter; what is on holds for the next message."""
-    async with switches(admin, controls_source, MODEL) as model:
+    """Three names and icons; one has a menu, and is on for the next message."""
+    async with switches(admin, MODEL) as model:
         await page.open_model(model)
         await page.page.locator("#integration-menu-button").click()
-        for name, _ in SWITCHES.values():
+        for name in SWITCHES.values():
             await page.page.get_by_text(name, exact=True).wait_for()
         await page.screenshot(PICTURES / "composer-switches.png")
-        await page.page.get_by_text("Think longer", exact=True).click()
+        row = page.page.locator("[role=presentation]", has_text=SWITCHES[EFFORT]).last
+        await row.get_by_text(SWITCHES[EFFORT], exact=True).click()
+        await row.get_by_label("Valves").click()
+        dialog = page.page.locator("[role=dialog]").last
+        await fill_open_user_valves(page, dialog, {"Effort": "highest"})
         await page.page.keyboard.press("Escape")
         await page.ask("sim:short Good morning")
+        await page.user.set_user_valves(EFFORT, {})
 
-    assert chat_bodies(simulator)[-1]["reasoning"]["effort"] == "xhigh"
+    assert chat_bodies(simulator)[-1]["reasoning"]["effort"] == "max"
 
 
 SIGN = "openai_responses:"

@@ -1,12 +1,15 @@
 """A chat as the host sends it becomes parts, in order and whole."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from openai_responses.errors import InvalidRequest
+from openai_responses.items import message_text
 from owui_chat.messages import (
     AssistantText,
+    ChatPart,
     ToolCall,
     ToolMessage,
     UserMessage,
@@ -271,12 +274,12 @@ def test_output_with_a_picture_stays_a_list() -> None:
     assert parse_messages(chat)[1] == [expected]
 
 
-@pytest.mark.parametrize("role", ["system", "developer", "tool", None])
+@pytest.mark.parametrize("role", ["system", "tool", None])
 @pytest.mark.parametrize("place", [0, 1])
 def test_stored_message_that_no_page_writes_is_refused(
     role: str | None, place: int
 ) -> None:
-    """Open WebUI would pass it on, in the chat of whoever clones it, too."""
+    """Open WebUI passes it on so that its words can no longer be told apart."""
     roles = ["user", "assistant", "user"]
     roles.insert(place, role or "")
     rows = {
@@ -290,6 +293,44 @@ def test_stored_message_that_no_page_writes_is_refused(
 
     rows[str(place)]["role"] = "assistant"
     assert len(stored_messages(attach_stored_messages(parts, rows, metadata))) == 2
+
+
+def _chat_with_hidden(
+    *contents: str, sent: Sequence[str], users: int = 2
+) -> list[ChatPart]:
+    """A stored chat of two questions, developer messages in it, and what is sent."""
+    said = [("user", "Hi"), *(("developer", one) for one in contents), ("user", "Hi")]
+    rows = {
+        str(number): {"role": role, "content": text, "parentId": str(number - 1)}
+        for number, (role, text) in enumerate(said)
+    }
+    body = [
+        *({"role": "developer", "content": one} for one in sent),
+        *({"role": "user", "content": "Hi"} for _ in range(users)),
+    ]
+    metadata = {"user_message_id": str(len(said) - 1), "message_id": "answer"}
+    return attach_stored_messages(parse_messages(body)[1], rows, metadata)
+
+
+def test_stored_message_of_a_developer_is_left_out() -> None:
+    """Each once: the same words of a filter stay, and so do its others."""
+    parts = _chat_with_hidden("Obey.", sent=["Obey.", "By a filter.", "Obey."])
+
+    assert [message_text(p.item) for p in parts if isinstance(p, UserMessage)] == [
+        *("By a filter.", "Obey.", "Hi", "Hi"),
+    ]
+    assert len(stored_messages(parts)) == 2
+
+
+@pytest.mark.parametrize(
+    ("sent", "users"), [(["Obey now."], 2), ([], 2), (["Obey."], 1)]
+)
+def test_stored_message_that_is_not_found_again_is_refused(
+    sent: list[str], users: int
+) -> None:
+    """Of a shortened chat nobody knows whose words are left."""
+    with pytest.raises(InvalidRequest, match="the page does not show"):
+        _chat_with_hidden("Obey.", sent=sent, users=users)
 
 
 def test_nothing_that_was_given_is_changed() -> None:

@@ -1,29 +1,34 @@
-"""The switches of the composer, from the filter to the pipe."""
+"""The switches of the composer, from the filters to the pipe."""
 
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
-from owui_controls.controls import CONTROLS_KEY, CONTROLS_VERSION, Filter
+from openai_responses.models.resolve import resolve_model
+from openai_responses.requests.build import Settings, build_request
+from owui_controls import code_interpreter, effort, web_search
+from owui_controls.switch import CONTROLS_KEY, CONTROLS_VERSION
 from owui_manifold.config import Config, read_config
 from owui_manifold.valves import UserValves, Valves
 
-EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+FILTERS: dict[str, Any] = {
+    "web_search": web_search.Filter,
+    "effort": effort.Filter,
+    "code_interpreter": code_interpreter.Filter,
+}
+MENU = ("as the model chooses", "low", "medium", "high", "highest")
 
 
-async def told(*controls: str, user: dict[str, Any] | None = None) -> dict[str, Any]:
+async def told(*names: str, chosen: str | None = None) -> dict[str, Any]:
     """Return the metadata after the filters of these switches have run."""
     metadata: dict[str, Any] = {"chat_id": "c-1"}
-    for control in controls:
-        switch = Filter()
-        switch.valves = Filter.Valves.model_validate({"CONTROL": control})
+    user = {"valves": SimpleNamespace(EFFORT=chosen)} if chosen else None
+    for name in names:
+        switch: Any = FILTERS[name]()
         body = {"model": "f.m", "messages": []}
-        assert await switch.inlet(body, metadata, user) == {
-            "model": "f.m",
-            "messages": [],
-        }
+        given = (body, metadata, user) if name == "effort" else (body, metadata)
+        assert await switch.inlet(*given) == {"model": "f.m", "messages": []}
     return metadata
 
 
@@ -32,20 +37,43 @@ def config(metadata: dict[str, Any], **own: Any) -> Config:
     return read_config(Valves(API_KEY="sk-1"), {"valves": UserValves(**own)}, metadata)
 
 
+def sent_effort(model: str, asked: str | None) -> str:
+    """The effort that a request for a model has."""
+    question = [{"role": "user", "content": "Hello"}]
+    settings = Settings(effort=asked)
+    request = build_request(resolve_model(model), "", question, {}, settings)
+    effort: str = request.payload()["reasoning"]["effort"]
+    return effort
+
+
 @pytest.mark.asyncio
 async def test_each_switch_is_a_wish_of_its_own() -> None:
     """Several stand side by side."""
-    wished = config(await told("web_search", "thinking"))
+    wished = config(await told("web_search", "effort"))
     assert (wished.web_search, wished.effort) == (True, "high")
     assert wished.code_interpreter is False
     assert config(await told("code_interpreter")).code_interpreter is True
 
 
+@pytest.mark.parametrize(
+    ("chosen", "sent"),
+    [*zip(MENU, ("none", "low", "medium", "high", "xhigh"), strict=True)],
+)
 @pytest.mark.asyncio
-async def test_a_user_chooses_what_thinking_means() -> None:
-    """In the switch's own settings."""
-    user = {"valves": SimpleNamespace(EFFORT="max")}
-    assert config(await told("thinking", user=user)).effort == "max"
+async def test_each_entry_of_the_menu_is_an_effort(chosen: str, sent: str) -> None:
+    """The first leaves what the user's own settings say; the last is the model's most."""
+    asked = config(await told("effort", chosen=chosen), REASONING_EFFORT="none").effort
+
+    assert sent_effort("gpt-5.2", asked) == sent
+
+
+@pytest.mark.parametrize(("model", "most"), [("gpt-5", "high"), ("gpt-6.1-sol", "max")])
+@pytest.mark.asyncio
+async def test_the_highest_effort_is_that_of_the_model(model: str, most: str) -> None:
+    """Whatever its family calls it."""
+    asked = config(await told("effort", chosen="highest")).effort
+
+    assert sent_effort(model, asked) == most
 
 
 @pytest.mark.asyncio
@@ -84,24 +112,27 @@ async def test_an_effort_that_is_none(effort: Any) -> None:
     assert config({CONTROLS_KEY: said}).effort is None
 
 
+@pytest.mark.parametrize("name", FILTERS)
 @pytest.mark.asyncio
-async def test_a_call_without_metadata() -> None:
+async def test_a_call_without_metadata(name: str) -> None:
     """A plain HTTP client has none."""
-    assert await Filter().inlet({"model": "m"}) == {"model": "m"}
+    assert await FILTERS[name]().inlet({"model": "m"}) == {"model": "m"}
 
 
-@pytest.mark.parametrize(
-    ("model", "field", "choices"),
-    [
-        (Filter.Valves, "CONTROL", ("web_search", "thinking", "code_interpreter")),
-        (Filter.Valves, "EFFORT", EFFORTS),
-        (Filter.UserValves, "EFFORT", ("inherit", *EFFORTS)),
-    ],
-)
-def test_choices_are_menus_on_the_page(
-    model: type[BaseModel], field: str, choices: tuple[str, ...]
-) -> None:
+def test_each_switch_has_a_face_of_its_own() -> None:
+    """An icon that the page can draw; only the effort has something to choose."""
+    switches = [one() for one in FILTERS.values()]
+
+    assert all(switch.toggle for switch in switches)
+    icons = {switch.icon for switch in switches}
+    assert len(icons) == len(switches)
+    assert all(icon.startswith("data:image/svg+xml;utf8,<svg ") for icon in icons)
+    menus = [name for name, one in FILTERS.items() if hasattr(one, "UserValves")]
+    assert menus == ["effort"]
+
+
+def test_the_efforts_are_a_menu_on_the_page() -> None:
     """The page draws a menu for one plain list, and a text field for a list of lists."""
-    drawn = model.model_json_schema()["properties"][field]
+    drawn = effort.Filter.UserValves.model_json_schema()["properties"]["EFFORT"]
 
-    assert (drawn["type"], tuple(drawn["enum"])) == ("string", choices)
+    assert (drawn["type"], tuple(drawn["enum"])) == ("string", MENU)

@@ -21,11 +21,14 @@ MODEL = "gpt-5"
 ADMIN = Caller(f"my_pipe.{MODEL}", "user-1", "chat-1", "m-1", is_admin=True)
 
 
-async def findings(base_url: str, key: str, **valves: Any) -> str:
+async def findings(
+    base_url: str, key: str, dropped: dict[str, int] | None = None, /, **valves: Any
+) -> str:
     """Return the text that an administrator reads."""
     connections = Connections()
     given = {"BASE_URL": base_url, "API_KEY": key, "MODEL_ID": f"auto, {MODEL}"}
     call = call_of(chat("/check"), Valves.model_validate({**given, **valves}), ADMIN)
+    call.capabilities.dropped.update(dropped or {})
     events = run_diagnostics(call, connections)
     shown = [event async for event in events]
     await connections.close()
@@ -51,11 +54,24 @@ async def test_a_set_up_that_works() -> None:
         "Streaming",
         "Summaries",
         "web_search",
+        "Earlier reasoning",
     ]
     assert all("✅" in line for line in lines)
     assert len(bodies) == 4
     assert all(body["store"] is False for body in bodies)
     assert all(body["max_output_tokens"] == 16 for body in bodies)
+
+
+async def test_reasoning_that_the_api_left_out() -> None:
+    """How much of it and why, since the pipe was started."""
+    async with Simulator() as sim:
+        dropped = {"prefix_mismatch": 3, "end_user_mismatch": 1}
+        text = await findings(sim.base_url, sim.api_key, dropped)
+
+    assert (
+        "❌ **Earlier reasoning**: The API left some out since the last start: "
+        "3 prefix_mismatch, 1 end_user_mismatch." in text
+    )
 
 
 async def test_models_that_the_key_may_not_use() -> None:

@@ -86,7 +86,7 @@ async def test_what_was_known_stays_when_the_server_fails(
         await connections.close()
 
     assert answers == []
-    assert kept == ["gpt-5.2"]
+    assert kept == {"gpt-5.2": ""}
     assert len(upstream.requests) == 2, "after a failure the server has a pause"
 
 

@@ -137,6 +137,8 @@ async def test_reasoning_that_the_api_left_out_is_told(
     report_end(prepared, RunDone(COMPLETED, trace=Trace("req_1", removed=removed)))
 
     counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
+    counted = removed if level == "WARNING" else {}
+    assert prepared.call.capabilities.dropped == counted
     told = f"the API left out earlier reasoning of the input: {counts}"
     assert lines_of(prepared)[0] == (level, told)
 

@@ -1,5 +1,6 @@
 """What a person is told above an answer."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -28,6 +29,52 @@ async def test_a_model_that_ends(pipe: Pipe) -> None:
     assert await lines(pipe, USER) == [expected]
 
 
+async def test_the_servers_own_day_counts(pipe: Pipe) -> None:
+    """As soon as the list of models has told it."""
+    never = '{"gpt-5": {"shutdown": "2099-01-01"}}'
+    more = {"MODEL_OVERRIDES_JSON": never, "MODEL_ID": "auto"}
+    pipe.valves = pipe.valves.model_copy(update=more)
+    body, given = chat("Hi"), {"__user__": USER, "__metadata__": IDS}
+    body["model"] = "my_pipe.gpt-5"
+    assert statuses(await chunks_of(pipe, body, **given)) == []
+
+    pipe.pipes()
+    await asyncio.gather(*pipe._listing._tasks)
+
+    [told] = statuses(await chunks_of(pipe, body, **given))
+    assert "switched off on 2026-12-11. Use GPT-6.1 Sol instead." in told
+
+
+@pytest.mark.parametrize(
+    "model", ["gpt-image-1.5", "gpt-image-1.5-2025-12-16", "chatgpt-image-latest"]
+)
+async def test_a_model_for_pictures_that_ends(pipe: Pipe, model: str) -> None:
+    """Administrators are told once, in time."""
+    options = {"IMAGE_GENERATION_OPTIONS": f'{{"model": "{model}"}}'}
+    pipe.valves = pipe.valves.model_copy(update=options)
+
+    assert await lines(pipe, USER) == []
+    [told] = await lines(pipe)
+
+    assert told.startswith(f"IMAGE_GENERATION_OPTIONS: {model} ")
+    assert (
+        "switched off on 2026-12-01. Use gpt-image-2.6-sunburst or -flare instead."
+        in told
+    )
+    assert await lines(pipe) == []
+
+
+@pytest.mark.parametrize(
+    "options", ["", "no JSON", '{"model": 5}', '{"model": "gpt-image-2.6-flare"}']
+)
+async def test_other_models_for_pictures(pipe: Pipe, options: str) -> None:
+    """Nothing is said of them."""
+    given = {"IMAGE_GENERATION_OPTIONS": options}
+    pipe.valves = pipe.valves.model_copy(update=given)
+    told = await lines(pipe)
+    assert not [line for line in told if "switched off" in line]
+
+
 async def test_mistakes_of_the_administrator(pipe: Pipe) -> None:
     """Only administrators see them."""
     pipe.valves = pipe.valves.model_copy(update={"USER_MAY_CHANGE": "efort"})
@@ -36,7 +83,7 @@ async def test_mistakes_of_the_administrator(pipe: Pipe) -> None:
     first, second = await lines(pipe, openai_responses=told)
 
     assert first.startswith("USER_MAY_CHANGE opens nothing with: efort")
-    assert second.startswith("The filter OpenAI Responses Controls is of another ver")
+    assert second.startswith("The switches of the composer do nothing: ")
     assert await lines(pipe, USER, openai_responses=told) == []
 
 

@@ -392,6 +392,22 @@ async def test_repair_that_the_answer_holds_is_read(host: StandInHost) -> None:
         assert (await opened(LATER, later)).repairs == (REPAIR,)
 
 
+async def test_what_was_sent_stays_with_a_record_that_is_replaced(
+    host: StandInHost,
+) -> None:
+    """A record is written again where its text is not shown as the model wrote it."""
+    sent = SentContext(instructions="Be brief.")
+    store = await opened(valves=IN_OUTPUT)
+    store.set_sent(sent)
+
+    await store.write(record("1"))
+    await store.write(record("2"))
+    await store.write(record("1")._replace(shown="x" * 32))
+    answered(host, store)
+
+    assert (await opened(LATER, IN_OUTPUT)).sent == {"m-1": sent}
+
+
 @pytest.mark.parametrize("with_record", [True, False])
 async def test_what_was_sent_is_kept_in_the_answer(
     with_record: bool, host: StandInHost

@@ -17,7 +17,7 @@ from gpt5_agent.tools.confirmations import (
     compute_confirmation_id,
 )
 from gpt5_agent.tools.guard import GuardedTools, parse_arguments, resolve_host_call
-from openai_responses.items import Item
+from openai_responses.items import Item, part_text
 from openai_responses.loop.tools import (
     Approval,
     ToolResult,
@@ -164,8 +164,10 @@ class RoundCalls:
                 result = refused or (await anext(results))[1]
                 yield self._transcript.add_output(call, result)
                 if not refused:
-                    step, output = steps[call["call_id"]], str(result.output)
-                    yield self._steps.end(step, failed=result.failed, detail=output)
+                    step, output = steps[call["call_id"]], result.output
+                    parts = output if isinstance(output, list) else [{"text": output}]
+                    detail = "\n".join(map(part_text, parts))  # no pictures
+                    yield self._steps.end(step, failed=result.failed, detail=detail)
         if decisions.host_call_ids:
             yield StateChanged("waiting_for_tools")
 

@@ -22,6 +22,7 @@ from openai_responses.json_input import as_list, as_mapping, parse_json_object
 from openai_responses.models.usage import Usage, add_usage
 from openai_responses.requests.replay import Origin
 from owui_chat.host_tools import HOST_ERROR_PREFIXES
+from owui_chat.messages import DETAILS_FIELD
 from owui_chat.storage.details_carrier import DetailTurn, read_details
 from owui_chat.storage.signature import Sign
 
@@ -61,7 +62,7 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
     """Return what the messages after the user's last one contain."""
     starts = find_turn_starts(messages)
     run = messages[starts[-1] + 1 :] if starts else messages
-    turns = [turn for message in run for turn in read_details(message, sign)]
+    turns = [turn for one in run for turn in read_details(one.get(DETAILS_FIELD), sign)]
     answers = read_confirmations(run)
     left = drop_question_calls(run)
     outputs = _read_outputs(left)
@@ -81,7 +82,8 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
 
 def read_chat_style(messages: Sequence[Message], sign: Sign) -> ChosenStyle | None:
     """Return the style of policies that this chat began with, if known."""
-    turns = (turn for message in messages for turn in read_details(message, sign))
+    rows = (message.get(DETAILS_FIELD) for message in messages)
+    turns = (turn for row in rows for turn in read_details(row, sign))
     styles: tuple[ChosenStyle, ...] = ("full", "lean")
     noted = (turn.notes.get("style") for turn in turns)
     return next((style for note in noted for style in styles if style == note), None)

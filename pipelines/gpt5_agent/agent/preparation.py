@@ -33,7 +33,7 @@ from openai_responses.requests.tools import (
     responses_tools,
 )
 from owui_chat.input.history import build_input
-from owui_chat.messages import parse_messages
+from owui_chat.messages import DETAILS_FIELD, parse_messages
 from owui_chat.storage.details_carrier import read_details, restore_from_details
 from owui_chat.storage.signature import Sign
 
@@ -80,7 +80,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         _merge_body(request, tools, names),
         request.settings._replace(tools=tools),
     )
-    own = OwnTools(request.own_tools.tools, request.own_tools.files_root)
+    own = OwnTools(request.own_tools.tools, request.own_tools.store_file)
     named = ((names.own_name(str(tool["name"])), tool) for tool in tools)
     host_schemas = {
         name: tool.get("parameters") or {}
@@ -111,8 +111,8 @@ def _build_history(
     An answer whose calls are still open stands at the end: it goes on from there.
     """
     closed = _drop_last_turn_details(messages, sign) if earlier.open_turn else messages
-    marked, records = restore_from_details(drop_question_calls(closed), sign)
-    system_text, parts = parse_messages(marked)
+    system_text, parts = parse_messages(drop_question_calls(closed))
+    parts, records = restore_from_details(parts, sign)
     items = build_input(parts, records, reader)
     maker = earlier.open_origin
     readable = maker is not None and reader.can_decrypt(maker)
@@ -121,8 +121,9 @@ def _build_history(
 
 
 def _drop_last_turn_details(messages: Sequence[Message], sign: Sign) -> list[Message]:
-    last = max(place for place, each in enumerate(messages) if read_details(each, sign))
-    bare = {k: v for k, v in messages[last].items() if k != "reasoning_details"}
+    rows = enumerate(each.get(DETAILS_FIELD) for each in messages)
+    last = max(place for place, details in rows if read_details(details, sign))
+    bare = {k: v for k, v in messages[last].items() if k != DETAILS_FIELD}
     return [*messages[:last], bare, *messages[last + 1 :]]
 
 

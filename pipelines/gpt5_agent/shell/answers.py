@@ -12,7 +12,7 @@ from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.bridge import AnswerPiece
 from gpt5_agent.shell.log import AgentLog
-from gpt5_agent.shell.own_tools import OwnToolPool
+from gpt5_agent.shell.own_tools import OwnToolPool, open_host_files
 from gpt5_agent.shell.settings import (
     AgentInput,
     PipelineCaller,
@@ -91,10 +91,15 @@ async def _open_run(
     question, caller, log = call.question, call.caller, call.log
     endpoint = build_endpoint(question.valves, log)
     workspace = caller.workspace or log.run_id
-    async with call.own_tools.open_tools(question.valves, workspace, log) as tools:
-        request = build_agent_request(
-            question._replace(tools=tools), endpoint, call.connections, log
-        )
+    valves, pool = question.valves, call.own_tools
+    files = open_host_files(valves, caller, log)
+    async with (
+        aclosing(files),
+        pool.open_tools(valves, workspace, log, files) as tools,
+    ):
+        store_file = files.store if caller.is_host else None
+        question = question._replace(tools=tools, store_file=store_file)
+        request = build_agent_request(question, endpoint, call.connections, log)
         renderer = _choose_renderer(request, caller, shows_thoughts(question))
         async with aclosing(run_agent(request)) as events:
             yield events, renderer

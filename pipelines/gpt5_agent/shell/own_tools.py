@@ -3,18 +3,20 @@
 Only the sandbox files of a chat are kept between answers, for a limited time.
 """
 
-import base64
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, NamedTuple
 
 from gpt5_agent.ports import Tool
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import reveal_secret
+from gpt5_agent.shell.settings import PipelineCaller
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.tools.execution import MAX_TOOL_FILE_BYTES
 from openai_responses.errors import InvalidRequest
 from openai_responses.redaction import describe_exception
+from toolbox.host_files import HostFiles
 from toolbox.sandbox.backend import MEBIBYTE, SandboxLimits
 from toolbox.sandbox.tools import SandboxTools
 from toolbox.sandbox.workspaces import SandboxFile
@@ -30,11 +32,18 @@ class _SandboxTool(NamedTuple):
     args: Mapping[str, Any]
     sandbox: SandboxTools
     chat: str
+    files: HostFiles
 
     async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Run it; return the text, then the files."""
+        """Run it with the attached files there; return the text, then the files."""
+        problems = []
+        for file_id, name in self.files.attached:
+            read = partial(self.files.read, file_id)
+            received = await self.sandbox.receive(self.chat, file_id, name, read)
+            if received.failed:
+                problems.append(f"{name} is not there. {received.text}")
         result = await self.sandbox.call(self.chat, self.name, args)
-        text = {"type": "text", "text": result.text}
+        text = {"type": "text", "text": "\n".join([result.text, *problems])}
         content = [text, *_build_file_parts(result.files)]
         return {"isError": result.failed, "content": content}
 
@@ -42,7 +51,7 @@ class _SandboxTool(NamedTuple):
 def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
     """Yield the files as parts, together no larger than one file may be.
 
-    The host keeps them in the chat. A file that a later run has removed is left out.
+    A file that a later run has removed is left out.
     """
     left = MAX_TOOL_FILE_BYTES
     for file in files:
@@ -52,8 +61,7 @@ def _build_file_parts(files: Iterable[SandboxFile]) -> Iterator[dict[str, Any]]:
             yield {"type": "text", "text": text}
             continue
         left -= len(content)
-        encoded = base64.b64encode(content).decode("ascii")
-        part = {"type": "blob", "data": encoded, "mimeType": file.media_type}
+        part = {"type": "blob", "data": content, "mimeType": file.media_type}
         yield {**part, "name": file.name}
 
 
@@ -86,6 +94,13 @@ def _reveal_or_none(text: str) -> str | None:
         return None
 
 
+def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> HostFiles:
+    """Return the files of a chat; `log` hides the key. Raises InvalidRequest."""
+    key = reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY")
+    log.hide([key])
+    return HostFiles(valves.OPEN_WEBUI_URL, key, caller.user_id, caller.files)
+
+
 class OwnToolPool:
     """What all answers of a pipeline share; everything is opened on first use."""
 
@@ -96,7 +111,7 @@ class OwnToolPool:
 
     @asynccontextmanager
     async def open_tools(
-        self, valves: Valves, chat: str, log: AgentLog
+        self, valves: Valves, chat: str, log: AgentLog, files: HostFiles
     ) -> AsyncGenerator[tuple[Tool, ...], None]:
         """Lend the tools of an answer; `log` hides secrets. Raises InvalidRequest.
 
@@ -109,7 +124,7 @@ class OwnToolPool:
         )
         entries = (entry for read in servers.read_entries() for entry in read.entries)
         log.hide(secret for entry in entries for secret in entry.secrets)
-        sandbox_tools = await self._sandbox_tools(valves, chat, log)
+        sandbox_tools = await self._sandbox_tools(valves, chat, log, files)
         names = {tool.name for tool in sandbox_tools}
         async with self._servers.open_tools(servers) as opened:
             for problem in opened.problems:
@@ -124,7 +139,7 @@ class OwnToolPool:
         await self._servers.close()
 
     async def _sandbox_tools(
-        self, valves: Valves, chat: str, log: AgentLog
+        self, valves: Valves, chat: str, log: AgentLog, files: HostFiles
     ) -> list[_SandboxTool]:
         if not valves.SANDBOX:
             return []
@@ -139,10 +154,9 @@ class OwnToolPool:
             reason = describe_exception(error)
             log.warn(f"The tools of the sandbox are not offered: {reason}")
             return []
+        own = (sandbox, chat, files)
         return [
-            _SandboxTool(
-                spec["name"], spec["description"], spec["parameters"], sandbox, chat
-            )
+            _SandboxTool(spec["name"], spec["description"], spec["parameters"], *own)
             for spec in specs
         ]
 

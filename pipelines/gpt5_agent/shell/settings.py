@@ -6,12 +6,12 @@ the pipeline's own inlet and keeps what the inlet adds.
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from gpt5_agent.agent.policy import find_preset
-from gpt5_agent.ports import Tool
+from gpt5_agent.ports import StoreFile, Tool
 from gpt5_agent.request import AgentLimits, AgentRequest, OwnToolSettings, Persona
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import reveal_secret
@@ -33,6 +33,9 @@ from openai_responses.requests.parameters import hash_ids, read_bool
 from openai_responses.transport.connections import Connections, Timeouts
 
 CONTEXT_KEY = "agent_context"
+_MAX_ATTACHED = 20
+"""Attached files that are put into the sandbox."""
+_FILE_KEYS = ("type", "id", "name")
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
@@ -48,6 +51,8 @@ class PipelineCaller(NamedTuple):
     is_admin: bool = False
     tool_ids: frozenset[str] = frozenset()
     """What Open WebUI may put in front of the names of its tools."""
+    files: tuple[tuple[str, str], ...] = ()
+    """The ids and names of the files that are attached to the chat."""
 
     @property
     def is_host(self) -> bool:
@@ -77,7 +82,20 @@ def read_inlet_context(
         context["is_admin"] = True
     if tool_ids := as_list(metadata.get("tool_ids")):
         context["tool_ids"] = tool_ids
+    if files := as_list(metadata.get("files"))[-_MAX_ATTACHED:]:
+        rows = map(as_mapping, files)
+        context["files"] = [{k: row.get(k) for k in _FILE_KEYS} for row in rows]
     return context
+
+
+def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
+    """Yield ids and names of files; no name comes twice."""
+    names: set[str] = set()
+    for number, row in enumerate(map(as_mapping, as_list(rows)), 1):
+        if row.get("type") in ("file", "image") and row.get("id"):
+            name = str(row.get("name") or "file")
+            names.add(name := f"{number}-{name}" if name in names else name)
+            yield str(row["id"]), name
 
 
 def _read_tool_id(given: object) -> str:
@@ -96,6 +114,7 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
         streams=bool(body.get("stream")),
         is_admin=context.get("is_admin") is True,
         tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
+        files=tuple(_read_attached(context.get("files"))),
         **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
     )
 
@@ -111,6 +130,7 @@ class AgentInput(NamedTuple):
     tools: Sequence[Tool] = ()
     caller: PipelineCaller = PipelineCaller()
     notices: tuple[str, ...] = ()
+    store_file: StoreFile | None = None
 
     def choose_text(self, key: str, otherwise: str) -> str:
         """Return a text of the request; an object or list in it as JSON."""
@@ -160,7 +180,7 @@ def build_agent_request(
                 characters=valves.TOOL_OUTPUT_CHARACTERS,
             ),
             question.can_ask,
-            valves.FILES_ROOT.strip(),
+            question.store_file,
         ),
         query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,

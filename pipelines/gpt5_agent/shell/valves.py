@@ -208,13 +208,20 @@ class Valves(BaseModel):
     )
     SANDBOX_WHEELS: str = Field(
         default="",
-        description="Folder of wheels that runs may install; if empty, nothing can be "
-        "installed. Example: `/srv/wheels`.",
+        description="Folder of wheels; the packages in them can be imported in the "
+        "sandbox. Example: `/srv/wheels`.",
     )
-    FILES_ROOT: str = Field(
+    OPEN_WEBUI_URL: str = Field(
         default="",
-        description="The only folder whose files tools may return by path; if empty, "
-        "none may. Example: `/files`.",
+        description="Address of Open WebUI for this server, to give and get files. "
+        "Example: `http://open-webui:8080`.",
+    )
+    OPEN_WEBUI_API_KEY: str = Field(
+        default="",
+        description="Key of the account of Open WebUI that owns files which tools make, "
+        "and, if it is an administrator's, reads attached ones. Example: "
+        "`env:OPEN_WEBUI_API_KEY`.",
+        json_schema_extra=_PASSWORD,
     )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,
@@ -322,7 +329,7 @@ class Valves(BaseModel):
         """Give an unset text as null: Open WebUI's page saves no empty field."""
         return {name: None if v == "" else v for name, v in serialize(self).items()}
 
-    @field_validator("API_KEY", "PROXY")
+    @field_validator("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY")
     @classmethod
     def _seal(cls, value: str) -> str:
         return seal_secret(value)

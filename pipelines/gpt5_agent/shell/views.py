@@ -28,7 +28,7 @@ from openai_responses.endings import CUT
 from openai_responses.items import Item, is_reasoning
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.requests.replay import Origin
-from openai_responses.transport.stream import ItemDone
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.citations import Citations
 from owui_chat.render.chunks import Chunk, error_chunk, host_event, source_chunk
 from owui_chat.render.completions import ChunkRenderer, completion
@@ -54,6 +54,12 @@ def _build_image_chunks(event: RunEvent) -> Iterator[Chunk]:
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     if images:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
+
+
+def _read_note(event: RunEvent) -> str:
+    """Return what a person reads of the files of a tool."""
+    notes = event.card.get("notes", ()) if isinstance(event, ToolOutput) else ()
+    return "\n\n".join(notes)
 
 
 def _build_source_chunk(source: ContextSource) -> Chunk:
@@ -147,6 +153,11 @@ class HostRenderer:
         if isinstance(event, RunDone):
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))
+        if note := _read_note(event):  # shown as if the model had said it
+            index = -1 - len(self._native.items)
+            item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
+            yield from self._native.render(ItemAdded(index, item))
+            yield from self._native.render(ItemDone(index, item, shown=note))
         yield from _build_image_chunks(event)
 
     def _render_shown(self, events: Iterator[RunEvent]) -> Iterator[Chunk]:
@@ -205,6 +216,8 @@ class ClientRenderer:
                 for shown in self._thoughts.show(event):
                     self._store_item(shown)
                     yield from self._chunks.render(shown)
+                if note := _read_note(event):
+                    yield from self._chunks.render(TextDelta(-1, "reasoning", 0, note))
                 for chunk in _build_image_chunks(event):
                     yield {**self._chunks.head, **chunk}
 

@@ -1,93 +1,77 @@
 """Runs the agent's own tools and converts their results for the model and the page.
 
-A result is a list of parts with a `type`; MCP's parts are accepted unchanged. Files
-that a tool names are read from one configured folder only: neither `..` nor a link
-leads out of it. The texts for the model come from the specification of the agent.
+A result is a list of parts with a `type`; MCP's parts are accepted unchanged. No path
+of a tool is read: a file comes as its bytes. The user gets it as a file of Open WebUI,
+or reads a short text. The texts for the model come from the specification of the agent.
 """
 
 import base64
 import json
-import os
+import re
 from collections.abc import Mapping, Sequence
 from mimetypes import guess_type
-from os.path import basename, commonpath, isabs, isfile, join, realpath
+from posixpath import basename
 from typing import Any, NamedTuple
 
-from gpt5_agent.ports import Tool
+from gpt5_agent.ports import StoreFile, Tool
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.json_input import as_list, as_mapping
 from openai_responses.loop.tools import ToolResult
-from openai_responses.transport.stream import NO_CARD
+from toolbox.remote_tools import RemoteError
 
 MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
-_FILES_PREFIX = "/files"
-
-
-def _read_tool_file(path: str, root: str) -> bytes:
-    """Return the bytes of a file; raises InvalidRequest.
-
-    A tool names it as `/files/...`, which stands for `root`, or by its path in there.
-    The size is checked before and after, because a file may grow while it is read.
-    """
-    if not root.strip():
-        raise InvalidRequest("files cannot be read here: FILES_ROOT is not set")
-    try:
-        with open(_resolve_path(path, realpath(root.strip())), "rb") as file:
-            _check_size(os.fstat(file.fileno()).st_size)
-            content = file.read(MAX_TOOL_FILE_BYTES + 1)
-    except (OSError, ValueError):
-        raise InvalidRequest("the file cannot be read") from None
-    _check_size(len(content))
-    return content
-
-
-def _resolve_path(path: str, root: str) -> str:
-    inside = path.removeprefix(f"{_FILES_PREFIX}/")
-    found = realpath(join(root, inside) if inside != path else path)
-    outside = not isabs(path) or commonpath((root, found)) != root
-    if outside or not isfile(found):
-        raise InvalidRequest(f"there is no such file below {_FILES_PREFIX}")
-    return found
-
-
-def _check_size(size: int) -> None:
-    if size > MAX_TOOL_FILE_BYTES:
-        raise InvalidRequest("the file is larger than 5 MB")
+_MAX_FILES = 10
+"""Of one call; each is an upload."""
+_MAX_SHOWN_BYTES = 4_000
+"""Of a text that is shown because it cannot be stored."""
+_MAX_SEEN_IMAGES = 20
+_MAX_SEEN_CHARACTERS = 24 * 1024 * 1024
+"""Of the pictures that the model sees in one answer; each round sends them again."""
 
 
 _IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
 
-_TOOL_IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_IMAGE_SIGNATURES = {
+    "image/png": b"\x89PNG\r\n\x1a\n",
+    "image/jpeg": b"\xff\xd8\xff",
+    "image/webp": b"RIFF",
+    "image/gif": None,
+}
+"""How the pictures of the page begin that the API can read; GIFs may move."""
 _PART_TYPES = (
     *("text", "json", "link", "image_link", "image"),
-    *("blob", "file", "resource", "resource_link"),
+    *("blob", "resource", "resource_link"),
 )
 
 
+class _ToolFile(NamedTuple):
+    """A file for the user."""
+
+    name: str
+    media_type: str
+    content: bytes
+
+
 class _ResultPart(NamedTuple):
-    """A part, for the model and for the page."""
+    """A part: for the model, `image` for the page, `seen` for the model too."""
 
     text: str
     image: str = ""
-    file: Mapping[str, Any] = NO_CARD
+    seen: str = ""
+    file: _ToolFile | None = None
 
 
-def _build_result(result: object, root: str) -> ToolResult:
-    """Convert what a tool returned; raises InvalidRequest for an invalid file."""
+def _read_result(result: object) -> tuple[bool, list[_ResultPart]]:
+    """Return whether a tool failed, and its parts; raises InvalidRequest."""
     failed, content = False, result
     if isinstance(result, Mapping) and isinstance(result.get("content"), list):
         failed, content = result.get("isError") is True, result["content"]
     rows = as_list(content)
-    if not rows or not all(map(_is_part, rows)):
-        text = result if isinstance(result, str) else _format_response(result)
-        return ToolResult(text, failed)
-    parts = [_convert_part(row, root) for row in rows]
-    images = [part.image for part in parts if part.image]
-    files = [part.file for part in parts if part.file]
-    card = {"images": images, "files": files}
-    text = "\n".join(part.text for part in parts)
-    return ToolResult(text, failed, {k: v for k, v in card.items() if v})
+    if rows and all(map(_is_part, rows)):
+        return failed, list(map(_convert_part, rows))
+    text = result if isinstance(result, str) else _format_response(result)
+    return failed, [_ResultPart(text)]
 
 
 def _is_part(row: object) -> bool:
@@ -98,7 +82,7 @@ def _format_response(value: object) -> str:
     return f"tool response: {json.dumps(value, ensure_ascii=False, default=str)}."
 
 
-def _convert_part(part: Mapping[str, Any], root: str) -> _ResultPart:
+def _convert_part(part: Mapping[str, Any]) -> _ResultPart:
     name, mime = _read_text_field(part, "name"), _read_text_field(part, "mimeType")
     match part["type"]:
         case "text":
@@ -113,9 +97,6 @@ def _convert_part(part: Mapping[str, Any], root: str) -> _ResultPart:
             return _ResultPart(_IMAGE_SENT_TEXT, image=_read_text_field(part, "url"))
         case "resource":
             return _build_resource_part(as_mapping(part.get("resource")))
-        case "file":
-            path = _read_text_field(part, "path")
-            return _build_file_part(_read_tool_file(path, root), mime, name or path)
         case "image":
             mime = mime or "image/png"
     return _build_file_part(_decode_base64(part.get("data")), mime, name)
@@ -139,40 +120,98 @@ def _build_resource_part(resource: Mapping[str, Any]) -> _ResultPart:
 
 
 def _build_file_part(content: bytes, mime: str, name: str) -> _ResultPart:
-    """Convert bytes: an image goes to the page, another file to the tool's card."""
-    _check_size(len(content))
+    """Convert bytes: an image goes to the page and to the model, or it is a file."""
+    if len(content) > MAX_TOOL_FILE_BYTES:
+        raise InvalidRequest("the file is larger than 5 MB")
     own = basename(name) or "file"
     kind = mime or guess_type(own)[0] or "application/octet-stream"
+    if kind not in _IMAGE_SIGNATURES:
+        return _ResultPart("", file=_ToolFile(own, kind, content))
+    begin = _IMAGE_SIGNATURES[kind]
     url = f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
-    if kind in _TOOL_IMAGE_TYPES:
-        return _ResultPart(_IMAGE_SENT_TEXT, image=url)
-    text = f"Generated file {own} ({kind}, {len(content)} bytes) is sent to the user."
-    return _ResultPart(text, file={"type": "file", "name": own, "url": url})
+    seen = url if begin and content.startswith(begin) else ""
+    return _ResultPart(_IMAGE_SENT_TEXT, url, seen)
 
 
 def _decode_base64(data: object) -> bytes:
+    if isinstance(data, bytes):  # a tool of this program
+        return data
     try:
         return base64.b64decode(str(data or ""), validate=True)
     except ValueError:
         raise InvalidRequest("the file is not base64") from None
 
 
+def _quote_text(content: bytes) -> str:
+    """Return a short text as a block of code; empty for anything else."""
+    text = content[: _MAX_SHOWN_BYTES + 1].decode("utf-8", "replace")
+    if not content or len(content) > _MAX_SHOWN_BYTES or {"\0", "\ufffd"} & set(text):
+        return ""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"\n\n{fence}\n{text}\n{fence}"
+
+
 class OwnTools:
     """The agent's own tools; `schemas` holds the arguments of each by its name."""
 
-    def __init__(self, tools: Sequence[Tool], root: str) -> None:
-        """Read files that a tool names below `root` only."""
+    def __init__(
+        self, tools: Sequence[Tool], store_file: StoreFile | None = None
+    ) -> None:
+        """Give files to the user with `store_file`."""
         self.schemas = {tool.name: tool.args for tool in tools}
         self._tools = {tool.name: tool for tool in tools}
-        self._root = root
+        self._store_file = store_file
+        self._images_left = _MAX_SEEN_IMAGES
+        self._characters_left = _MAX_SEEN_CHARACTERS
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; a file that may not be read is a failure of the tool."""
+        """Run a tool; a file that cannot be read is a failure of the tool."""
         result = await self._tools[name].execute(arguments)
         try:
-            return _build_result(result, self._root)
+            failed, parts = _read_result(result)
         except InvalidRequest as refused:
             return ToolResult(f"tool invoke error: {refused}", failed=True)
+        texts: list[str] = []
+        notes: list[str] = []
+        for part in parts:
+            text, note = part.text, ""
+            if part.file:
+                text, note = await self._give_file(part.file, len(notes))
+            texts.append(text)
+            notes += [note] * bool(note)
+        images = [part.image for part in parts if part.image]
+        card = {"images": images, "notes": notes}
+        text = "\n".join(texts)
+        seen = list(filter(None, map(self._build_image, parts)))
+        output = [{"type": "input_text", "text": text}, *seen] if seen else text
+        return ToolResult(output, failed, {k: v for k, v in card.items() if v})
+
+    async def _give_file(self, file: _ToolFile, given: int) -> tuple[str, str]:
+        """Return what the model and the user read of a file; store it if possible."""
+        if given >= _MAX_FILES:
+            return f"{file.name} is not sent: a call can send {_MAX_FILES} files.", ""
+        shown = re.sub(r"([\\`*_\[\]<>])", r"\\\1", file.name)
+        text = (
+            f"Generated file {file.name} ({file.media_type}, {len(file.content)} bytes)"
+        )
+        try:
+            if self._store_file is None:
+                raise RemoteError("This client is not a chat of Open WebUI.")
+            path = await self._store_file(*file)
+        except RemoteError as refused:
+            quoted = _quote_text(file.content)
+            end = " The user is shown its text instead." if quoted else ""
+            note = f"{shown} could not be stored as a file: {refused}{quoted}"
+            return f"{text} could not be sent to the user: {refused}{end}", note
+        return f"{text} is sent to the user.", f"[{shown}]({path})"
+
+    def _build_image(self, part: _ResultPart) -> Item | None:
+        """Return a picture for the model; None if it has seen enough of them."""
+        self._images_left -= bool(part.seen)
+        self._characters_left -= len(part.seen)
+        if not part.seen or min(self._images_left, self._characters_left) < 0:
+            return None
+        return {"type": "input_image", "detail": "auto", "image_url": part.seen}
 
 
 def describe_tool(tool: Tool) -> Item:

@@ -17,9 +17,8 @@ class SandboxLimits(NamedTuple):
     `memory` is for all processes of a run together, `processes` counts threads as well.
     The workspace and the folder for temporary files have `disk` each, a single file at
     most `file`; a workspace keeps `files` files and folders. `output` limits what is
-    printed, the result, and a file that is read; `packages` the installed dependencies.
-    A workspace is removed `idle_seconds` after its last use, or when `chats` others were
-    used since.
+    printed, the result, and a file that is read. A workspace is removed `idle_seconds`
+    after its last use, or when `chats` others were used since.
     """
 
     seconds: float = 30.0
@@ -30,7 +29,6 @@ class SandboxLimits(NamedTuple):
     files: int = 1_000
     output: int = 50_000
     returned_files: int = 10
-    packages: int = 512 * MEBIBYTE
     concurrency: int = 4
     idle_seconds: float = 3600.0
     chats: int = 50
@@ -62,7 +60,12 @@ class ProcessHandle:
 
 NOBODY_UID = 65534
 """The user that runs are handed to; the kernel gives it no rights at all."""
-RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+RUN_ENVIRONMENT = {
+    "HOME": "/tmp",
+    "MPLBACKEND": "agg",
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+}
 """The environment of a run; libraries of numbers would start a thread per core."""
 
 

@@ -38,7 +38,7 @@ from toolbox.sandbox.backend import (
 
 _INODE_BYTES = 1024
 """What an empty file costs the kernel; bwrap has no option that limits their number."""
-_WRITABLE_FOLDERS = ("work", "tmp", "packages")
+_WRITABLE_FOLDERS = ("work", "tmp")
 _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 """What a process holds of memory; the pages of files could be dropped at any time."""
 
@@ -127,11 +127,11 @@ _READ_ONLY_PATHS = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zo
 class BubblewrapBackend:
     """Makes sandboxes in which a given interpreter runs."""
 
-    def __init__(self, python: Path, wheels: str = "") -> None:
-        """`wheels` is the folder of dependencies, if there are any."""
+    def __init__(self, python: Path, packages: str = "") -> None:
+        """`packages` is the folder of installed packages, if there are any."""
         self.name = f"bubblewrap with {python}"
         self._python = python
-        self._wheels = wheels
+        self._packages = packages
 
     async def start(self, program: str, limits: SandboxLimits) -> _BubblewrapProcess:
         """Start a sandbox; raises SandboxUnavailable."""
@@ -169,9 +169,8 @@ class BubblewrapBackend:
         yield from ("--ro-bind", str(self._python), str(self._python))
         for path in ("/work", "/tmp"):
             yield from ("--size", str(limits.disk), "--tmpfs", path)
-        if self._wheels:
-            yield from ("--ro-bind", self._wheels, "/wheels")
-            yield from ("--size", str(limits.packages), "--tmpfs", "/packages")
+        if self._packages:
+            yield from ("--ro-bind", self._packages, "/packages")
         for name, value in RUN_ENVIRONMENT.items():
             yield from ("--setenv", name, value)
         yield from ("--chdir", "/work", "--remount-ro", "/")

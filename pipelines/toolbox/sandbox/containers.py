@@ -62,11 +62,11 @@ class _ContainerProcess:
 class ContainerBackend:
     """Makes sandboxes with `docker` or `podman`."""
 
-    def __init__(self, client: str, image: str, wheels: str = "") -> None:
+    def __init__(self, client: str, image: str, packages: str = "") -> None:
         """Use a local image with a `python3` in it; nothing is pulled."""
         self.name = client
         self._image = image
-        self._wheels = wheels
+        self._packages = packages
 
     async def start(self, program: str, limits: SandboxLimits) -> _ContainerProcess:
         """Start a container; raises SandboxUnavailable."""
@@ -85,9 +85,8 @@ class ContainerBackend:
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
         """Yield the limits; files in a tmpfs count as memory here."""
         rooms = {"/work": limits.disk, "/tmp": limits.disk}
-        if self._wheels:
-            rooms["/packages"] = limits.packages
-            yield from ("--volume", f"{self._wheels}:/wheels:ro")
+        if self._packages:
+            yield from ("--volume", f"{self._packages}:/packages:ro")
         memory = limits.memory + sum(rooms.values())
         yield from ("--user", f"{NOBODY_UID}:{NOBODY_UID}")
         yield from ("--pids-limit", str(limits.processes + 1))

@@ -5,10 +5,12 @@ The tools are offered only if a working sandbox was found.
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
+from toolbox.processes import ChildProcess, start_process
 from toolbox.sandbox.backend import SandboxBackend, SandboxLimits, SandboxUnavailable
 from toolbox.sandbox.bubblewrap import BubblewrapBackend, find_interpreters
 from toolbox.sandbox.containers import ContainerBackend
@@ -23,7 +25,11 @@ from toolbox.sandbox.workspaces import (
     SandboxFile,
     Workspace,
     WorkspacePool,
+    printable_name,
 )
+
+ReadFile = Callable[[], Awaitable[bytes | str]]
+"""Returns the content of a file, or the sentence that says why there is none."""
 
 
 class _SandboxCallFailed(Exception):
@@ -32,20 +38,14 @@ class _SandboxCallFailed(Exception):
 
 _RUN_DESCRIPTION = (
     "Runs Python code in a sandbox without network. Each run is a fresh process: only "
-    "files in the workspace, which is the current folder, outlive it. Returns JSON with "
+    "files in the workspace, which is the current folder, outlive it. What the user "
+    "attached is there, by name. Its modules can be imported{0}. Returns JSON with "
     "what was printed (stdout, stderr), the value of the last expression (result), and "
     "the files that were written, which the user is shown. The workspace is the folder "
     "/work. It lives as long as the chat is used and is shared by all tools whose names "
     "begin with python_ or sandbox_."
 )
 _CODE = {"code": {"type": "string", "description": "The Python code."}}
-_DEPENDENCIES = {
-    "dependencies": {
-        "type": "array",
-        "items": {"type": "string"},
-        "description": "Packages to install for this run, like numpy or pandas==2.2.",
-    }
-}
 _PATH = {
     "path": {
         "type": "string",
@@ -55,7 +55,8 @@ _PATH = {
 _CONTENT = {
     "content": {"type": "string", "description": "The whole new text of the file."}
 }
-_FILE_TOOLS = {
+_TOOLS = {
+    "python_execute": (_RUN_DESCRIPTION, _CODE),
     "sandbox_fs_list": ("Lists a folder of the workspace.", _PATH),
     "sandbox_fs_read": (
         "Reads a text file of the workspace; any other file is shown to the user.",
@@ -76,58 +77,29 @@ _FILE_TOOLS = {
 }
 
 
-def _build_sandbox_specs(with_dependencies: bool) -> list[dict[str, Any]]:
-    """Return name, description and parameters of each tool."""
-    run = {**_CODE, **(_DEPENDENCIES if with_dependencies else {})}
-    return [
-        _build_sandbox_spec("python_execute", _RUN_DESCRIPTION, run, ["code"]),
-        *(
-            _build_sandbox_spec(name, description, properties, list(properties))
-            for name, (description, properties) in _FILE_TOOLS.items()
-        ),
-    ]
-
-
 def _build_sandbox_spec(
-    name: str, description: str, properties: Mapping[str, Any], required: list[str]
+    name: str, description: str, properties: Mapping[str, Any]
 ) -> dict[str, Any]:
+    """Return name, description and parameters of a tool."""
     parameters = {
         "type": "object",
         "properties": dict(properties),
-        "required": required,
+        "required": list(properties),
         "additionalProperties": False,
     }
     return {"name": name, "description": description, "parameters": parameters}
 
 
-def _build_sandbox_request(
-    name: str, arguments: Mapping[str, Any], with_dependencies: bool
-) -> dict[str, Any]:
+def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the request to the sandbox; raises _SandboxCallFailed."""
-    if name == "python_execute":
-        return _build_run_request(arguments, with_dependencies)
-    if name not in _FILE_TOOLS:
+    if name not in _TOOLS:
         raise _SandboxCallFailed(f"There is no tool named {name}.")
-    given = {key: arguments.get(key) for key in _FILE_TOOLS[name][1]}
+    given = {key: arguments.get(key) for key in _TOOLS[name][1]}
     for key, value in given.items():
         if not isinstance(value, str):
             raise _SandboxCallFailed(f"{name} needs {key}, a text.")
-    return {"operation": name.removeprefix("sandbox_fs_"), **given}
-
-
-def _build_run_request(
-    arguments: Mapping[str, Any], with_dependencies: bool
-) -> dict[str, Any]:
-    code, dependencies = arguments.get("code"), arguments.get("dependencies") or []
-    if not isinstance(code, str):
-        raise _SandboxCallFailed("python_execute needs code, a text.")
-    if not isinstance(dependencies, list) or not all(
-        isinstance(one, str) for one in dependencies
-    ):
-        raise _SandboxCallFailed("dependencies is a list of names.")
-    if dependencies and not with_dependencies:
-        raise _SandboxCallFailed("No packages can be installed here; do without.")
-    return {"operation": "run", "code": code, "dependencies": dependencies}
+    operation = "run" if "code" in given else name.removeprefix("sandbox_fs_")
+    return {"operation": operation, **given}
 
 
 _STOP_SENTENCES = {
@@ -220,15 +192,12 @@ def _dump_json(value: object) -> str:
 _CONTAINER_IMAGE = "python:3.12-slim"
 
 
-def _list_default_backends(wheels: str) -> list[SandboxBackend]:
-    """Return the backends in the order in which they are tried."""
-    return [
-        *(BubblewrapBackend(python, wheels) for python in find_interpreters()),
-        *(
-            ContainerBackend(client, _CONTAINER_IMAGE, wheels)
-            for client in ("docker", "podman")
-        ),
-    ]
+def list_backends(packages: str) -> Iterator[SandboxBackend]:
+    """Yield the backends in the order in which they are tried."""
+    for python in find_interpreters():
+        yield BubblewrapBackend(python, packages)
+    for client in ("docker", "podman"):
+        yield ContainerBackend(client, _CONTAINER_IMAGE, packages)
 
 
 class SandboxTools:
@@ -239,39 +208,77 @@ class SandboxTools:
         limits: SandboxLimits | None = None,
         wheels: str = "",
         log: Callable[[str], object] = str,
-        backends: Iterable[SandboxBackend] | None = None,
+        make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
     ) -> None:
-        """`wheels` is the folder of dependencies, if there are any."""
+        """`wheels` is the folder of packages that code can import, if there is one."""
         self._limits = limits or SandboxLimits()
-        self._with_dependencies = bool(wheels)
+        self._wheels = wheels
         self._log = log
-        self._backends = (
-            _list_default_backends(wheels) if backends is None else backends
-        )
+        self._make_backends = make_backends
+        self._packages = ""
         self._workspaces = WorkspacePool(self._limits)
         self._slots = asyncio.Semaphore(self._limits.concurrency)
         self._probe_lock = asyncio.Lock()
         self._has_probed = False
         self._sandbox: Sandbox | None = None
+        self._compiling: list[ChildProcess] = []
 
     async def specs(self) -> list[dict[str, Any]]:
         """Return the tools' descriptions; none without a sandbox.
 
         The first call looks for a sandbox; the log says once why there is none.
         """
-        has_sandbox = await self._find_sandbox() is not None
-        return _build_sandbox_specs(self._with_dependencies) if has_sandbox else []
+        if await self._find_sandbox() is None:
+            return []
+        return [
+            _build_sandbox_spec(name, about.format(self._packages), properties)
+            for name, (about, properties) in _TOOLS.items()
+        ]
 
     async def call(
         self, chat_id: str, name: str, arguments: Mapping[str, Any]
     ) -> SandboxResult:
         """Run a tool; cancelling the call ends the run."""
+
+        async def build(_workspace: Workspace) -> dict[str, Any]:
+            return _build_sandbox_request(name, arguments)
+
+        return await self._answer(chat_id, build)
+
+    async def receive(
+        self, chat_id: str, file_id: str, name: str, read: ReadFile
+    ) -> SandboxResult:
+        """Put a file into the workspace, once."""
+
+        async def build(workspace: Workspace) -> dict[str, Any] | None:
+            if file_id in workspace.received:
+                return None
+            content = await read()
+            if isinstance(content, str):
+                raise _SandboxCallFailed(content)
+            workspace.received.add(file_id)
+            return {
+                "operation": "receive",
+                "path": printable_name(name),
+                "content": content.hex(),
+            }
+
+        return await self._answer(chat_id, build)
+
+    async def _answer(
+        self,
+        chat_id: str,
+        build: Callable[[Workspace], Awaitable[dict[str, Any] | None]],
+    ) -> SandboxResult:
+        """Run the request that is built; there is nothing to do for none."""
         try:
-            request = _build_sandbox_request(name, arguments, self._with_dependencies)
             sandbox = await self._find_sandbox()
             if sandbox is None:
                 raise _SandboxCallFailed("There is no sandbox on this server.")
             async with self._workspaces.acquire(chat_id) as workspace, self._slots:
+                request = await build(workspace)
+                if request is None:
+                    return SandboxResult("")
                 return await self._run(sandbox, request, workspace)
         except _SandboxCallFailed as failed:
             reason = str(failed)
@@ -289,6 +296,9 @@ class SandboxTools:
     async def close(self) -> None:
         """End what runs, then remove all workspaces."""
         self._workspaces.refuse_new()
+        for process in self._compiling:
+            process.kill_group()
+            await process.wait()
         if self._sandbox is not None:
             await self._sandbox.stop()
         await self._workspaces.close()
@@ -304,21 +314,41 @@ class SandboxTools:
             workspace.store_archive(spool, reply)
             if "damaged" in reply.answer:
                 workspace.clear()
+                workspace.received.clear()
             return _build_sandbox_result(reply, files, self._limits)
 
     async def _find_sandbox(self) -> Sandbox | None:
         async with self._probe_lock:
             if not self._has_probed:
+                backends = await self._prepare_backends()
                 async with self._workspaces.acquire("") as workspace:
                     with workspace.open_spool() as spool:
-                        self._sandbox = await self._probe_backends(spool)
+                        self._sandbox = await self._probe_backends(backends, spool)
                 self._has_probed = True
         return self._sandbox
 
-    async def _probe_backends(self, spool: Path) -> Sandbox | None:
+    async def _prepare_backends(self) -> Iterable[SandboxBackend]:
+        """Install the packages; the first use has to wait for it."""
+        if not self._wheels:
+            return self._make_backends("")
+        try:
+            folder = await self._workspaces.install(Path(self._wheels))
+        except (OSError, BadZipFile) as broken:
+            self._log(f"SANDBOX_WHEELS cannot be installed: {broken}")
+            return self._make_backends("")
+        names = sorted(one.name.partition("-")[0] for one in folder.glob("*.dist-info"))
+        self._packages = f", also the packages {', '.join(names)[:1000]}"
+        for python in find_interpreters():
+            command = (str(python), "-I", "-m", "compileall", "-qq", str(folder))
+            self._compiling.append(await start_process(*command, env={}))
+        return self._make_backends(str(folder))
+
+    async def _probe_backends(
+        self, backends: Iterable[SandboxBackend], spool: Path
+    ) -> Sandbox | None:
         """Return the first sandbox that confines; log the reasons if there is none."""
         reasons = []
-        for backend in self._backends:
+        for backend in backends:
             sandbox = Sandbox(backend, self._limits)
             try:
                 await sandbox.check_confinement(spool)

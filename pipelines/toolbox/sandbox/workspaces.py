@@ -16,6 +16,7 @@ from importlib import import_module
 from itertools import count
 from pathlib import Path
 from typing import NamedTuple
+from zipfile import ZipFile
 
 from toolbox.sandbox.backend import MEBIBYTE, SandboxLimits
 from toolbox.sandbox.runs import FileSlice, SandboxReply, WorkspaceArchive
@@ -33,6 +34,7 @@ class _WorkspaceRoot:
             _remove_if_abandoned(folder)
         made = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
         self._lock = _lock_folder(made)
+        made.chmod(0o711)  # runs of another user read the packages in it
         # Under this name it would be swept, had it no lock yet.
         self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
 
@@ -87,6 +89,8 @@ class Workspace:
         self.archive: WorkspaceArchive | None = None
         self.lock = asyncio.Lock()
         self.borrowers = 0
+        self.received: set[str] = set()
+        """The ids of the attached files that were put into it."""
         self._folder = folder
         self._limits = limits
         self._numbers = count(1)
@@ -129,7 +133,7 @@ class Workspace:
     def _export_file(self, spool: Path, part: FileSlice) -> SandboxFile:
         path = self._new_path()
         _copy_slice(part, spool, path)
-        name = _printable_name(part.name)
+        name = printable_name(part.name)
         media_type, _ = mimetypes.guess_type(name)
         return SandboxFile(name, media_type or "application/octet-stream", path)
 
@@ -176,12 +180,24 @@ class WorkspacePool:
             self._timers.pop(chat).cancel()
         workspace = self._workspaces.pop(chat, None)
         if workspace is None:
-            self._root = self._root or _WorkspaceRoot()
-            folder = Path(tempfile.mkdtemp(dir=self._root.path))
+            folder = Path(tempfile.mkdtemp(dir=self._open_root()))
             workspace = Workspace(folder, self._limits)
         self._workspaces[chat] = workspace  # the last of all: it was used last
         workspace.borrowers += 1
         return workspace
+
+    def _open_root(self) -> Path:
+        self._root = self._root or _WorkspaceRoot()
+        return self._root.path
+
+    async def install(self, wheels: Path) -> Path:
+        """Unpack wheels into one folder, which all runs can read; return it.
+
+        Raises OSError or BadZipFile.
+        """
+        folder = self._open_root() / "packages"
+        await asyncio.to_thread(_unpack_wheels, wheels, folder)
+        return folder
 
     def _release(self, chat: Hashable, workspace: Workspace) -> None:
         """Start the idle timer; remove the least recently used if there are too many."""
@@ -225,7 +241,17 @@ def _copy_slice(part: FileSlice, source: Path, target: Path) -> None:
             left -= file.write(spool.read(min(left, MEBIBYTE)))
 
 
-def _printable_name(name: str) -> str:
+def _unpack_wheels(wheels: Path, folder: Path) -> None:
+    """Install wheels as pip does, without their scripts."""
+    folder.mkdir(exist_ok=True)
+    for wheel in wheels.glob("*.whl"):
+        with ZipFile(wheel) as archive:
+            archive.extractall(folder)
+    for part in folder.glob("*.data/*lib"):  # purelib and platlib
+        shutil.copytree(part, folder, dirs_exist_ok=True)
+
+
+def printable_name(name: str) -> str:
     """Return the last part of a path in a form that can be shown."""
-    last = name.rsplit("/", 1)[-1]
+    last = name.rsplit("/", 1)[-1][-200:]
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"

@@ -54,6 +54,7 @@ from openai_responses.loop.events import (
 from openai_responses.loop.recovery import (
     RetryPolicy,
     find_repair,
+    last_repair,
     named_place,
     retry_wait,
 )
@@ -215,7 +216,12 @@ class Attempts:
         is_open = self.request.background and not self.response.refusal
         if failure is None or (is_open and _may_run(self.error)):
             return None, 0.0
+        wait = retry_wait(
+            self.limits.retries, self._retries, failure, random_fraction()
+        )
         found = find_repair(self.request, failure, self._repaired)
+        if not found and wait is None:
+            found = last_repair(self.request, failure)
         if found and found.repair:
             place = named_place(self.request, failure.error)
             self._repaired += 1
@@ -223,9 +229,6 @@ class Attempts:
             self.request = self.request.model_copy(update={"repairs": repairs})
             reason = " ".join(filter(None, (place, failure.error.message)))
             return found._replace(reason=reason), 0.0
-        wait = retry_wait(
-            self.limits.retries, self._retries, failure, random_fraction()
-        )
         if wait is None:
             return None, 0.0
         self._retries += 1
@@ -258,8 +261,10 @@ class _Background:
         self._is_left = False
 
     def is_new(self, event: ServerSentEvent) -> bool:
-        """Note an event that could be read; say whether it is new."""
-        # The event is parsed twice; a background run has few events a second.
+        """Note an event that could be read; say whether it is new.
+
+        The event is parsed twice; a background run has few events a second.
+        """
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
@@ -355,16 +360,20 @@ class _Background:
         return bool(goes_on)
 
     def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
-        """Return the seconds until the next request; raises ResponseLost."""
+        """Return the seconds until the next request; raises ResponseLost.
+
+        An answer without an end means that the server is still working on it. A stream
+        that is too old to be resumed is followed by a request for the response itself.
+        """
         asked, limits = self._asks, self._attempts.limits
-        if asked and error is None:  # the server is still working on it
+        if asked and error is None:
             self._failures, self._asks = 0, not self._can_resume
             return limits.poll_seconds
         self._failures = 0 if has_news else self._failures + 1
         failure = error.failure if isinstance(error, ApiRefused) else Failure()
         wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
         if wait is None and self._resumable and not asked:
-            self._resumable, wait = False, 0.0  # too old: request the response itself
+            self._resumable, wait = False, 0.0
         self._asks = not (has_news and self._can_resume)
         if wait is None:
             self._is_left = isinstance(error, ApiRefused) and error.status == 404
@@ -393,7 +402,8 @@ async def _stream_response(
     """Send a request, feed the answer to its response, and yield its run events.
 
     Without a `payload` it requests a response, or the rest of its stream. A response
-    that is still in progress yields nothing. Raises what `Connections.request` raises,
+    that is still in progress yields nothing. No bytes of the wire are held while deltas
+    gather. Raises what `Connections.request` raises,
     AnswerTooLarge, MalformedEvent. Cancelling or closing it closes the connection.
     """
     state, deadlines = attempts.response, attempts.deadlines
@@ -420,7 +430,7 @@ async def _stream_response(
             if batch:
                 deadlines.event_arrived()
             events, malformed = _batch_events(batch, state, background)
-            del batch, chunk  # hold no bytes of the wire while deltas gather
+            del batch, chunk
             for event in events:
                 yield event
             if malformed:

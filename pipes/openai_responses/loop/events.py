@@ -58,7 +58,9 @@ class Trace(NamedTuple):
 
     `request_id` is OpenAI's own, `model` the one that answered, `status` that of HTTP,
     and `removed` counts the items that the API took out of the input, by reason.
-    `subject` is the item or tool that the error names, with its place.
+    `subject` is the item or tool that the error names, with its place. `cache` is
+    the server's diagnosis of the prompt cache, if it was asked for one; `response_id` is
+    there if later requests are to be compared with this response.
     """
 
     request_id: str = ""
@@ -67,6 +69,8 @@ class Trace(NamedTuple):
     error: ApiError = ApiError()
     removed: Mapping[str, int] = MappingProxyType({})
     subject: str = ""
+    response_id: str = ""
+    cache: Mapping[str, Any] = MappingProxyType({})
 
 
 class RunDone(NamedTuple):

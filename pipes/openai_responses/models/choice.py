@@ -32,11 +32,18 @@ _NO_CHAT = re.compile(
 _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
 
 
-def list_ids(answer: object) -> list[str]:
-    """Return the ids of `GET /models`, of chat models alone."""
-    rows = as_list(as_mapping(answer).get("data"))
-    names = (as_text(as_mapping(row).get("id")) for row in rows)
-    return [name for name in names if _is_chat_model(name)]
+def read_models(answer: object) -> dict[str, str]:
+    """Return the ids of `GET /models`, of chat models alone, with their last days.
+
+    The day is an ISO date, or nothing.
+    """
+    rows = map(as_mapping, as_list(as_mapping(answer).get("data")))
+    days = {as_text(r.get("id")): as_text(r.get("shutdown_date"))[:10] for r in rows}
+    return {
+        name: day if _date(day) else ""
+        for name, day in days.items()
+        if _is_chat_model(name)
+    }
 
 
 def _is_chat_model(name: str) -> bool:
@@ -106,13 +113,10 @@ def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
 
     Nobody finds its successor by its name: it is the mode pro of a model without it.
     """
-    ending, successor = _date(model.facts.shutdown), model.facts.successor
-    found = resolve_model(successor or "")
-    if not found.pro or ending is None or today < ending:
-        return None
-    effort = model.effort and f"{successor}-{model.effort}"
-    same = resolve_model(effort or "")
-    return same if same.pro else found
+    ending, found = _date(model.facts.shutdown), resolve_model(
+        model.facts.successor or ""
+    )
+    return found if found.pro and ending and ending <= today else None
 
 
 def _date(text: str | None) -> date | None:

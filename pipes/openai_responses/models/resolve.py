@@ -24,7 +24,7 @@ from openai_responses.models.catalog import (
     CATALOG_ALIASES,
     CATALOG_SERVED_AS,
     CATALOG_TABLE,
-    CATALOG_TRAITS,
+    CATALOG_WORDS,
 )
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -92,8 +92,6 @@ class ModelFacts(NamedTuple):
     """It says why a prompt was not found in the cache."""
     long_prices: bool = False
     """Above 272,000 tokens of input the whole request costs more."""
-    long_fast: bool = False
-    """Such requests have a price at the fast tier."""
     regional: bool = False
     """It costs 10 % more at OpenAI's hosts of a region."""
     max_output_tokens: int | None = None
@@ -165,10 +163,12 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 
 
 def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
-    """Resolve ChatGPT's words for a model that thinks, or does not."""
+    """Resolve ChatGPT's words for a model that thinks, or does not.
+
+    From gpt-5.1 to 5.4 the default is not to think at all.
+    """
     if match := _THINKING_NAME.match(name):
         facts = CATALOG_FACTS.get(model_id := match[1] + (match[2] or ""))
-        # From gpt-5.1 to 5.4 the default is not to think at all.
         thinks = "medium" if facts and facts.default_effort == "none" else None
         return (model_id, thinks) if facts else None
     if match := _INSTANT_NAME.match(name):
@@ -178,10 +178,13 @@ def _thinking_or_instant(name: str) -> tuple[str, str | None] | None:
 
 
 def _model_with_effort(name: str) -> tuple[str, str] | None:
+    """Resolve a name with an effort at its end.
+
+    gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
+    """
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
         return None
-    # gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
     if base.endswith("-codex") and effort == "max":
         return None
     model_id, _ = _named_model(base) or (base, None)
@@ -197,23 +200,26 @@ def _model_family(model_id: str) -> str:
 
 
 def _model_facts(model_id: str) -> ModelFacts:
+    """Return the facts of an id, with or without a date, or those of its family.
+
+    Fine-tuned models and routers have prices of their own. A deployment can have any
+    name: only its administrator knows its facts.
+    """
     for name in (model_id, _model_family(model_id)):
         if name in CATALOG_FACTS:
             return CATALOG_FACTS[name]
     if match := _WRAPPED_ID.match(model_id):
-        # Fine-tuned models and routers have prices of their own.
         return _model_facts(match[1])._replace(prices=None)
     if _O_SERIES_ID.match(model_id):
-        efforts = tuple(_USUAL_EFFORTS.split())
+        efforts = tuple(_expand_words("some"))
         return _reasoning_facts("usual")._replace(efforts=efforts)
     match = _GPT_VERSION.match(model_id)
     if not match:
-        # A deployment can have any name; only its administrator knows its facts.
         return _PLAIN_FACTS._replace(hosted=True, known_family=False)
     version = (int(match[1]), int(match[2] or 0))
     if version < (5, 0):
         return _PLAIN_FACTS
-    known = [name for name in CATALOG_TRAITS if name[0].isdigit()]
+    known = [name for name in CATALOG_WORDS if name[0].isdigit()]
     newest = [name for name in known if tuple(map(int, name.split("."))) <= version]
     return _reasoning_facts(newest[-1] if newest else "full")
 
@@ -221,16 +227,16 @@ def _model_facts(model_id: str) -> ModelFacts:
 def _reasoning_facts(traits: str) -> ModelFacts:
     """Return what is assumed of a model that the catalog does not have
     (docs/reference/responses-api.md, "Unknown models")."""
-    return ModelFacts(sampling="never", **_read_traits(_expand_traits(traits)))
+    return ModelFacts(sampling="never", **_read_traits(_expand_words(traits)))
 
 
-def _expand_traits(text: str) -> list[str]:
-    """Return the traits that words of the catalog stand for."""
+def _expand_words(text: str) -> list[str]:
+    """Return the efforts or traits that words of the catalog stand for."""
     return [
         one
         for word in text.split()
         for one in (
-            _expand_traits(CATALOG_TRAITS[word]) if word in CATALOG_TRAITS else [word]
+            _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
         )
     ]
 
@@ -258,30 +264,32 @@ def _shown_word(word: str) -> str:
 _YES_OR_NO_FACTS = frozenset(
     name for name, fact in _PLAIN_FACTS._asdict().items() if isinstance(fact, bool)
 )
-_USUAL_EFFORTS = "low medium high"
 
 
 def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
+    """Return a model of the table and its facts.
+
+    Models that reason take sampling parameters only with the effort `none`.
+    """
     name, efforts, effort, traits, output, *rest = line.split("|")
     prices, shutdown, successor = rest
-    words = _expand_traits(traits)
-    # Models that reason take sampling parameters only with the effort `none`.
+    words = _expand_words(traits)
     sampling = "never" if "reasoning" in words else "always"
     return name, ModelFacts(
         **_read_traits(words),
         lacks=tuple(word[1:] for word in words if word[0] == "-"),
-        efforts=tuple(efforts.replace("usual", _USUAL_EFFORTS).split()),
+        efforts=tuple(_expand_words(efforts)),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
         max_output_tokens=int(output.replace("+", "128000")) if output else None,
         shutdown=shutdown or None,
         successor=successor or None,
-        prices=ModelPrices(*map(_price, prices.split())) if prices else None,
+        prices=ModelPrices(*_prices(prices)) if prices else None,
     )
 
 
-def _price(text: str) -> float | None:
-    return None if text == "-" else float(text)
+def _prices(text: str) -> list[float | None]:
+    return [None if one == "-" else float(one) for one in text.split()]
 
 
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))

@@ -32,7 +32,7 @@ from openai_responses.requests.repairs import (
     lower_payload,
     repair_payload,
 )
-from openai_responses.requests.tools import clean_call
+from openai_responses.requests.tools import fit_calls
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
@@ -93,7 +93,7 @@ class ResponsesRequest(BaseModel):
 
     def items(self) -> list[Item]:
         """Return the input with names and ids of calls that the API accepts."""
-        return list(map(clean_call, self.input))
+        return fit_calls(self.input, self.tools or ())
 
 
 _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
@@ -164,6 +164,8 @@ def build_request(
 
 def _effort(model: ResolvedModel, given: JsonObject, settings: Settings) -> str | None:
     asked = given["reasoning"].get("effort") or settings.effort or model.effort
+    if asked == "max" and model.facts.efforts:
+        return model.facts.efforts[-1]
     return asked if asked and model.takes_effort(asked) else None
 
 

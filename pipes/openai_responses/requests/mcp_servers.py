@@ -97,10 +97,13 @@ class RemoteServers(NamedTuple):
 
 
 def read_servers(text: str) -> RemoteServers:
-    """Return the servers of a JSON list, or of a single JSON object."""
+    """Return the servers of a JSON list, or of a single JSON object.
+
+    A number or nesting without an end is no JSON, either.
+    """
     try:
         given = json.loads(text) if text.strip() else []
-    except (ValueError, RecursionError) as error:  # or a number or nesting without end
+    except (ValueError, RecursionError) as error:
         what = "it is no JSON"
         if isinstance(error, json.JSONDecodeError):
             what += f" (line {error.lineno}, column {error.colno})"

@@ -4,10 +4,17 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from openai_responses.clock import hex_digest
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, content_parts, is_call
+from openai_responses.items import (
+    Item,
+    content_parts,
+    is_call,
+    is_tool_search,
+    item_type,
+)
 from openai_responses.json_input import (
     JsonBudget,
     JsonObject,
@@ -103,6 +110,34 @@ _LONGEST_CALL_ID = 64
 
 def _spelling(name: str) -> str:
     return _FORBIDDEN.sub("_", name.removeprefix(_MODELS_PREFIX)).lower()
+
+
+def fit_calls(items: Sequence[Item], tools: Sequence[Item]) -> list[Item]:
+    """Return `items` with calls that fit `tools`, in the form that the API takes.
+
+    A call of a tool in a namespace names it, which a host may have lost. Where no tool
+    is searched or added later, calls have none, and searches for tools are left out.
+    """
+    kinds = {*map(item_type, tools), *map(item_type, items)}
+    is_searched = bool(kinds & {"tool_search", "additional_tools"})
+    spaces = {
+        as_text(inner.get("name")): tool.get("name")
+        for tool in tools
+        for inner in content_parts(tool.get("tools"))
+    }
+    return [
+        clean_call(_fit_call(item, spaces, is_searched) if is_call(item) else item)
+        for item in items
+        if is_searched or not is_tool_search(item)
+    ]
+
+
+def _fit_call(call: Item, spaces: Mapping[str, Any], is_searched: bool) -> Item:
+    space = spaces.get(as_text(call.get("name")))
+    if not is_searched and "namespace" in call:
+        return {key: call[key] for key in call if key != "namespace"}
+    is_lost = is_searched and space and not call.get("namespace")
+    return {**call, "namespace": space} if is_lost else call
 
 
 def clean_call(item: Item) -> Item:

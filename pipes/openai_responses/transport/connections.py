@@ -105,14 +105,17 @@ class _Pool:
 
 
 def _new_session() -> aiohttp.ClientSession:
+    """Return a session that reads no settings of the system and keeps nothing.
+
+    Proxies of the environment are looked up by this package, because trust_env would
+    also send the contents of a .netrc file. Cookies that a gateway sets for one user
+    must not be sent for another. A few compressed bytes can expand to gigabytes.
+    """
     connector = aiohttp.TCPConnector(
         limit=_MAX_CONNECTIONS,
         keepalive_timeout=_KEEPALIVE_SECONDS,
         ttl_dns_cache=_DNS_SECONDS,
     )
-    # Proxies of the environment are looked up by this package, because trust_env would
-    # also send the contents of a .netrc file. Cookies that a gateway sets for one user
-    # must not be sent for another. A few compressed bytes can expand to gigabytes.
     return aiohttp.ClientSession(
         connector=connector,
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -204,7 +207,10 @@ class _HttpResponse:
         self.request_id = request_id if _REQUEST_ID.fullmatch(request_id) else ""
 
     async def read_any(self) -> bytes:
-        """Return the part of the body that has arrived; empty at its end."""
+        """Return the part of the body that has arrived; empty at its end.
+
+        aiohttp puts the exception in front of the bytes that arrived before it.
+        """
         if self._broke:
             raise ConnectionFailed("The connection to the model's server broke.")
         content, scope = self._response.content, self._deadlines.scope()
@@ -217,7 +223,6 @@ class _HttpResponse:
             if scope.expired():
                 raise self._deadlines.timeout_error() from None
             self._broke = True
-        # aiohttp puts the exception in front of the bytes that arrived before it.
         content.set_exception(None)  # type: ignore[arg-type]
         return content.read_nowait() or await self.read_any()
 
@@ -243,10 +248,12 @@ class _HttpResponse:
     def paused(self) -> Iterator[None]:
         """Leave arriving bytes with the operating system for a while.
 
+        A body that has ended has no connection.
+
         Otherwise the event loop wakes up for every packet although nothing is read. If
         aiohttp has stopped reading, because its buffer is full, it stays so.
         """
-        connection = self._response.connection  # None once the body has ended
+        connection = self._response.connection
         transport = connection.transport if connection else None
         if transport is None or not transport.is_reading():
             yield
@@ -277,9 +284,9 @@ class _HttpResponse:
         raise UnreadableAnswer(SENTENCES["unreadable"][""])
 
     async def refusal(self, model: str) -> ApiRefused:
-        """Return the error of a response with a bad status."""
+        """Return the error of a response with a bad status, with or without a body."""
         status, headers = self._response.status, self._response.headers
-        error = ApiError()  # a redirection, no body, or not JSON
+        error = ApiError()
         if status >= 400:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
@@ -292,31 +299,24 @@ class _HttpResponse:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    text = headers.get("retry-after")
-    milliseconds, seconds = _number(headers.get("retry-after-ms")), _number(text)
-    if milliseconds is not None:
-        return milliseconds / 1000
-    if seconds is not None or text is None:
-        return seconds
-    try:
-        return max(0.0, parsedate_to_datetime(text).timestamp() - unix_seconds())
-    except ValueError:
-        return None
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text or "")
-    except ValueError:
-        return None
-    return value if 0 <= value < float("inf") else None
+    """Return the seconds that the server wants us to wait: a number, or a date."""
+    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
+        with suppress(ValueError):
+            seconds = float(headers.get(name, "")) / per_second
+            if 0 <= seconds < float("inf"):
+                return seconds
+    with suppress(ValueError):
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
+        return max(0.0, date.timestamp() - unix_seconds())
+    return None
 
 
 _NEVER_CONNECTED = (
     aiohttp.ClientConnectorError,
     aiohttp.ClientHttpProxyError,
-    aiohttp.ServerTimeoutError,  # for connecting; aiohttp has no other limit
+    aiohttp.ServerTimeoutError,
 )
+"""The last is of connecting: aiohttp is given no other limit."""
 
 
 class Connections:
@@ -369,7 +369,10 @@ class Connections:
     async def _sent(
         self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Lend the response to a request; without a `body` it is a GET."""
+        """Lend the response to a request; without a `body` it is a GET.
+
+        To close a response that was read to its end has no effect.
+        """
         url = endpoint.url(path)
         with self._pool().lend() as session:
             answer = session.request(
@@ -386,7 +389,7 @@ class Connections:
             try:
                 yield response
             finally:
-                response.close()  # has no effect after it was read to the end
+                response.close()
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
         """Return the certificates to trust: one context a file to reuse connections."""
@@ -398,7 +401,7 @@ class Connections:
             if key not in contexts:
                 contexts[key] = ssl.create_default_context(cafile=path)
             return contexts[key]
-        except (OSError, ValueError):  # no such file, or no certificates in it
+        except (OSError, ValueError):
             problem = (
                 "CA_BUNDLE is not a file with certificates that this server can read"
             )
@@ -430,7 +433,10 @@ _ITEMS_AT_ONCE = 1000
 
 
 async def _encode(payload: JsonObject) -> bytes:
-    """Return a request as JSON; others run between the pieces of a long input."""
+    """Return a request as JSON; others run between the pieces of a long input.
+
+    A lone surrogate, as of a broken copy, must not stop the request.
+    """
     items, texts = payload.get("input"), list[str]()
     if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:
         payload = {**payload, "input": []}
@@ -440,13 +446,13 @@ async def _encode(payload: JsonObject) -> bytes:
             await asyncio.sleep(0)
     whole = json.dumps(payload, ensure_ascii=False)
     before, found, after = whole.partition('"input": [')
-    # A lone surrogate, as of a broken copy, must not stop the request.
     return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
 
 
 async def _receive(
     answer: Awaitable[aiohttp.ClientResponse], endpoint: Endpoint, deadlines: Deadlines
 ) -> aiohttp.ClientResponse:
+    """Return the response; a line break in the key or an odd host is a ValueError."""
     scope = deadlines.scope()
     try:
         async with scope:
@@ -458,7 +464,7 @@ async def _receive(
             _network_sentence(error, endpoint.host),
             was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
-    except ValueError:  # a line break in the key, a host that no name server knows
+    except ValueError:
         problem = (
             "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot be "
             "sent"

@@ -18,14 +18,17 @@ from owui_chat.storage.output_carrier import COMMENTARY_TYPE
 
 
 class Commentary:
-    """Shows one message of commentary; `place` is that of its item."""
+    """Shows one message of commentary; `place` is that of its item.
+
+    `_length` counts its text, `_stored` how much of it the host has.
+    """
 
     def __init__(self, shown: OutputItems) -> None:
         """Begin at the next place."""
         self.place = len(shown.items)
         self._shown = shown
         self._quoted: list[str] = []
-        self._length = self._stored = 0  # of it, and how much the host has
+        self._length = self._stored = 0
         self._ended: ItemDone | None = None
         self._marker = (self.place, "")
 

@@ -30,7 +30,7 @@ _FOREIGN = (
     r"[^\S\n]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-# A text without any of these has no marker; searching for them is cheap.
+# Without one a text has no marker, and a search for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 
 
@@ -53,12 +53,15 @@ def _has_marker(text: str) -> bool:
     return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
 
 
-def split_at_markers(text: str) -> Iterator[MarkedText]:
-    """Yield the pieces of `text`; at a marker they have no white space."""
+def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
+    """Yield the pieces of `text`; at a marker they have no white space.
+
+    `ulid` is in a marker before the text. Without a marker its ends are the model's own.
+    """
     if not any(map(text.__contains__, _SIGNS)):
-        yield MarkedText("", text)  # its ends are the model's own
+        yield MarkedText(ulid, text.strip() if ulid else text)
         return
-    ulid, start = "", 0
+    start = 0
     for match in _MARKER.finditer(text):
         piece = text[start : match.start()].strip()
         if ulid or piece:
@@ -70,8 +73,11 @@ def split_at_markers(text: str) -> Iterator[MarkedText]:
 
 
 def strip_markers(text: str) -> str:
-    """Return `text` as a person reads it."""
-    # Repeated, because a line of another pipe may become a line of its own only now.
+    """Return `text` as a person reads it.
+
+    The search is repeated, because a line of another pipe may become a line of its own
+    only then.
+    """
     for _ in range(_MOST_PASSES):
         if not _has_marker(text):
             break

@@ -29,7 +29,6 @@ from owui_chat.messages import (
     ToolMessage,
     UserMessage,
 )
-from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import message_key
 
 COMMENTARY_TYPE = "openai_responses:remark"
@@ -102,7 +101,7 @@ def stored_outputs(
 def restore_from_outputs(
     parts: Sequence[ChatPart], runs: Mapping[str, Sequence[Item]]
 ) -> list[ChatPart]:
-    """Return a chat with markers for the records in its `runs`.
+    """Return a chat whose texts name the records in its `runs`.
 
     An answer belongs to the stored message in front of it. One that differs from its
     run is not changed.
@@ -124,7 +123,7 @@ def _merge_output(
 ) -> Iterable[ChatPart]:
     records = list(filter(_is_record, run))
     places = _places(answer, run) if records else None
-    return answer if places is None else _with_markers(answer, records, places)
+    return answer if places is None else _with_records(answer, records, places)
 
 
 def _places(
@@ -178,26 +177,31 @@ def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
     return any(isinstance(p, ToolCall) and p.call_id in call_ids for p in answer)
 
 
-def _with_markers(
+def _with_records(
     answer: Sequence[ChatPart], kept: Sequence[Item], places: Mapping[str, _Place]
 ) -> Iterator[ChatPart]:
-    lines: list[dict[int, str]] = [{} for _ in range(len(answer) + 1)]
+    """Yield an answer's parts, with the records at their places.
+
+    A record whose text is gone has none.
+    """
+    ulids: list[dict[int, list[str]]] = [{} for _ in range(len(answer) + 1)]
     for item in kept:
         place = places.get(item.get("before") or "")
         if place is None and item.get("before"):
-            continue  # its text is gone
+            continue
         number, at = place or (len(answer), 0)
-        line = format_marker("items", _item_id(item).removeprefix(_RECORD_ID))
-        lines[number][at] = lines[number].get(at, "") + line
-    for part, here in zip(answer, lines, strict=False):
-        if isinstance(part, AssistantText):
-            cuts = [*sorted({0, *here}), len(part.text)]
-            texts = (here.get(a, "") + part.text[a:b] for a, b in pairwise(cuts))
-            yield AssistantText("".join(texts))
-        else:
-            yield from map(AssistantText, here.values())
+        own = _item_id(item).removeprefix(_RECORD_ID).upper()
+        ulids[number].setdefault(at, []).append(own)
+    for part, here in zip(answer, ulids, strict=False):
+        text = part if isinstance(part, AssistantText) else AssistantText("")
+        if here:
+            here[0] = [*here.get(0, ()), *text.ulids]
+            for start, end in pairwise([*sorted(here), len(text.text)]):
+                yield AssistantText(text.text[start:end].strip(), here[start])
+        if not here or part is not text:
             yield part
-    yield from map(AssistantText, lines[-1].values())
+    for rows in ulids[-1].values():
+        yield AssistantText("", rows)
 
 
 def _output_of(message: object) -> list[Item]:

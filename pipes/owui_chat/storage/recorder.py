@@ -26,6 +26,7 @@ from openai_responses.items import (
     is_compaction,
     is_kept_hosted,
     is_reasoning,
+    is_tool_search,
     item_type,
     message_text,
     open_calls,
@@ -165,9 +166,11 @@ class Recorder:
             yield from self._with_marker(self._record(()), None)
 
     def _wait(self, index: int, item: Item) -> None:
-        """Insert an item at its place; parallel calls may end in another order."""
+        """Insert an item at its place; parallel calls may end in another order.
+
+        The chat returns what a remote server said: its card has it.
+        """
         if self._is_kept(item):
-            # The chat returns what a remote server said: its card has it.
             for one in replay_items(item):
                 if not is_call_output(one):
                     insort(self._pending, (index, one), key=itemgetter(0))
@@ -177,24 +180,30 @@ class Recorder:
         if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
             return self._scope.keeps_reasoning
         whole_call = is_call(item) and item.get("status") != "incomplete"
-        return whole_call or is_kept_hosted(item) or is_stored_image(item)
+        is_hosted = is_kept_hosted(item) or is_stored_image(item)
+        return whole_call or is_hosted or is_tool_search(item)
 
     def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
+        """Yield the record of a message that begins, if it needs one.
+
+        Without a phase the text itself is all there is to know of the message.
+        """
         is_marked = self._scope.cites or item.get("phase") or self._after_message
         if not (self._pending or is_marked or kind == "refusal"):
             return
-        # Without a phase the text itself is all there is to know of the message.
         plain = self._pending and not item.get("phase")
         stub = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
         self._records[index] = self._record(() if plain else (stub,))
         yield from self._with_marker(self._records[index], index)
 
     def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
-        """Yield the record of an ended message, if it is not what was written."""
+        """Yield the record of an ended message, if it is not what was written.
+
+        The host strips texts. A marker would have to stand in front of this one.
+        """
         record = self._records.pop(ended.output_index, None)
         text = message_text(ended.item)
         if record is None:
-            # The host strips texts. A marker would have to stand in front of this one.
             is_cut = text != text.strip() and not self._pending
             if is_cut and self._scope.carrier == "output":
                 whole = self._record((_stored_message(ended.item),))
@@ -255,7 +264,8 @@ def _returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
 
 
 def _stored_message(item: Item) -> Item:
-    return {**strip_for_replay(item), "type": "message"}  # the short form has no type
+    """Return a message as it is stored; its short form has no type."""
+    return {**strip_for_replay(item), "type": "message"}
 
 
 def _without_shown_text(item: Item) -> Item:

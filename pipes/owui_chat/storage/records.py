@@ -151,7 +151,10 @@ def _records_in(value: object, sign: Sign | None) -> Iterator[Record]:
 
 
 def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
-    # The chat has the text of the last message only: it stands behind the marker.
+    """Return what is used of a payload that anybody may have written.
+
+    The chat has the text of the last message only: it stands behind the marker.
+    """
     heads, last = payload[:-1], payload[-1:]
     items = [item for item in heads if item_type(item) != "message"]
     return tuple(filter(None, harmless_items([*items, *last])))
@@ -160,10 +163,11 @@ def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
 def harmless_items(items: Sequence[Item]) -> list[Item | None]:
     """Return what is used of items that anybody may have written, None for nothing.
 
-    Reasoning stays only in front of what stays, because it belongs to its product.
+    Reasoning stays only in front of what stays, because it belongs to its product; the
+    text behind the marker stays.
     """
     found: list[Item | None] = []
-    stays = True  # the text behind the marker
+    stays = True
     for item in reversed(items):
         found.append(_stub(item) if stays or not is_reasoning(item) else None)
         stays = found[-1] is not None
@@ -215,9 +219,9 @@ def _wire(record: Record) -> dict[str, Any]:
     }
 
 
-MAX_STORED_KB = 4096  # in one chat: the host reads and writes it at every answer
+MAX_STORED_KB = 4096  # in one chat, which the host reads at every answer
 
-_KEPT_SHARE = 0.75  # so that not every answer changes the beginning of the next request
+_KEPT_SHARE = 0.75  # so that few answers change the beginning of the next one
 _SHORT = 500
 _STAYS = ("__v", "dead", "repairs")
 

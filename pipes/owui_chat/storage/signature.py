@@ -41,13 +41,16 @@ def sign_object(
 
 
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
-    """Say whether an object has its signature; without `sign` none has."""
+    """Say whether an object has its signature; without `sign` none has.
+
+    What cannot be encoded is nothing that this pipe wrote.
+    """
     signature = fields.get(_FIELD)
     if sign is None or not isinstance(signature, str) or not signature.isascii():
         return False
     try:
         expected = sign([*scope, _without_signature(fields)])
-    except (RecursionError, TypeError, ValueError):  # nothing that this pipe wrote
+    except (RecursionError, TypeError, ValueError):
         return False
     return hmac.compare_digest(expected, signature)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from simulator.accounts import Profile
 from simulator.checks.shape import list_item_types
-from simulator.configuration import is_update, list_items
+from simulator.configuration import NEWER_TYPES, is_update, list_items
 from simulator.models import ModelFacts
 from simulator.refusals import (
     Refusal,
@@ -25,7 +25,6 @@ from simulator.refusals import (
 
 Body = Mapping[str, Any]
 Item = Mapping[str, Any]
-NEWER_TYPES = ("configuration_update", "additional_tools")
 
 
 def check_configuration(body: Body, model: ModelFacts, profile: Profile) -> None:

@@ -1,8 +1,9 @@
 """Whether the calls of an input name the namespace of their tool.
 
 Known: a call of a tool that only a namespace or an `additional_tools` item has, sent
-without it (reports: vercel/ai 15193, pi 7709; vendors: pydantic-ai 2.68.0). Assumed: that
-the namespace of a tool of an item is its own name; a namespace that no tool has.
+without it (reports: vercel/ai 15193, pi 7709, copilot-cli 4519; vendors: pydantic-ai
+2.68.0). Assumed: that the namespace of a tool of an item is its own name; a namespace
+that no tool has.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,8 +39,8 @@ def check_namespaces(body: Item, items: Sequence[Item]) -> None:
         if given is None and name in inside - plain:
             raise Refusal(
                 f"Missing namespace for {item['type']} '{name}'. It does not exist in "
-                "the default namespace. Did you mean one of: "
-                f"{', '.join(space for space in spaces if name in spaces[space])}?",
+                "the default namespace. Round-trip the model's function_call item with "
+                "its namespace field included.",
                 param=path,
             )
         if given is not None and given not in spaces and name not in plain:

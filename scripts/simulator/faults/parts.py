@@ -6,11 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from simulator.checks.items import read_item_id, read_item_type
+from simulator.checks.shape import list_item_types
+from simulator.configuration import NEWER_TYPES
 from simulator.faults.forms import build_reply
 from simulator.refusals import (
     Refusal,
     refuse_missing_parameter,
     refuse_unknown_parameter,
+    refuse_value,
 )
 from simulator.request import ValidRequest
 from simulator.scenarios.scenario import HttpReply, Reply
@@ -40,6 +43,10 @@ PHRASES = {
     "function_call": (
         "Missing namespace for function_call '{name}'. It does not exist in the "
         "default namespace."
+    ),
+    "configuration_update": (
+        "The 'configuration_update' item type is not supported with pro or tournament "
+        "models."
     ),
     "reasoning": (
         "Reasoning input items can only be provided to a reasoning or computer use "
@@ -149,6 +156,9 @@ class RefusedPart:
                 if self.missing
                 else refuse_unknown_parameter(f"{path}.{self.key}")
             )
+        if read_item_type(item) in NEWER_TYPES:  # as servers do that know it not
+            kinds = [one for one in list_item_types() if one not in NEWER_TYPES]
+            return refuse_value(f"{path}.type", read_item_type(item), kinds)
         words = f"Invalid '{path}': an item of type '{read_item_type(item)}' is not "
         words += "supported here."
         return Refusal(words, code="invalid_value", param=path)

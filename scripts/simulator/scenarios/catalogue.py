@@ -14,6 +14,7 @@ from simulator.scenarios.made import MADE_SCENARIOS
 from simulator.scenarios.mcp import MCP_SCENARIOS
 from simulator.scenarios.scenario import Reply, Scenario, make_reply, make_scenario
 from simulator.scenarios.search import SEARCH_SCENARIOS
+from simulator.scenarios.show import SHOW_SCENARIOS
 from simulator.scenarios.tools import TOOL_SCENARIOS
 
 TASK_ANSWERS: dict[str, object] = {
@@ -59,6 +60,7 @@ ALL_SCENARIOS = (
     *FAULT_SCENARIOS,
     *HTTP_SCENARIOS,
     *LEAK_SCENARIOS,
+    *SHOW_SCENARIOS,
     TASK_SCENARIO,
 )
 SCENARIOS: Mapping[str, Scenario] = {one.name: one for one in ALL_SCENARIOS}

@@ -28,6 +28,7 @@ from simulator.scenarios.scenario import (
 
 DRAWING = build_reasoning("**Drawing**\n\nA disc will do.")
 COUNTING = build_reasoning("**Counting**\n\nThis is best done with code.")
+CHECKING = build_reasoning("**Checking**\n\nThe sum looks right.")
 NO_TOOL = build_message("I have no tool for that here.")
 LIGHTEST, STEP = 200, 60
 CODE = """\
@@ -133,6 +134,19 @@ def _count(asked: ValidRequest, options: Options) -> Reply:
     )
 
 
+def _count_twice(asked: ValidRequest, options: Options) -> Reply:
+    """Think behind the code, as models do."""
+    del asked, options
+    return make_reply(
+        COUNTING,
+        build_code_interpreter_call(CODE, LOGS),
+        CHECKING,
+        build_code_interpreter_call("print(rows[:1])", "('Bern', 140000)\n"),
+        CHECKING,
+        build_message("There are 14,400,000 people."),
+    )
+
+
 def _count_with_expired_file(asked: ValidRequest, options: Options) -> Reply:
     del asked, options
     text = f"The table is in {TABLE_LINK}."
@@ -194,6 +208,11 @@ MADE_SCENARIOS: tuple[Scenario, ...] = (
         "count",
         "code that leaves a table and a chart, then a link",
         _require_tool(_CODE_TOOL, _count),
+    ),
+    make_scenario(
+        "count-twice",
+        "code, a thought, more code, a thought, then the answer",
+        _require_tool(_CODE_TOOL, _count_twice),
     ),
     make_scenario(
         "count-late",

@@ -1,6 +1,5 @@
 """The agent's own tools as an answer gets them: of servers, of a sandbox."""
 
-import base64
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from mcp_fake import TOOL, FakeMcp, result
 from openai_responses.errors import InvalidRequest
 from openai_responses.loop.tools import ToolResult
 from picture_sample import PIXEL, PNG
+from toolbox.host_files import HostFiles
 from toolbox.sandbox.tools import SandboxResult
 from toolbox.sandbox.workspaces import SandboxFile
 from upstream import Upstream, free_port
@@ -29,6 +29,7 @@ from upstream import Upstream, free_port
 pytestmark = pytest.mark.asyncio
 
 TOKEN = "token-of-a-server"
+NO_FILES = HostFiles("", "")
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +54,7 @@ def mcp(url: str, label: str = "clocks", **more: Any) -> str:
 
 async def ran(tools: tuple[Tool, ...], name: str, **arguments: Any) -> ToolResult:
     """What the agent gets of a call."""
-    return await OwnTools(tools, "").call(name, arguments)
+    return await OwnTools(tools, None).call(name, arguments)
 
 
 async def test_what_cannot_be_started_is_not_offered(
@@ -72,7 +73,7 @@ async def test_what_cannot_be_started_is_not_offered(
         SANDBOX=True, ALLOW_STDIO=True, MCP_SERVERS_JSON=json.dumps(program)
     )
 
-    async with bench.open_tools(valves, "chat", AgentLog("ID")) as tools:
+    async with bench.open_tools(valves, "chat", AgentLog("ID"), NO_FILES) as tools:
         assert tools == ()
 
     sandbox, server = caplog.messages
@@ -92,7 +93,7 @@ async def test_tool_of_a_server_is_one_of_ours(
         valve = mcp(server.base_url, authorization=TOKEN)
         valves = Valves(MCP_SERVERS_JSON=valve)
         log = AgentLog("ID")
-        async with bench.open_tools(valves, "chat", log) as tools:
+        async with bench.open_tools(valves, "chat", log, NO_FILES) as tools:
             answer = await ran(tools, "clocks_look")
         log.warn(f"({TOKEN})")
         sent = {one.headers.get("Authorization") for one in server.requests}
@@ -109,7 +110,9 @@ async def test_server_is_asked_once_for_what_it_offers(bench: OwnToolPool) -> No
     async with Upstream(fake.answer) as server:
         valves = Valves(MCP_SERVERS_JSON=mcp(server.base_url))
         for _ in range(2):
-            async with bench.open_tools(valves, "chat", AgentLog("ID")) as tools:
+            async with bench.open_tools(
+                valves, "chat", AgentLog("ID"), NO_FILES
+            ) as tools:
                 await ran(tools, "clocks_look")
 
     assert fake.methods().count("tools/list") == 1
@@ -128,7 +131,7 @@ async def test_what_is_wrong_with_a_server_is_logged(
     ]
     valves = Valves(MCP_SERVERS_JSON=json.dumps(rows))
 
-    async with bench.open_tools(valves, "chat", AgentLog("ID")) as tools:
+    async with bench.open_tools(valves, "chat", AgentLog("ID"), NO_FILES) as tools:
         assert tools == ()
 
     told = "\n".join(caplog.messages)
@@ -143,7 +146,7 @@ async def test_secret_that_cannot_be_read_is_told(bench: OwnToolPool) -> None:
     valves = Valves(OPENAPI_SERVERS_JSON="env:NO_SUCH_VARIABLE")
 
     with pytest.raises(InvalidRequest, match="OPENAPI_SERVERS_JSON"):
-        async with bench.open_tools(valves, "chat", AgentLog("ID")):
+        async with bench.open_tools(valves, "chat", AgentLog("ID"), NO_FILES):
             pass
 
 
@@ -164,31 +167,32 @@ async def test_programs_are_started_only_where_that_is_allowed() -> None:
 
 async def test_without_the_valve_there_is_no_sandbox(bench: OwnToolPool) -> None:
     """Off by default."""
-    async with bench.open_tools(Valves(), "chat", AgentLog("ID")) as tools:
+    async with bench.open_tools(Valves(), "chat", AgentLog("ID"), NO_FILES) as tools:
         assert tools == ()
 
 
 @pytest.mark.sandbox
 async def test_files_of_a_run_are_shown(bench: OwnToolPool) -> None:
-    """A picture goes to the page, another file to the card; the chat keeps both."""
+    """A picture goes to the page, a short text into a note; the chat keeps both."""
     valves = Valves(SANDBOX=True)
     code = (
         f"_ = open('a.png', 'wb').write({PNG!r})\n"
         "_ = open('a.txt', 'w').write('hello')\n6 * 7"
     )
 
-    async with bench.open_tools(valves, "u-1/c-1", AgentLog("ID")) as tools:
+    async with bench.open_tools(valves, "u-1/c-1", AgentLog("ID"), NO_FILES) as tools:
         answer = await ran(tools, "python_execute", code=code)
-    async with bench.open_tools(valves, "u-1/c-1", AgentLog("ID")) as tools:
+    async with bench.open_tools(valves, "u-1/c-1", AgentLog("ID"), NO_FILES) as tools:
         kept = await ran(tools, "sandbox_fs_read", path="a.txt")
-    async with bench.open_tools(valves, "u-2/c-1", AgentLog("ID")) as tools:
+    async with bench.open_tools(valves, "u-2/c-1", AgentLog("ID"), NO_FILES) as tools:
         others = await ran(tools, "sandbox_fs_read", path="a.txt")
 
     assert not answer.failed
     assert '"result": 42' in str(answer.output)
-    card = answer.card
-    assert card["images"] == [PIXEL]
-    assert [file["name"] for file in card["files"]] == ["a.txt"]
+    assert answer.card["images"] == [PIXEL]
+    [note] = answer.card["notes"]
+    assert note.startswith("a.txt could not be stored as a file")
+    assert note.endswith("```\nhello\n```")
     assert kept == ToolResult("hello")
     assert others.failed
 
@@ -203,7 +207,7 @@ async def test_why_there_is_no_sandbox_is_told_once(
 
     for _ in range(2):
         async with bench.open_tools(
-            Valves(SANDBOX=True), "chat", AgentLog("ID")
+            Valves(SANDBOX=True), "chat", AgentLog("ID"), NO_FILES
         ) as tools:
             assert tools == ()
 
@@ -221,7 +225,7 @@ async def test_tool_of_a_server_does_not_stand_for_one_of_the_sandbox(
     async with Upstream(fake.answer) as server:
         valve = mcp(server.base_url, label="python")
         valves = Valves(MCP_SERVERS_JSON=valve, SANDBOX=True)
-        async with bench.open_tools(valves, "chat", AgentLog("ID")) as tools:
+        async with bench.open_tools(valves, "chat", AgentLog("ID"), NO_FILES) as tools:
             names = [tool.name for tool in tools]
             mine = [tool for tool in tools if tool.name == "python_execute"]
 
@@ -263,11 +267,13 @@ async def test_files_beyond_5_mb_are_named_alone(
     files = tuple(SandboxFile(name, kind, tmp_path / name) for name in names)
     monkeypatch.setattr(WritingSandbox, "files", files)
 
-    async with bench.open_tools(Valves(SANDBOX=True), "chat", AgentLog("ID")) as tools:
+    async with bench.open_tools(
+        Valves(SANDBOX=True), "chat", AgentLog("ID"), NO_FILES
+    ) as tools:
         answer = await ran(tools, "python_execute")
 
-    assert [file["name"] for file in answer.card["files"]] == ["a.bin", "c.bin"]
-    content = base64.b64decode(answer.card["files"][1]["url"].partition(",")[2])
-    assert content == b"x" * 1000
+    notes = answer.card["notes"]
+    assert [note.partition(" ")[0] for note in notes] == ["a.bin", "c.bin"]
+    assert notes[1].endswith("x" * 1000 + "\n```")
     assert "b.bin is not shown" in str(answer.output)
     assert "gone.bin is not shown" in str(answer.output)

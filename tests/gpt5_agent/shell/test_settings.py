@@ -61,7 +61,6 @@ def test_the_valves_hold_where_the_request_is_silent() -> None:
         MAXIMUM_ITERATIONS=3,
         MAXIMUM_SECONDS=60,
         MAXIMUM_TOKENS=1000,
-        FILES_ROOT=" /files ",
         TOOL_APPROVAL="delete_*=ask",
     )
 
@@ -75,7 +74,6 @@ def test_the_valves_hold_where_the_request_is_silent() -> None:
     assert found.query == ""
     assert (found.budget.iterations, found.budget.seconds) == (3, 60)
     assert found.budget.tokens == 1000
-    assert found.own_tools.files_root == "/files"
     assert found.own_tools.approver.rules == [("delete_*", "ask")]
 
 

@@ -49,6 +49,23 @@ def test_nobody_is_asked_where_nothing_streams() -> None:
     assert not caller.can_ask
 
 
+def test_the_pipe_learns_which_files_are_attached() -> None:
+    """The last twenty, by id and name; no name comes twice."""
+    rows: list[Any] = [
+        {"type": "file", "id": "f-1", "name": "a.csv"},
+        {"type": "image", "id": "f-2", "name": "a.csv"},
+        *({"type": "collection", "id": "k-1", "name": "docs"}, {"type": "file"}, 7),
+        {"type": "file", "id": "f-3"},
+    ]
+    body = {"metadata": {**METADATA, "files": rows}}
+    many = {"metadata": {**METADATA, "files": rows[:1] * 30}}
+
+    caller = read_caller({CONTEXT_KEY: read_inlet_context(body)})
+
+    assert caller.files == (("f-1", "a.csv"), ("f-2", "2-a.csv"), ("f-3", "file"))
+    assert len(read_inlet_context(many)["files"]) == 20
+
+
 def test_the_pipe_learns_whose_tools_and_who_asks() -> None:
     """Ids of toolkits and servers, which the host may put in front of their tools."""
     ids = ["files", "server:0", "server:mcp:docs", "server:openapi:shop|a,b"]

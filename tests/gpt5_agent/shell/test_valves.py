@@ -13,7 +13,7 @@ from openai_responses.json_input import clamp_number
 from openai_responses.models.resolve import REASONING_EFFORTS, resolve_model
 
 PROPERTIES: dict[str, Any] = Valves.model_json_schema()["properties"]
-SECRETS = {"API_KEY", "EXTRA_HEADERS", "PROXY"}
+SECRETS = {"API_KEY", "EXTRA_HEADERS", "OPEN_WEBUI_API_KEY", "PROXY"}
 SECRET = "sk-simulator-12345"
 
 

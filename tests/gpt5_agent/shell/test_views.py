@@ -136,7 +136,7 @@ def test_context_is_a_source_below_the_answer() -> None:
 
 
 def test_r24_pictures_of_a_tool_are_a_delta_that_the_host_stores() -> None:
-    """Other files lie in the card; neither stands in the text."""
+    """A note tells of other files, beside the answer; the output has no picture."""
     events = reported(LOOKING, [SAID], tool=PictureTool())
     chunks, view = on_page(events)
     plain, _ = in_client(events)
@@ -150,8 +150,17 @@ def test_r24_pictures_of_a_tool_are_a_delta_that_the_host_stores() -> None:
         for item in view.result("c", 1, "m")["output"]
         if item["type"] == "function_call_output"
     ]
-    assert card["files"][0]["name"] == "a.txt"
-    assert PIXEL not in json.dumps(card["output"])
+    assert PIXEL not in json.dumps(card)
+    output = view.result("c", 1, "m")["output"]
+    assert [item["type"] for item in output].count("message") == 1
+    [note] = [item for item in output if item["id"].startswith("note")]
+    assert "> a.txt could not be stored" in note["content"][0]["text"]
+    thoughts = [
+        chunk["choices"][0]["delta"].get("reasoning_content", "")
+        for chunk in plain
+        if chunk["choices"]
+    ]
+    assert sum("a.txt could not be stored" in text for text in thoughts) == 1
 
 
 def test_error_keeps_what_was_shown() -> None:

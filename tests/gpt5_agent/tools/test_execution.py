@@ -10,10 +10,13 @@ import pytest
 
 from gpt5_agent.tools.execution import OwnTools, describe_tool
 from openai_responses.loop.tools import ToolResult
+from picture_sample import PNG
 from skipping_loop import run_skipping
+from toolbox.remote_tools import RemoteError
 
 Json = dict[str, Any]
-PIXEL = base64.b64encode(b"\x89PNG pixel").decode()
+PIXEL = base64.b64encode(PNG).decode()
+PIXEL_URL = f"data:image/png;base64,{PIXEL}"
 NOTE = base64.b64encode(b"rain").decode()
 
 
@@ -36,8 +39,8 @@ class Returning:
 
 
 def answer(result: object) -> ToolResult:
-    """What is made of a result; there are no files here."""
-    return run_skipping(OwnTools([Returning(result)], "").call("own", {}))
+    """What is made of a result; nobody stores files."""
+    return run_skipping(OwnTools([Returning(result)], None).call("own", {}))
 
 
 @pytest.mark.parametrize(
@@ -87,58 +90,133 @@ def test_r24_parts_have_their_texts(part: Json, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("part", "url"),
+    ("part", "url", "seen"),
     [
-        ({"type": "image", "data": PIXEL}, f"data:image/png;base64,{PIXEL}"),
+        ({"type": "image", "data": PIXEL}, PIXEL_URL, PIXEL_URL),
         (
             {"type": "image", "data": PIXEL, "mimeType": "image/webp"},
             f"data:image/webp;base64,{PIXEL}",
+            "",
         ),
+        ({"type": "blob", "data": PIXEL, "name": "a.png"}, PIXEL_URL, PIXEL_URL),
         (
-            {"type": "blob", "data": PIXEL, "name": "a.gif"},
-            f"data:image/gif;base64,{PIXEL}",
+            {"type": "blob", "data": NOTE, "name": "a.gif"},
+            f"data:image/gif;base64,{NOTE}",
+            "",
         ),
-        ({"type": "image_link", "url": "https://a.example/b.png"}, None),
+        ({"type": "image_link", "url": "https://a.example/b.png"}, None, ""),
         (
             {
                 "type": "resource",
                 "resource": {"uri": "a:b", "blob": PIXEL, "mimeType": "image/png"},
             },
-            f"data:image/png;base64,{PIXEL}",
+            PIXEL_URL,
+            PIXEL_URL,
         ),
     ],
 )
-def test_r24_pictures_are_shown_and_told_of(part: Json, url: str | None) -> None:
-    """The model knows that there is one; the page gets it."""
-    shown = url or part["url"]
+def test_r24_pictures_are_shown_told_of_and_seen(
+    part: Json, url: str | None, seen: str
+) -> None:
+    """The page gets it, and so does the model, if the API can read it."""
+    told = answer([part])
 
-    assert answer([part]) == ToolResult(IMAGE_SENT_TEXT, card={"images": [shown]})
+    assert told.card == {"images": [url or part["url"]]}
+    image = {"type": "input_image", "detail": "auto", "image_url": seen}
+    text = {"type": "input_text", "text": IMAGE_SENT_TEXT}
+    assert told.output == ([text, image] if seen else IMAGE_SENT_TEXT)
 
 
-def test_r24_other_files_lie_in_the_card_of_the_call() -> None:
-    """They have a name without a path, and a type."""
-    told = answer(
-        [
-            {"type": "blob", "data": NOTE, "name": "/a/b/note.txt"},
-            {"type": "blob", "data": NOTE, "mimeType": "application/x-own"},
-        ]
+def test_model_sees_a_bounded_number_of_pictures() -> None:
+    """In all calls of an answer together; people see all of them."""
+    tools = OwnTools([Returning([{"type": "image", "data": PIXEL}] * 15)], None)
+
+    first, second = (run_skipping(tools.call("own", {})) for _ in range(2))
+
+    assert [len(first.output), len(second.output)] == [1 + 15, 1 + 5]
+    assert len(second.card["images"]) == 15
+
+
+class Storing:
+    """Where files are stored; a name with `full` finds no room."""
+
+    def __init__(self) -> None:
+        self.stored: list[tuple[str, str, bytes]] = []
+
+    async def store(self, name: str, media_type: str, content: bytes) -> str:
+        """Remember it."""
+        if "full" in name:
+            raise RemoteError("Open WebUI answered with HTTP 413.")
+        self.stored.append((name, media_type, content))
+        return f"/files/{len(self.stored)}"
+
+
+def test_r24_other_files_are_stored_for_the_user() -> None:
+    """They have a name without a path, and a type; the user gets links."""
+    result = [
+        {"type": "blob", "data": NOTE, "name": "/a/b/a_note[1].txt"},
+        {"type": "blob", "data": NOTE, "mimeType": "application/x-own"},
+    ]
+    store = Storing()
+
+    told = run_skipping(OwnTools([Returning(result)], store.store).call("own", {}))
+
+    assert store.stored == [
+        ("a_note[1].txt", "text/plain", b"rain"),
+        ("file", "application/x-own", b"rain"),
+    ]
+    assert told.card == {
+        "notes": ["[a\\_note\\[1\\].txt](/files/1)", "[file](/files/2)"]
+    }
+    assert "Generated file a_note[1].txt (text/plain, 4 bytes) is sent" in str(
+        told.output
     )
 
-    assert told.card == {
-        "files": [
-            {
-                "type": "file",
-                "name": "note.txt",
-                "url": f"data:text/plain;base64,{NOTE}",
-            },
-            {
-                "type": "file",
-                "name": "file",
-                "url": f"data:application/x-own;base64,{NOTE}",
-            },
-        ]
-    }
-    assert "Generated file note.txt (text/plain, 4 bytes)" in str(told.output)
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        (b"rain", "\n\n```\nrain\n```"),
+        (b"```\nrain\n```", "\n\n````\n```\nrain\n```\n````"),
+        (b"x" * 5000, ""),
+        (b"\xff\xfe", ""),
+        (b"a\0b", ""),
+    ],
+)
+def test_file_that_cannot_be_stored_is_shown_if_it_is_a_short_text(
+    content: bytes, shown: str
+) -> None:
+    """The reason is told to the user and to the model."""
+    part = {"type": "blob", "data": base64.b64encode(content).decode()}
+    result = [{**part, "name": "full.csv"}]
+
+    told = run_skipping(OwnTools([Returning(result)], Storing().store).call("own", {}))
+
+    why = "Open WebUI answered with HTTP 413."
+    assert told.card["notes"] == [
+        f"full.csv could not be stored as a file: {why}{shown}"
+    ]
+    assert why in str(told.output)
+    assert ("is shown its text" in str(told.output)) == bool(shown)
+    assert not told.failed
+
+
+def test_number_of_files_of_a_call_is_bounded() -> None:
+    """Each is an upload."""
+    store = Storing()
+    result = [{"type": "blob", "data": NOTE, "name": "a"}] * 12
+
+    told = run_skipping(OwnTools([Returning(result)], store.store).call("own", {}))
+
+    assert len(store.stored) == len(told.card["notes"]) == 10
+    assert str(told.output).count("a call can send 10 files") == 2
+
+
+def test_file_of_a_plain_client_is_not_stored() -> None:
+    """There is nobody to own it."""
+    told = answer([{"type": "blob", "data": NOTE}])
+
+    assert "not a chat of Open WebUI" in str(told.output)
 
 
 def test_result_of_mcp_says_itself_whether_it_failed() -> None:
@@ -160,7 +238,6 @@ def test_result_of_mcp_says_itself_whether_it_failed() -> None:
             {"type": "blob", "data": base64.b64encode(bytes(5 * 1024**2 + 1)).decode()},
             "is larger than 5 MB",
         ),
-        ({"type": "file", "path": "/files/a.txt"}, "FILES_ROOT is not set"),
     ],
 )
 def test_file_that_cannot_be_had_is_refused(part: Json, why: str) -> None:
@@ -209,30 +286,43 @@ class Made:
 
 @pytest.mark.parametrize("make", [Weather, Made])
 def test_every_tool_of_the_port_is_called_by_its_name(
-    make: type[Weather] | type[Made], tmp_path: Path
+    make: type[Weather] | type[Made],
 ) -> None:
-    """What it returns becomes an answer, files of the folder included."""
-    (tmp_path / "a.txt").write_bytes(b"rain")
+    """What it returns becomes an answer."""
     tool = make()
-    tools = OwnTools([tool], str(tmp_path))
-    name = tool.name
+    tools = OwnTools([tool], None)
 
-    async def work() -> list[ToolResult]:
-        file = {"type": "file", "path": "/files/a.txt"}
-        outside = {"type": "file", "path": "/files/../b.txt"}
-        given: list[Json] = [{"city": "Bern"}, {"part": [file]}, {"part": [outside]}]
-        return [await tools.call(name, arguments) for arguments in given]
-
-    plain, read, refused = run_skipping(work())
+    plain = run_skipping(tools.call(tool.name, {"city": "Bern"}))
 
     assert tools.schemas == {"weather report": CITY}
     assert plain == ToolResult('tool response: {"city": "Bern"}.')
-    assert read.card["files"][0]["name"] == "a.txt"
-    assert refused == ToolResult(
-        "tool invoke error: there is no such file below /files", failed=True
-    )
     assert describe_tool(tool) == {
         "name": "weather report",
         "description": "Say how the weather is.",
         "parameters": CITY,
     }
+
+
+def test_r23_no_path_of_a_tool_is_read(tmp_path: Path) -> None:
+    """A part that names a file is a value like any other."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text("hunter2", "utf-8")
+
+    told = answer([{"type": "file", "path": str(secret)}])
+
+    assert "hunter2" not in str(told)
+    assert str(told.output).startswith("tool response: ")
+
+
+def test_r23_file_over_5_mb_is_refused() -> None:
+    """One of exactly that size is not."""
+    limit = 5 * 1024 * 1024
+    parts = [
+        {"type": "blob", "data": base64.b64encode(bytes(size)).decode()}
+        for size in (limit, limit + 1)
+    ]
+
+    fits, larger = (answer([part]) for part in parts)
+
+    assert not fits.failed
+    assert "larger than 5 MB" in str(larger.output)

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from openai_responses.errors import ApiError, Failure, read_api_error
-from openai_responses.loop.recovery import find_repair, named_place
+from openai_responses.loop.events import Status
+from openai_responses.loop.recovery import find_repair, last_repair, named_place
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.repairs import Repair, item_names, json_digest
 
@@ -17,9 +18,20 @@ USER: Item = {
     "role": "user",
     "content": [{"type": "input_text", "text": "Hi"}],
 }
-THOUGHT: Item = {"type": "reasoning", "summary": [], "encrypted_content": "gAAA"}
+ANSWER: Item = {
+    "type": "message",
+    "role": "assistant",
+    "content": [{"type": "output_text", "text": "Hello.", "annotations": []}],
+}
+THOUGHT: Item = {
+    "type": "reasoning",
+    "id": "rs_1234",
+    "summary": [],
+    "encrypted_content": "gAAA",
+}
 CALL: Item = {
     "type": "function_call",
+    "id": "fc_1234",
     "call_id": "call_abcd",
     "name": "look",
     "arguments": "{}",
@@ -42,7 +54,18 @@ CLOCKS: Item = {
     "server_label": "clocks",
     "server_url": "https://x.example",
 }
+ATLAS: Item = {**CLOCKS, "server_label": "atlas"}
 WEB: Item = {"type": "web_search"}
+SEEK: Item = {"type": "tool_search"}
+SHIPS: Item = {"type": "function", "name": "ships_list", "defer_loading": True}
+PORTS: Item = {**SHIPS, "name": "ports_list"}
+SPACE: Item = {
+    "type": "namespace",
+    "name": "ships_1",
+    "description": "Functions: ships_list, ports_list",
+    "tools": [SHIPS, PORTS],
+}
+HISTORY = [USER, THOUGHT, CALL, OUTPUT, ANSWER, USER]
 INPUT = [USER, THOUGHT, CALL, OUTPUT, CODE, SEARCH, PICTURE, USER]
 
 
@@ -59,13 +82,29 @@ def asking(**fields: Any) -> ResponsesRequest:
     return ResponsesRequest(**(asked | fields))
 
 
+def find(error: ApiError, status: int = 400, **fields: Any) -> Status | None:
+    """The first repair after a refusal."""
+    return find_repair(asking(**fields), Failure(status, error))
+
+
 def repair_of(error: ApiError, status: int = 400, **fields: Any) -> Repair | None:
     """The repair after this refusal, which has a sentence."""
-    found = find_repair(asking(**fields), Failure(status, error), done=0)
-    if found is None:
-        return None
-    assert found.sentence
-    return found.repair
+    found = find(error, status, **fields)
+    assert found is None or found.sentence
+    return found.repair if found else None
+
+
+def repaired(error: ApiError, **fields: Any) -> Item:
+    """The body that is sent after a refusal."""
+    repair = repair_of(error, **fields)
+    assert repair is not None
+    return asking(**fields, repairs=(repair,)).payload()
+
+
+def changed(error: ApiError, **fields: Any) -> Item:
+    """What a repair changed of the body, None for what it left out."""
+    before, after = asking(**fields).payload(), repaired(error, **fields)
+    return {key: after.get(key) for key in before if before[key] != after.get(key)}
 
 
 def words(message: str) -> ApiError:
@@ -96,6 +135,17 @@ LAST = item_names(INPUT)[-1]
             LAST,
         ),
         (words("Item with id 'ws_1234' not found. Items are not"), "item", SEARCH),
+        (
+            words("Item with id 'rs_9999' not found. Items are not persisted when"),
+            "reasoning",
+            LAST,
+        ),
+        (
+            words("Reasoning input items can only be provided to a reasoning model."),
+            "reasoning",
+            LAST,
+        ),
+        (words("Duplicate item found with id fc_1234. Remove"), "item", CALL),
         (words("Container is expired."), "kind", f"code_interpreter_call@{LAST}"),
         (
             words("Expected container_id: cntr_1"),
@@ -151,6 +201,8 @@ def test_what_a_refusal_names(error: ApiError, action: str, target: object) -> N
         (ApiError("invalid_prompt", param="input[5]"), 400),
         (ApiError("insufficient_quota"), 429),
         (ApiError("server_error", message="Try 'web_search' later."), 500),
+        (ApiError(param="input[5]"), 413),
+        (ApiError(), 307),
         (ApiError("model_not_found", param="model"), 404),
         (ApiError("context_length_exceeded", param="input"), 400),
         (ApiError(param="input[0].content"), 401),
@@ -217,6 +269,9 @@ def test_same_repair_is_not_tried_twice() -> None:
     ("error", "is_named"),
     [
         (ApiError(param="reasoning.summary"), True),
+        (ApiError(param="stream"), True),
+        (ApiError(message="Use 'low'.", param="reasoning.effort"), True),
+        (words("'must be verified to stream' is gone"), False),
         (words("Not for 'x reasoning.summary'."), False),
         (ApiError("unknown_parameter", param="input[5].status"), True),
         (words("Unknown parameter: 'input[5].status'"), False),
@@ -241,6 +296,170 @@ def test_place_is_told_with_its_name() -> None:
     )
     assert named_place(asking(), words("'tools[0].x' is bad")) == "tools[0] (look):"
     assert named_place(asking(), words("'tools[7].x' is bad")) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Item 'rs_1234' of type 'reasoning' was provided without its required "
+        "following item.",
+        "Item 'fc_1234' of type 'function_call' was provided without its required "
+        "'reasoning' item: 'rs_9999'.",
+        "No tool output found for function call call_abcd.",
+    ],
+)
+def test_item_that_is_named_is_left_out(text: str) -> None:
+    """With the reasoning in front of it; texts of people always stay."""
+    sent = repaired(words(text), input=HISTORY)["input"]
+    assert THOUGHT not in sent
+    assert (CALL in sent) == (OUTPUT in sent)
+    told = [item for item in sent if item.get("role")]
+    assert [item for item in told if "I " not in str(item)] == [USER, ANSWER, USER]
+
+
+LIST: Item = {"type": "mcp_list_tools", "id": "mcpl_1", "server_label": "x"} | {
+    "tools": []
+}
+
+
+@pytest.mark.parametrize(
+    ("given", "left"),
+    [
+        (HISTORY, [USER, CALL, OUTPUT, ANSWER, USER]),
+        ([THOUGHT, LIST, USER], [LIST, USER]),  # hosted items keep their ids
+        ([USER, ANSWER, USER], None),
+    ],
+)
+def test_reasoning_that_cannot_be_read(
+    given: list[Item], left: list[Item] | None
+) -> None:
+    """All of it goes: the error does not tell which item is meant."""
+    error = ApiError("invalid_encrypted_content")
+    before = asking(input=given)
+    assert (left is None) == (repair_of(error, input=given) is None)
+    if left:
+        assert changed(error, input=given) == {"input": left}
+    assert before == asking(input=given)  # a repair is kept beside the request
+
+
+@pytest.mark.parametrize(
+    ("asked", "named", "nearest"),
+    [
+        ("none", "'minimal', 'low', 'medium', and 'high'", "minimal"),
+        ("max", "'low', 'medium', and 'high'", "high"),
+        ("minimal", "'none', 'low' and 'high'", "none"),
+        ("xhigh", "'high'", "high"),
+        ("low", "", None),
+    ],
+)
+def test_effort_that_the_model_lacks(
+    asked: str, named: str, nearest: str | None
+) -> None:
+    """The nearest of those that the error names is taken, else the model's own."""
+    message = (
+        f"Unsupported value: '{asked}' is not supported with the 'gpt-5' model. "
+        f"Supported values are: {named}."
+    )
+    error = ApiError("unsupported_value", param="reasoning.effort", message=message)
+    wanted = {"effort": asked, "summary": "auto"}
+    effort = {"effort": nearest} if nearest else {}
+    assert changed(error, reasoning=wanted) == {
+        "reasoning": {**effort, "summary": "auto"}
+    }
+
+
+def test_parameter_alone_goes() -> None:
+    """What stands beside it stays; without `stream` the answer comes in one piece."""
+    summary = ApiError("unsupported_value", param="reasoning.summary")
+    assert changed(summary) == {"reasoning": {"effort": "none"}}
+    for error in (ApiError(param="stream"), words("must be verified to stream this")):
+        assert changed(error) == {"stream": None}
+
+
+UNREACHED = ApiError(
+    "http_error",
+    "external_connector_error",
+    "tools",
+    "Error retrieving tool list from MCP server: 'clocks'. Http status code: 424 "
+    "(Failed Dependency)",
+)
+
+
+@pytest.mark.parametrize("choice", ["required", {"type": "mcp"}, None])
+def test_server_that_cannot_be_reached(choice: Any) -> None:
+    """It alone is left out; a tool that has to be called may have been its own."""
+    sent = repaired(UNREACHED, tools=[CLOCKS, LOOK, ATLAS], tool_choice=choice)
+    assert sent["tools"] == [LOOK, ATLAS]
+    assert "tool_choice" not in sent
+
+
+def test_no_tools_are_left() -> None:
+    """Then there is nothing to choose from, and nothing more to leave out."""
+    alone = repaired(UNREACHED, tools=[CLOCKS], tool_choice="none")
+    assert not {"tools", "tool_choice"} & {*alone}
+    sent = repaired(UNREACHED, tools=[CLOCKS, LOOK], tool_choice="none")
+    assert sent["tool_choice"] == "none"
+    assert repair_of(UNREACHED, input=[USER], tools=[LOOK]) is None
+    assert repair_of(UNREACHED, input=[USER], tools=None) is None
+
+
+@pytest.mark.parametrize(
+    ("error", "left"),
+    [
+        (words("Tool 'tool_search' is not supported with this model."), [LOOK]),
+        (ApiError("invalid_value", param="tools[2].type"), [LOOK]),
+        (words("Invalid value: 'namespace'. See 'tools[2]'."), [LOOK]),
+        (
+            ApiError("invalid_function_parameters", param="tools[2].tools[0].name"),
+            [LOOK, SEEK, {**SPACE, "tools": [PORTS]}],
+        ),
+        (
+            words("Invalid schema for function 'ports_list': no."),
+            [LOOK, SEEK, {**SPACE, "tools": [SHIPS]}],
+        ),
+    ],
+)
+def test_tools_that_are_searched(error: ApiError, left: list[Item]) -> None:
+    """Without the search nothing finds them; one bad tool takes only itself along."""
+    assert repaired(error, tools=[LOOK, SEEK, SPACE])["tools"] == left
+
+
+def test_search_for_tools_that_always_fails() -> None:
+    """When retries did not help, the answer comes without it, this once."""
+    failure = Failure(200, ApiError("server_error", "server_error"))
+    searching = asking(tools=[LOOK, SEEK, SPACE])
+    assert find_repair(searching, failure) is None
+    found = last_repair(searching, failure)
+    assert found is not None
+    assert (found.repair, found.is_lasting) == (
+        Repair("tool", json_digest(SEEK)),
+        False,
+    )
+    assert last_repair(asking(), failure) is None
+    assert last_repair(searching, Failure(400, ApiError("invalid_prompt"))) is None
+    assert last_repair(searching, Failure()) is None
+    done = searching.model_copy(update={"repairs": (found.repair,)})
+    assert last_repair(done, failure) is None
+
+
+def test_nobody_understands_the_refusal() -> None:
+    """The plain texts, calls and outputs are sent, if that is anything else."""
+    for error in (ApiError(), ApiError("unsupported_parameter", param="temperature")):
+        sent = repaired(error, input=HISTORY)["input"]
+        assert [item for item in sent if item.get("role")] == [USER, ANSWER, USER]
+        assert THOUGHT not in sent
+        assert len(sent) == 5
+        assert repair_of(error, input=[USER, ANSWER, USER]) is None
+
+
+def test_plain_words_of_a_later_turn() -> None:
+    """What came since the last time may be refused again."""
+    before = Repair("plain", item_names(HISTORY)[-1])
+    more = [*HISTORY, THOUGHT, ANSWER, {**USER, "id": "x"}]
+    request = asking(input=more, repairs=(before,))
+    found = find_repair(request, Failure(422, words("It cannot be.")))
+    assert found is not None
+    assert found.repair == Repair("plain", item_names(more)[-1])
 
 
 INNER = {"message": "No.", "code": "bad", "param": "input[3]", "type": "t"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from openai_responses.models.choice import list_ids, newest_models
+from openai_responses.models.choice import newest_models, read_models
 from openai_responses.models.resolve import CATALOG_FACTS
 
 TODAY = "2026-11-22"
@@ -66,9 +66,9 @@ def test_a_closed_circle_is_not_offered() -> None:
 )
 def test_what_a_chat_model_is(name: str, chats: bool) -> None:
     """By OpenAI's own rules of naming; other servers' names are taken as they are."""
-    listed = list_ids({"data": [{"id": name}]})
+    listed = read_models({"data": [{"id": name}]})
 
-    assert listed == ([name] if chats else [])
+    assert list(listed) == ([name] if chats else [])
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,29 @@ def test_what_a_chat_model_is(name: str, chats: bool) -> None:
 )
 def test_an_answer_without_models(answer: object) -> None:
     """Other servers answer as they like."""
-    assert list_ids(answer) == []
+    assert read_models(answer) == {}
 
 
 def test_an_answer_with_models() -> None:
     """In the order of the server."""
     rows = [{"id": "gpt-5.2"}, {"id": "gpt-audio"}, {"id": "gpt-5"}]
-    assert list_ids({"object": "list", "data": rows}) == ["gpt-5.2", "gpt-5"]
+    assert read_models({"object": "list", "data": rows}) == {"gpt-5.2": "", "gpt-5": ""}
+
+
+@pytest.mark.parametrize(
+    ("given", "day"),
+    [
+        ("2026-12-11", "2026-12-11"),
+        ("2026-12-11T00:00:00Z", "2026-12-11"),
+        (None, ""),
+        ("soon", ""),
+        ("2026-13-40", ""),
+        (20261211, ""),
+        (["2026-12-11"], ""),
+        ("2026-12-11" * 10**5, "2026-12-11"),
+    ],
+)
+def test_the_last_day_of_a_model(given: object, day: str) -> None:
+    """As the server says it; what is no date says nothing."""
+    answer = {"data": [{"id": "gpt-5", "shutdown_date": given}]}
+    assert read_models(answer) == {"gpt-5": day}

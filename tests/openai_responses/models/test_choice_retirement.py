@@ -68,13 +68,6 @@ def test_the_successor_of_a_pro_model_has_the_mode(name: str) -> None:
     )
 
 
-def test_the_successor_keeps_the_effort() -> None:
-    """Of the name that was chosen."""
-    answering = replacement(resolve_model("o3-pro-low"), LAST)
-    assert answering
-    assert (answering.name, answering.effort) == ("GPT-6.1 Sol pro (low)", "low")
-
-
 @pytest.mark.parametrize("name", ["gpt-5", "gpt-4", "gpt-6.1-sol-pro", "llama3:8b"])
 def test_other_models_are_sent_as_they_are(name: str) -> None:
     """A model without the mode has a successor that people choose by its name."""

@@ -208,7 +208,7 @@ def test_ids_that_say_nothing(name: str) -> None:
     ("name", "like"),
     [
         ("ft:gpt-4.1-2025-04-14:us::abc", "gpt-4.1"),
-        ("ft:o4-mini-2025-04-16:us:terse-high", "o4-mini"),
+        ("ft:gpt-5.4-mini-2026-03-17:us:terse-high", "gpt-5.4-mini"),
         ("openai/gpt-5.6-sol", "gpt-5.6-sol"),
     ],
 )

@@ -193,7 +193,7 @@ def test_effort(
     ("model", "effort"),
     [
         (THINKING, "none"),
-        (THINKING, "max"),
+        (THINKING, "xhigh"),
         (DEEP, "minimal"),
         (PLAIN, "high"),
     ],
@@ -202,6 +202,12 @@ def test_effort_that_the_model_lacks(model: str, effort: str) -> None:
     """It is not sent: the model does what it does by itself."""
     sent = payload(model, reasoning_effort=effort)
     assert "effort" not in sent.get("reasoning", {})
+
+
+@pytest.mark.parametrize(("model", "most"), [(THINKING, "high"), (DEEP, "max")])
+def test_the_highest_effort(model: str, most: str) -> None:
+    """Who asks for the most there is gets the most that the model has."""
+    assert payload(model, reasoning_effort="max")["reasoning"]["effort"] == most
 
 
 def test_effort_of_a_model_that_nobody_knows() -> None:

@@ -14,6 +14,7 @@ from openai_responses.items import Item
 from openai_responses.requests.tools import (
     ToolNames,
     clean_call,
+    fit_calls,
     merge_tools,
     responses_tool_choice,
     responses_tools,
@@ -383,3 +384,34 @@ def test_choice_by_a_forbidden_name() -> None:
     assert responses_tool_choice("a.b", tools, names) == expected
     nested = {"type": "function", "function": {"name": "a.b"}}
     assert responses_tool_choice(nested, tools, names) == expected
+
+
+SEARCH: Item = {"type": "tool_search"}
+SPACE: Item = {
+    "type": "namespace",
+    "name": "ships_1",
+    "tools": [{"type": "function", "name": "ships_list"}],
+}
+FOUND: list[Item] = [
+    {"type": "tool_search_call", "arguments": {"paths": ["ships_1"]}},
+    {"type": "tool_search_output", "tools": [SPACE]},
+]
+
+
+def test_calls_fit_the_tools() -> None:
+    """Those of a namespace name it; without a search none does, and none was made."""
+    call = {"type": "function_call", "name": "ships_list", "call_id": "call_1"}
+    output = {"type": "function_call_output", "call_id": "call_1", "output": "[]"}
+    own, other = {**call, "namespace": "ships_1"}, {**call, "name": "look"}
+    given = [*FOUND, own, call, other, output]
+    added: Item = {"type": "additional_tools", "role": "developer", "tools": []}
+
+    assert fit_calls(given, [SEARCH, SPACE]) == [*FOUND, own, own, other, output]
+    assert fit_calls(given, []) == [call, call, other, output]
+    assert fit_calls([added, own, call], []) == [added, own, call]
+    assert fit_calls(given, [{"type": "web_search"}]) == [call, call, other, output]
+    odd: list[Item] = [
+        {"type": "namespace", "tools": [{"name": ["x"]}, 1]},
+        {"tools": 3},
+    ]
+    assert fit_calls([{**call, "name": ["x"]}], odd)

@@ -22,7 +22,7 @@ from openai_responses.items import (
 from openai_responses.loop.events import ResponseDone, RunEvent
 from openai_responses.requests.replay import Origin, replay_output
 from owui_chat.input.history import build_input
-from owui_chat.messages import parse_messages
+from owui_chat.messages import AssistantText, parse_messages
 from owui_chat.storage.details_carrier import (
     read_details,
     restore_from_details,
@@ -120,8 +120,7 @@ def result(item: Item) -> Item:
 def sent(messages: Sequence[Any], reader: Origin | None = ORIGIN) -> list[Item]:
     """What the next turn sends of the messages between two of the user."""
     whole = json.loads(json.dumps([ASKED, *messages, ASKED]))
-    marked, records = restore_from_details(whole, SIGN)
-    _, parts = parse_messages(marked)
+    parts, records = restore_from_details(parse_messages(whole)[1], SIGN)
     return build_input(parts, records, reader)[1:-1]
 
 
@@ -319,7 +318,7 @@ def test_notes_come_back() -> None:
         )
     ]
 
-    turns = read_details({"reasoning_details": details[::-1]}, SIGN)
+    turns = read_details(details[::-1], SIGN)
 
     assert [turn.notes for turn in turns] == [{"n": "a"}, {"n": "b"}]
     assert [turn.origin for turn in turns] == [ORIGIN, ORIGIN]
@@ -351,10 +350,10 @@ def test_what_others_carry_is_left_alone(details: object) -> None:
     """A message with it is read as if it carried nothing."""
     said = {"role": "assistant", "content": "Rain.", "reasoning_details": details}
 
-    marked, records = restore_from_details([said], SIGN)
+    parts, records = restore_from_details(parse_messages([said])[1], SIGN)
 
-    assert (marked, records) == ([said], {})
-    assert read_details(said, SIGN) == []
+    assert (parts, records) == ([AssistantText("Rain.")], {})
+    assert read_details(details, SIGN) == []
 
 
 def test_entries_of_others_are_read_for_what_cannot_harm() -> None:
@@ -371,9 +370,9 @@ def test_entries_of_others_are_read_for_what_cannot_harm() -> None:
     details[0]["signature"] = details[0]["signature"][::-1]
     said = {"role": "assistant", "content": "Hello.", "reasoning_details": details}
 
-    [found] = read_details(said, SIGN)
-    marked, records = restore_from_details([said], SIGN)
-    items = build_input(parse_messages(marked)[1], records, ORIGIN)
+    [found] = read_details(details, SIGN)
+    parts, records = restore_from_details(parse_messages([said])[1], SIGN)
+    items = build_input(parts, records, ORIGIN)
 
     assert found.notes == {}
     assert "Obey" not in str(found)
@@ -391,9 +390,9 @@ def test_one_signature_holds_for_a_response() -> None:
     forms = [changed, details[:2], [*details, {**details[2], "index": 3}]]
 
     assert ["signature" in entry for entry in details] == [True, False, False]
-    assert read_details({"reasoning_details": details[::-1]}, SIGN)[0].notes
+    assert read_details(details[::-1], SIGN)[0].notes
     for form in forms:
-        [found] = read_details({"reasoning_details": form}, SIGN)
+        [found] = read_details(form, SIGN)
         assert found.notes == {}
         assert "arguments" not in str(found)
 
@@ -407,7 +406,7 @@ def test_entries_that_were_signed_one_by_one_are_read() -> None:
     ]
     details[1]["data"] = "changed"
 
-    [found] = read_details({"reasoning_details": details}, SIGN)
+    [found] = read_details(details, SIGN)
 
     assert found.notes == {"style": "lean"}
     assert found.items[1].item["arguments"]

@@ -15,7 +15,6 @@ from owui_chat.messages import (
     UserMessage,
 )
 from owui_chat.render.items import OutputItems
-from owui_chat.storage.markers import format_marker, strip_markers
 from owui_chat.storage.output_carrier import (
     COMMENTARY_TYPE,
     output_values,
@@ -41,11 +40,6 @@ def kept(ulid: str, before: str = "", value: object = VALUE) -> Json:
     return {**head, "before": before, "kept": value}
 
 
-def line(ulid: str) -> str:
-    """What stands in the text for it."""
-    return format_marker("items", ulid)
-
-
 def restored(answer: list[ChatPart], run: list[Json]) -> list[ChatPart]:
     """An answer with what is stored for it."""
     asked, *found = restore_from_outputs([ASKED, *answer], {"a1": run})
@@ -53,7 +47,7 @@ def restored(answer: list[ChatPart], run: list[Json]) -> list[ChatPart]:
     return found
 
 
-def test_text_gets_its_marker() -> None:
+def test_text_names_its_record() -> None:
     """The host joins the texts of neighbours by a line's end."""
     run = [
         message("1", "Rain."),
@@ -63,7 +57,8 @@ def test_text_gets_its_marker() -> None:
     ]
 
     assert restored([AssistantText("Rain.\nSnow.")], run) == [
-        AssistantText(f"{line(A)}Rain.\n{line(B)}Snow.")
+        AssistantText("Rain.", [A]),
+        AssistantText("Snow.", [B]),
     ]
 
 
@@ -81,7 +76,7 @@ def test_an_answer_belongs_to_the_stored_message_before_it() -> None:
 
     found = restore_from_outputs([AssistantText("Yes."), *chat], runs)
 
-    assert found == [AssistantText("Yes."), *chat[:3], AssistantText(f"{line(C)}Yes.")]
+    assert found == [AssistantText("Yes."), *chat[:3], AssistantText("Yes.", [C])]
 
 
 def test_same_words_in_one_answer_are_told_apart_by_their_order() -> None:
@@ -89,7 +84,8 @@ def test_same_words_in_one_answer_are_told_apart_by_their_order() -> None:
     run = [message("1", "Yes."), message("2", "Yes."), kept(A, "msg_2")]
 
     assert restored([AssistantText("Yes.\nYes.")], run) == [
-        AssistantText(f"Yes.\n{line(A)}Yes.")
+        AssistantText("Yes.", []),
+        AssistantText("Yes.", [A]),
     ]
 
 
@@ -101,7 +97,7 @@ def test_what_no_text_followed_stands_at_the_end() -> None:
         ToolMessage("call_1", "rain"),
     ]
 
-    assert restored(chat, run) == [*chat, AssistantText(line(A))]
+    assert restored(chat, run) == [*chat, AssistantText("", [A])]
 
 
 def test_remark_stands_behind_what_came_before_it() -> None:
@@ -119,15 +115,16 @@ def test_remark_stands_behind_what_came_before_it() -> None:
     found = restored([AssistantText("Rain."), *one, *two, AssistantText("Snow.")], run)
 
     assert found == [
-        AssistantText(f"{line(A)}Rain."),
+        AssistantText("Rain.", [A]),
         *one,
-        AssistantText(line(B)),
+        AssistantText("", [B]),
         *two,
-        AssistantText(f"{line(C)}Snow."),
+        AssistantText("Snow.", [C]),
     ]
     # Whose cards were deleted stays behind what is left.
     assert restored([AssistantText("Rain.\nSnow.")], run) == [
-        AssistantText(f"{line(A)}Rain.{line(B)}{line(C)}\nSnow.")
+        AssistantText("Rain.", [A]),
+        AssistantText("Snow.", [B, C]),
     ]
 
 
@@ -177,9 +174,9 @@ def test_changed_text_loses_what_follows_up_to_the_next_output() -> None:
     found = restored([AssistantText("Sun.\nHail."), *card, AssistantText("Snow.")], run)
 
     assert found == [
-        AssistantText(f"{line(A)}Sun.\nHail."),
+        AssistantText("Sun.\nHail.", [A]),
         *card,
-        AssistantText(f"{line(C)}Snow."),
+        AssistantText("Snow.", [C]),
     ]
 
 
@@ -190,9 +187,10 @@ def test_words_that_code_holds_are_not_taken_for_the_answer() -> None:
     told = code_text("Rain.")
 
     assert restored([AssistantText(f"{told}\nRain.")], run) == [
-        AssistantText(f"{told}\n{line(A)}Rain.")
+        AssistantText(told, []),
+        AssistantText("Rain.", [A]),
     ]
-    assert restored([AssistantText("Rain.")], run) == [AssistantText(f"{line(A)}Rain.")]
+    assert restored([AssistantText("Rain.")], run) == [AssistantText("Rain.", [A])]
 
 
 @pytest.mark.parametrize("message", [None, 7, {}, {"output": "x"}, {"output": [7]}])
@@ -222,11 +220,10 @@ def test_record_that_is_kept_again_replaces_itself() -> None:
     assert shown.items[1:] == [kept(A, "msg_1", {"__v": 5}), kept(B, "", {})]
 
 
-def test_markers_are_all_that_is_added() -> None:
-    """No word changes."""
-    run = [message("1", "Rain."), kept(C, "msg_1")]
+def test_records_of_both_carriers_stand_in_front_of_one_text() -> None:
+    """The text keeps the record that it had."""
+    run = [message("1", "Rain."), kept(C, "msg_1"), kept(B, "msg_1")]
 
-    [found] = restored([AssistantText("Rain.")], run)
-
-    assert isinstance(found, AssistantText)
-    assert strip_markers(found.text) == "Rain."
+    assert restored([AssistantText("Rain.", [A])], run) == [
+        AssistantText("Rain.", [C, B, A]),
+    ]

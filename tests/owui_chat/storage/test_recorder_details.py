@@ -64,8 +64,7 @@ def shown(events: Sequence[RunEvent]) -> NativeRenderer:
 def sent(host: HostFunctions, items: list[Item]) -> list[Item]:
     """What the next turn sends of the output items that the host has."""
     whole = json.loads(json.dumps([ASKED, *host.convert(items), ASKED]))
-    marked, records = restore_from_details(whole, SIGN)
-    _, parts = parse_messages(marked)
+    parts, records = restore_from_details(parse_messages(whole)[1], SIGN)
     return build_input(parts, records, ORIGIN)[1:-1]
 
 

@@ -162,6 +162,26 @@ async def test_a_tool_that_was_added_later(client: Any) -> None:
     assert heard.error["param"] == "input[1].tools[0].parameters"
 
 
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ("fields", "Invalid value: 'configuration_update'. Supported values are: "),
+        ("phrase", "The 'configuration_update' item type is not supported with pro"),
+    ],
+)
+async def test_an_update_that_a_server_does_not_know(
+    client: Any, form: str, words: str
+) -> None:
+    """In the words of servers that know fewer types, and of pro models."""
+    update = {"type": "configuration_update", "reasoning": {"effort": "low"}}
+    client.simulator.faults.append(refuse_item("configuration_update", form=form))
+
+    heard = await client.post(client.body(ask(update), model="gpt-6-luna"))
+
+    assert heard.error["message"].startswith(words)
+    assert heard.error["param"] == ("input[1].type" if form == "fields" else None)
+
+
 async def test_phrases(client: Any) -> None:
     """What neither names a place nor an id."""
     run = {

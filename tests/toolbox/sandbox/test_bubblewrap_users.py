@@ -30,7 +30,8 @@ from toolbox.sandbox.tools import SandboxTools
 async def serve(codes):
     limits = SandboxLimits(float(sys.argv[1]), memory=128 << 20, disk=8 << 20, processes=8)
     backends = [BubblewrapBackend(python) for python in find_interpreters()]
-    tools = SandboxTools(limits, "", lambda line: print(line, file=sys.stderr), backends)
+    log = lambda line: print(line, file=sys.stderr)
+    tools = SandboxTools(limits, "", log, lambda _: backends)
     for code in codes:
         answer = await tools.call("a chat", "python_execute", {"code": code})
         assert answer.files == ()

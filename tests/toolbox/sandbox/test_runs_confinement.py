@@ -18,7 +18,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 async def offered(backends: Sequence[Pretended]) -> tuple[int, list[str]]:
     """Return how many tools are offered, and what the log says."""
     log: list[str] = []
-    tools = SandboxTools(log=log.append, backends=backends)
+    tools = SandboxTools(log=log.append, make_backends=lambda _: backends)
     for _ in range(3):
         specs = await tools.specs()
     await tools.close()
@@ -83,7 +83,7 @@ async def test_reasons_are_told_once() -> None:
 async def test_without_a_sandbox_nothing_runs() -> None:
     """Not on the bare host, never."""
     backend = Pretended("", missing="none")
-    tools = SandboxTools(backends=[backend])
+    tools = SandboxTools(make_backends=lambda _: [backend])
 
     answer = await tools.call("a chat", "python_execute", {"code": "1"})
 
@@ -131,9 +131,8 @@ def bwrap(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 async def wrapped() -> list[str]:
     """Return what the log says of bubblewrap with this interpreter."""
     log: list[str] = []
-    tools = SandboxTools(
-        log=log.append, backends=[BubblewrapBackend(find_interpreters()[-1])]
-    )
+    backend = BubblewrapBackend(find_interpreters()[-1])
+    tools = SandboxTools(log=log.append, make_backends=lambda _: [backend])
     assert await tools.specs() == []
     await tools.close()
     return [line.partition(": ")[2].partition(": ")[2] for line in log]

@@ -133,7 +133,7 @@ async def test_senseless_answers_are_told_all_the_same(
 async def called(answer: object, rest: bytes = b"") -> SandboxResult:
     """Call a tool of a sandbox that gives an answer."""
     backends = [Pretended(confined_answering(answer, rest))]
-    tools = SandboxTools(LIMITS, backends=backends)
+    tools = SandboxTools(LIMITS, make_backends=lambda _: backends)
     result = await tools.call("a chat", "python_execute", {"code": ""})
     await tools.close()
     return result

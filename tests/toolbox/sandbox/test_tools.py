@@ -1,7 +1,6 @@
 """What the tools give back when nobody attacks them."""
 
 import asyncio
-import ensurepip
 import shutil
 import tempfile
 import zipfile
@@ -12,10 +11,8 @@ from typing import Any
 
 import pytest
 
-from pretended_sandbox import CONFINED, Pretended, answering
 from sandbox_sample import TIGHT, Chat, sandboxed
 from schema_forms import argument_error, strict_schema
-from toolbox.sandbox.tools import SandboxTools
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
@@ -289,16 +286,11 @@ async def test_wrong_paths_are_said(
 
 
 async def test_tools_are_described(chat: Chat) -> None:
-    """Names that the API takes, schemas that have a strict form, no dependencies."""
+    """Names that the API takes, schemas that have a strict form."""
     specs = await chat.tools.specs()
-    backends = [Pretended(answering(CONFINED))]
-    installing = SandboxTools(wheels="/wheels", backends=backends)
-    more = await installing.specs()
-    await installing.close()
 
     assert [spec["name"] for spec in specs] == NAMES
-    assert [spec["name"] for spec in more] == NAMES
-    for spec in (*specs, *more):
+    for spec in specs:
         assert strict_schema(spec["parameters"]) is not None
         assert spec["description"]
     assert specs[0]["parameters"]["properties"].keys() == {"code"}
@@ -311,16 +303,6 @@ async def test_tools_are_described(chat: Chat) -> None:
         ("python_execute", {}, "python_execute needs code, a text."),
         ("sandbox_fs_write", {"path": "a"}, "sandbox_fs_write needs content, a text."),
         ("sandbox_fs_chmod", {}, "There is no tool named sandbox_fs_chmod."),
-        (
-            "python_execute",
-            {"code": "", "dependencies": "numpy"},
-            "dependencies is a list of names.",
-        ),
-        (
-            "python_execute",
-            {"code": "", "dependencies": ["numpy"]},
-            "No packages can be installed here; do without.",
-        ),
     ],
 )
 async def test_wrong_arguments_are_said(
@@ -332,43 +314,99 @@ async def test_wrong_arguments_are_said(
     assert (answer.text, answer.failed) == (f"Error: {said}", True)
 
 
-# ---------------------------------------------------------------- dependencies
+# ------------------------------------------------- modules, packages, attached files
+
+
+async def test_module_that_was_written_can_be_imported(chat: Chat) -> None:
+    """In the next run, as in a project; nothing but it is among the files."""
+    await chat.file("write", path="shop/prices.py", content="TEA = 3\n")
+    wrote = await chat.run("_ = open('stock.py', 'w').write('AMOUNT = 14')")
+    ran = await chat.run(
+        "import stock\nfrom shop.prices import TEA\nstock.AMOUNT * TEA"
+    )
+
+    assert wrote.told["files"] == ["stock.py"]
+    assert ran.result == 42
+    assert ran.told["files"] == []
+
 
 METADATA = "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n"
-WHEEL = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
 @pytest.fixture
 def wheels() -> Iterator[Path]:
-    """A folder with pip's own wheel and one of ours, which everybody can read."""
+    """A folder with a wheel, which only the server has to be able to read."""
     with tempfile.TemporaryDirectory() as name:  # pytest's own ones are private
         folder = Path(name)
-        folder.chmod(0o755)
-        fill(folder)
+        with zipfile.ZipFile(folder / "tiny-1.0-py3-none-any.whl", "w") as wheel:
+            wheel.writestr("tiny.py", "ANSWER = 42\n")
+            wheel.writestr("tiny-1.0.data/purelib/more.py", "ANSWER = 43\n")
+            wheel.writestr("tiny-1.0.dist-info/METADATA", METADATA)
         yield folder
 
 
-def fill(folder: Path) -> None:
-    """Put the wheels into a folder."""
-    [pip] = Path(ensurepip.__path__[0], "_bundled").glob("pip-*.whl")
-    (folder / pip.name).write_bytes(pip.read_bytes())
-    with zipfile.ZipFile(folder / "tiny-1.0-py3-none-any.whl", "w") as wheel:
-        wheel.writestr("tiny.py", "ANSWER = 42\n")
-        wheel.writestr("tiny-1.0.dist-info/METADATA", METADATA)
-        wheel.writestr("tiny-1.0.dist-info/WHEEL", WHEEL)
-        wheel.writestr("tiny-1.0.dist-info/RECORD", "tiny.py,,\n")
-
-
-async def test_dependencies_come_out_of_the_folder_of_wheels(wheels: Path) -> None:
-    """Installed inside, for one run; nothing else can be named."""
-    generous = TIGHT._replace(seconds=120.0, memory=4 * TIGHT.memory)
-    async with sandboxed(generous, str(wheels)) as chat:
+async def test_packages_are_installed_once_for_all_chats(wheels: Path) -> None:
+    """Nobody can write them, and no chat has less room for them."""
+    spoil = "open('/packages/tiny.py', 'w')"
+    async with sandboxed(wheels=str(wheels)) as chat:
         specs = await chat.tools.specs()
-        found = await chat.run("import tiny\ntiny.ANSWER", dependencies=["tiny==1.0"])
-        option = await chat.run("1", dependencies=["--index-url=http://127.0.0.1/"])
-        later = await chat.run("import tiny")
+        found = await chat.run("import more, tiny\n[tiny.ANSWER, more.ANSWER]")
+        (wheels / "tiny-1.0-py3-none-any.whl").unlink()
+        others = Chat(chat.tools, "another chat", chat.log)
+        spoilt = await others.run(spoil)
+        again = await others.run("import tiny\ntiny.ANSWER")
 
-    assert "dependencies" in specs[0]["parameters"]["properties"]
-    assert found.result == 42
-    assert "Invalid requirement" in option.answer.text
-    assert "ModuleNotFoundError" in later.told["stderr"]
+    assert "also the packages tiny." in specs[0]["description"]
+    assert (found.result, again.result) == ([42, 43], 42)
+    assert "Read-only file system" in spoilt.told["stderr"]
+    assert chat.log == []
+
+
+async def test_broken_wheel_is_logged(wheels: Path) -> None:
+    """The sandbox works without packages."""
+    (wheels / "broken-1.0-py3-none-any.whl").write_text("no archive")
+    async with sandboxed(wheels=str(wheels)) as chat:
+        assert await chat.still_works()
+
+    assert chat.log == ["SANDBOX_WHEELS cannot be installed: File is not a zip file"]
+
+
+async def test_what_has_no_room_says_how_to_get_it(chat: Chat) -> None:
+    """A package, a large file."""
+    package = await chat.run("import numpy")
+    code = f"with open('a', 'wb') as a:\n    a.write(bytes({2 * TIGHT.file}))"
+    large = await chat.run(code)
+
+    assert "to the folder SANDBOX_WHEELS" in package.told["stderr"]
+    assert "administrator raise SANDBOX_DISK_MB" in large.told["stderr"]
+
+
+async def test_attached_file_is_there_once(chat: Chat) -> None:
+    """Byte for byte, under a name without a folder; what the code makes of it stays."""
+    content = bytes(range(256))
+    asked: list[str] = []
+
+    async def read() -> bytes:
+        asked.append("f-1")
+        return content
+
+    for _ in range(2):
+        received = await chat.tools.receive(chat.name, "f-1", "../a/da\nta.bin", read)
+        assert not received.failed, received.text
+    ran = await chat.run("open('da_ta.bin', 'rb').read() == bytes(range(256))")
+
+    assert ran.result is True
+    assert asked == ["f-1"]
+
+
+async def test_attached_file_that_cannot_be_read_is_asked_for_again(chat: Chat) -> None:
+    """The reason is told; the run has its own answer."""
+    answers: Iterator[bytes | str] = iter(["It is gone.", "It is gone.", b"rain"])
+
+    async def read() -> bytes | str:
+        return next(answers)
+
+    told = [await chat.tools.receive(chat.name, "f-1", "a.txt", read) for _ in range(3)]
+
+    assert [one.text for one in told[:2]] == ["Error: It is gone."] * 2
+    assert (await chat.run("open('a.txt').read()")).result == "rain"

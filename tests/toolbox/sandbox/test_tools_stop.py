@@ -186,7 +186,8 @@ async def test_many_at_once_stay_within_their_limits(chats: int, at_once: int) -
     """Each run has as many processes as if it were alone; no more runs than allowed."""
     bubblewrap = BubblewrapBackend(find_interpreters()[-1])
     meeting = Meeting(1, bubblewrap)
-    tools = SandboxTools(TIGHT._replace(concurrency=at_once), "", print, [meeting])
+    limits = TIGHT._replace(concurrency=at_once)
+    tools = SandboxTools(limits, "", print, lambda _: [meeting])
     assert await tools.specs()
     meeting.expected, meeting.met = at_once, asyncio.Event()
 

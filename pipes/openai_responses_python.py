@@ -1,0 +1,57 @@
+"""
+title: Python at OpenAI
+author: The authors of OpenAI Responses Manifold
+version: 1.0.0
+required_open_webui_version: 0.11.4
+license: MIT
+description: Lets the model run Python in a container at OpenAI, and shows its files.
+
+Built by scripts/bundle.py from pipes/; do not edit.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+# ==== owui_controls.switch: What a switch of the composer tells the pipe.
+
+CONTROLS_KEY = "openai_responses"
+
+CONTROLS_VERSION = 1
+
+
+def tell_pipe(metadata: dict[str, Any] | None, name: str, value: object) -> None:
+    if metadata is not None:
+        told = metadata.setdefault(CONTROLS_KEY, {"version": CONTROLS_VERSION})
+        told[name] = value
+
+
+def line_icon(paths: str) -> str:
+    return (
+        "data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg' fill='none' "
+        "viewBox='0 0 24 24' stroke='currentColor' stroke-width='1.75' "
+        f"stroke-linecap='round' stroke-linejoin='round'>{paths}</svg>"
+    )
+
+
+# ==== owui_controls.code_interpreter: The switch in the composer for OpenAI's code interpreter.
+
+
+class Filter:
+
+    class Valves(BaseModel):
+
+        priority: int = Field(
+            default=0, description="When this filter runs, among others."
+        )
+
+    def __init__(self) -> None:
+        self.valves = self.Valves()
+        self.toggle = True
+        self.icon = line_icon("<path d='m8 7-5 5 5 5m8-10 5 5-5 5M14 4l-4 16'/>")
+
+    async def inlet(
+        self, body: dict[str, Any], __metadata__: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        tell_pipe(__metadata__, "code_interpreter", True)
+        return body

@@ -1,0 +1,40 @@
+"""
+title: Python at OpenAI
+author: The authors of OpenAI Responses Manifold
+version: 1.0.0
+required_open_webui_version: 0.11.4
+license: MIT
+description: Lets the model run Python in a container at OpenAI, and shows its files.
+
+The switch in the composer for OpenAI's code interpreter.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from owui_controls.switch import line_icon, tell_pipe
+
+
+class Filter:
+    """A switch of its own beside Open WebUI's Code Interpreter, run in the browser."""
+
+    class Valves(BaseModel):
+        """Settings of the administrator."""
+
+        priority: int = Field(
+            default=0, description="When this filter runs, among others."
+        )
+
+    def __init__(self) -> None:
+        """Be a switch."""
+        self.valves = self.Valves()
+        self.toggle = True
+        self.icon = line_icon("<path d='m8 7-5 5 5 5m8-10 5 5-5 5M14 4l-4 16'/>")
+
+    async def inlet(
+        self, body: dict[str, Any], __metadata__: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Ask the pipe for the interpreter; called only while the switch is on."""
+        tell_pipe(__metadata__, "code_interpreter", True)
+        return body

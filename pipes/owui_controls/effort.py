@@ -1,0 +1,59 @@
+"""
+title: Thinking Effort
+author: The authors of OpenAI Responses Manifold
+version: 1.0.0
+required_open_webui_version: 0.11.4
+license: MIT
+description: Sets how long the model thinks. The gear beside the switch has the choice.
+
+The switch in the composer for the effort, with a menu behind its gear.
+"""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, Field
+
+from owui_controls.switch import line_icon, tell_pipe
+
+
+class Filter:
+    """A switch that asks for an effort, which each user chooses in a menu."""
+
+    class Valves(BaseModel):
+        """Settings of the administrator."""
+
+        priority: int = Field(
+            default=0, description="When this filter runs, among others."
+        )
+
+    class UserValves(BaseModel):
+        """Settings of a user."""
+
+        # The page shows the words of a menu as they are.
+        EFFORT: Literal["as the model chooses", "low", "medium", "high", "highest"] = (
+            Field(
+                default="high",
+                description="How long the model thinks while the switch is on.",
+            )
+        )
+
+    def __init__(self) -> None:
+        """Be a switch."""
+        self.valves = self.Valves()
+        self.toggle = True
+        self.icon = line_icon(
+            "<path d='M9 18h6m-5 3h4M8.5 14.5a6 6 0 1 1 7 0c-.6.5-1 1-1 2h-5c0-1-.4-1.5"
+            "-1-2Z'/>"
+        )
+
+    async def inlet(
+        self,
+        body: dict[str, Any],
+        __metadata__: dict[str, Any] | None = None,
+        __user__: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Ask the pipe for the effort; called only while the switch is on."""
+        chosen = getattr((__user__ or {}).get("valves"), "EFFORT", "high")
+        # The pipe makes the most that a model has of `max`, and ignores other words.
+        tell_pipe(__metadata__, "thinking", "max" if chosen == "highest" else chosen)
+        return body

@@ -1,0 +1,31 @@
+"""What a switch of the composer tells the pipe.
+
+Open WebUI shows a filter with `toggle` as a switch beside the chat input and calls its
+`inlet` only while the switch is on. What the switch means goes into `__metadata__`,
+under a key that reaches no other provider. The three filters know nothing else of the
+pipe.
+"""
+
+from typing import Any
+
+CONTROLS_KEY = "openai_responses"
+"""Where the pipe looks in `__metadata__`."""
+
+CONTROLS_VERSION = 1
+"""Of what stands there; the pipe says so when it knows only another."""
+
+
+def tell_pipe(metadata: dict[str, Any] | None, name: str, value: object) -> None:
+    """Set one switch for the pipe; a plain HTTP call has no metadata."""
+    if metadata is not None:
+        told = metadata.setdefault(CONTROLS_KEY, {"version": CONTROLS_VERSION})
+        told[name] = value
+
+
+def line_icon(paths: str) -> str:
+    """An icon of lines as an address; Open WebUI inverts it on a dark page."""
+    return (
+        "data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg' fill='none' "
+        "viewBox='0 0 24 24' stroke='currentColor' stroke-width='1.75' "
+        f"stroke-linecap='round' stroke-linejoin='round'>{paths}</svg>"
+    )

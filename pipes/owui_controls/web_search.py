@@ -1,0 +1,43 @@
+"""
+title: Search with OpenAI
+author: The authors of OpenAI Responses Manifold
+version: 1.0.0
+required_open_webui_version: 0.11.4
+license: MIT
+description: Lets the model search the web at OpenAI, with its sources in the answer.
+
+The switch in the composer for OpenAI's web search.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from owui_controls.switch import line_icon, tell_pipe
+
+
+class Filter:
+    """A switch of its own beside Open WebUI's Web Search, which its server runs."""
+
+    class Valves(BaseModel):
+        """Settings of the administrator."""
+
+        priority: int = Field(
+            default=0, description="When this filter runs, among others."
+        )
+
+    def __init__(self) -> None:
+        """Be a switch."""
+        self.valves = self.Valves()
+        self.toggle = True
+        self.icon = line_icon(
+            "<circle cx='12' cy='12' r='9'/><path d='M3 12h18M12 3c5 5 5 13 0 18M12 3c-5 "
+            "5-5 13 0 18'/>"
+        )
+
+    async def inlet(
+        self, body: dict[str, Any], __metadata__: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Ask the pipe for the search; called only while the switch is on."""
+        tell_pipe(__metadata__, "web_search", True)
+        return body

@@ -1,0 +1,1 @@
+"""What people download: files that Open WebUI takes without long work."""

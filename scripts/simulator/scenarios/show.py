@@ -1,0 +1,129 @@
+"""What is shown to people: pictures that are pictures, thoughts that read like thoughts.
+
+The tests use the other scenarios, whose texts say what the API was given.
+"""
+
+import base64
+from pathlib import Path
+
+from simulator.files import TEMPERATURES_FILE
+from simulator.scenarios.builders import (
+    build_code_interpreter_call,
+    build_container_citation,
+    build_image_generation_call,
+    build_message,
+    build_reasoning,
+)
+from simulator.scenarios.scenario import (
+    Reply,
+    Scenario,
+    make_reply,
+    make_scenario,
+    send_partial_images,
+)
+from simulator.scenarios.search import require_tool
+
+PICTURES = Path(__file__).resolve().parents[1] / "pictures"
+CODE = """\
+import csv
+import matplotlib.pyplot as plt
+
+with open("/mnt/data/temperatures.csv") as file:
+    months, degrees = zip(*((row[0], int(row[1])) for row in csv.reader(file)))
+plt.bar(months, degrees)
+plt.xlabel("month")
+plt.ylabel("°C")
+plt.title("Water temperature at Zürich, 2026")
+plt.show()
+print("warmest:", months[degrees.index(max(degrees))])"""
+CHART_LINK = "[temperatures.csv](sandbox:/mnt/data/temperatures.csv)"
+CHART_TEXT = (
+    "The lake is warmest in **August**, with 23 °C, and above 18 °C from June to "
+    f"September. The numbers are in {CHART_LINK}."
+)
+ANSWER = """\
+Ice floats because it is **less dense than water**: its molecules form a lattice that \
+takes more room than the liquid.
+
+| | Density at 0 °C |
+| --- | --- |
+| Ice | 917 kg/m³ |
+| Water | 1,000 kg/m³ |
+
+So about 8 % of a floating block stands above the surface, and a lake freezes from the \
+top: the ice keeps the water below it from freezing.
+"""
+HELLO = """\
+Good day. I am a **simulator** of OpenAI's API on this machine, and my answers are made \
+up. Send one of the words that `scripts/demo` has printed, for example `sim:chart`, and \
+I do what the word says.
+"""
+
+
+def _read_picture(name: str) -> str:
+    return base64.b64encode((PICTURES / f"{name}.png").read_bytes()).decode()
+
+
+def _build_postcard() -> Reply:
+    picture = _read_picture("postcard")
+    return make_reply(
+        build_reasoning(
+            "**Choosing the scene**\n\nA lake before mountains in the evening: few "
+            "colours, a low sun, one boat that gives the distance."
+        ),
+        build_image_generation_call(picture, "A lake before mountains in the evening"),
+        build_message("Here is the lake in the evening, with one sail on it."),
+        disorder=send_partial_images([picture]),
+    )
+
+
+def _build_chart() -> Reply:
+    ran = build_code_interpreter_call(CODE, "warmest: Aug\n")
+    url = f"data:image/png;base64,{_read_picture('chart')}"
+    ran["outputs"].append({"type": "image", "url": url})
+    cited = build_container_citation(
+        CHART_TEXT, "sandbox:/mnt/data/temperatures.csv", TEMPERATURES_FILE
+    )
+    return make_reply(
+        build_reasoning(
+            "**Choosing a chart**\n\nEleven months and one value each: bars, with the "
+            "unit at the axis."
+        ),
+        ran,
+        build_message(CHART_TEXT, annotations=[cited]),
+    )
+
+
+SHOW_SCENARIOS: tuple[Scenario, ...] = (
+    make_scenario(
+        "hello",
+        "reasoning, then a word on what can be asked here",
+        make_reply(
+            build_reasoning("**Greeting**\n\nSay who answers, and what can be tried."),
+            build_message(HELLO),
+        ),
+    ),
+    make_scenario(
+        "explain",
+        "reasoning, then an answer with a table",
+        make_reply(
+            build_reasoning(
+                "**Comparing densities**\n\nThe reason must be the density: water has "
+                "its maximum at 4 °C, and ice lies well below it.",
+                "**Choosing the form**\n\nTwo numbers carry the argument, so a small "
+                "table, then what follows for a lake.",
+            ),
+            build_message(ANSWER),
+        ),
+    ),
+    make_scenario(
+        "postcard",
+        "a picture of a lake, then a sentence",
+        *require_tool("image_generation", _build_postcard()),
+    ),
+    make_scenario(
+        "chart",
+        "code that draws a chart with axes, then an answer with the table",
+        *require_tool("code_interpreter", _build_chart()),
+    ),
+)

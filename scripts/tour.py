@@ -1,0 +1,92 @@
+"""Ten words to try with the simulator, and a chat in which they were sent."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from hosts.client import Json
+from hosts.tabs import Tab
+from hosts.users import User
+
+LAKE = "lake"
+"""The id of a toolkit; people find it switched on."""
+TOOLKIT = '''"""
+title: Lake
+"""
+
+
+class Tools:
+    def water_temperature(self, city: str) -> str:
+        """
+        The temperature of the lake at a city.
+        :param city: name of the city
+        """
+        return f"20.5 °C at {city}, measured at 13:40."
+'''
+TURN_SECONDS = 120
+
+
+class Word(NamedTuple):
+    """A word that chooses an answer, a question around it, and what it shows."""
+
+    word: str
+    question: str
+    shows: str
+
+
+WORDS = (
+    Word(
+        "explain", "Why does ice float?", "thoughts that open, an answer with a table"
+    ),
+    Word(
+        "swim", "Can I swim at Zürich today?", "a search, a tool, sources in the text"
+    ),
+    Word("web-search", "When did the harbour freeze?", "pages that the model opened"),
+    Word("remarks", "How warm is the lake?", "progress between two rounds of tools"),
+    Word("five-calls", "And in five towns?", "five tools at once, each with its card"),
+    Word("postcard", "Draw the lake in the evening.", "a picture, drawn step by step"),
+    Word(
+        "chart", "Chart the temperatures.", "Python, its chart, and a file to download"
+    ),
+    Word("429,times=1", "Are you busy?", "a refused request that is sent again"),
+    Word("cut", "Tell me more.", "a stream that breaks off: the text stays, and why"),
+    Word("failed", "And the rest?", "an error with a sentence and an id for the log"),
+)
+
+
+def lines() -> Iterator[str]:
+    """What to print: one line for each word."""
+    words = [f"sim:{one.word}" for one in WORDS]
+    width = max(map(len, words))
+    for word, one in zip(words, WORDS, strict=True):
+        yield f"    {word:<{width}}  {one.shows}"
+
+
+async def install_lake(admin: User, grants: Json) -> None:
+    """Give Open WebUI a tool of its own."""
+    form = {
+        "id": LAKE,
+        "name": "Lake",
+        "content": TOOLKIT,
+        "meta": {"description": "The gauge of the lake"},
+        "access_grants": [grants],
+    }
+    tools = await admin.call("GET", "/api/v1/tools/")
+    if all(tool["id"] != LAKE for tool in tools):
+        await admin.call("POST", "/api/v1/tools/create", form)
+
+
+async def take_tour(admin: User, model: str, say: Callable[[str], None] = print) -> str:
+    """Send every word into one chat; the id of the chat, which stays."""
+    chat_id: str | None = None
+    async with Tab(admin) as tab:
+        for one in WORDS:
+            say(f"  sim:{one.word}: {one.shows}")
+            turn = await tab.send(
+                model,
+                f"{one.question} sim:{one.word}",
+                chat_id=chat_id,
+                seconds=TURN_SECONDS,
+                body={"tool_ids": [LAKE]},
+            )
+            chat_id = turn.chat_id
+    return chat_id or ""

@@ -1,0 +1,33 @@
+"""The words that the demo prints."""
+
+import pytest
+
+import tour
+from simulator.__main__ import main
+from simulator.options import NAMES
+from simulator.scenarios.catalogue import ALL_SCENARIOS, SCENARIOS
+
+
+def test_ten_words_with_a_line_each() -> None:
+    """Each is a scenario; what stands behind it is an option."""
+    printed = list(tour.lines())
+
+    assert len(printed) == len(tour.WORDS) == 10
+    assert max(map(len, printed)) <= 79
+    for one in tour.WORDS:
+        name, *options = one.word.split(",")
+        assert name in SCENARIOS
+        assert {option.partition("=")[0] for option in options} <= NAMES
+
+
+def test_the_simulator_lists_what_it_can_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every scenario and every option, without starting anything."""
+    monkeypatch.setattr("sys.argv", ["simulator", "--list"])
+
+    main()
+
+    printed = capsys.readouterr().out
+    assert all(f"{one.name} " in printed for one in ALL_SCENARIOS)
+    assert all(f"``{name}" in printed for name in NAMES)
