@@ -237,6 +237,8 @@ def as_text(value: object) -> str:
 
 Item = dict[str, Any]
 
+ADDED_TOOLS, CONFIGURATION = "additional_tools", "configuration_update"
+
 
 class _ItemKind(NamedTuple):
 
@@ -260,6 +262,7 @@ _ITEM_KINDS = {
         parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
     ),
     "compaction": _ItemKind(is_encrypted=True),
+    CONFIGURATION: _ItemKind(),
     "function_call": _ItemKind(text=("arguments", "arguments")),
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
@@ -377,7 +380,10 @@ def is_compaction(item: JsonObject) -> bool:
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
     places = [place for place, item in enumerate(items) if is_compaction(item)]
-    return list(items[places[-1] :] if places else items)
+    if not places:
+        return list(items)
+    first = [item for item in items[:1] if item.get("role") == "developer"]
+    return [*first, *items[places[-1] :]]
 
 
 def message_text(item: JsonObject) -> str:
@@ -431,6 +437,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             lost_call = lost_call or calls
             continue
         is_input = answers or item.get("role") in _INPUT_ROLES
+        is_input = is_input or item_type(item) == CONFIGURATION
         if is_input or (lost_call and not calls):
             dangling = []
         lost_call = False
@@ -1422,6 +1429,8 @@ class Repair(NamedTuple):
     new: str = ""
 
 
+APPENDED = frozenset({ADDED_TOOLS, CONFIGURATION})
+
 CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
 
 _MEDIA = ("input_image", "input_file")
@@ -1437,6 +1446,7 @@ def repair_payload(
     payload: Mapping[str, Any], repairs: Iterable[Repair]
 ) -> dict[str, Any]:
     repairs = [*repairs]
+    payload = lower_payload(payload, {r.target for r in repairs if r.action == "lower"})
     items = [sent for _, sent in repair_items(payload["input"], repairs)]
     changed = {**payload, "input": items}
     for repair in repairs:
@@ -1456,8 +1466,10 @@ def item_names(items: Iterable[Item]) -> list[str]:
 def repair_items(
     items: Sequence[Item], repairs: Iterable[Repair]
 ) -> list[tuple[str, Item]]:
+    changes = {repair[:2] for repair in repairs}
+    items = [item for item in items if ("lower", item_type(item)) not in changes]
     names = item_names(items)
-    wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
+    wanted = {one for one in changes if one[0] in CHAT_ACTIONS}
     if not wanted:
         return list(zip(names, items, strict=True))
     actions = _actions_of(items, names, wanted)
@@ -1555,6 +1567,25 @@ def plain_item(item: Item) -> Item:
     return {"type": "message", "role": role, "content": [part]}
 
 
+def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
+    items, rest = payload["input"], list[Item]()
+    changed = {**payload, "input": rest}
+    for item in items if kinds else ():
+        if (kind := item_type(item)) not in kinds:
+            rest.append(item)
+        elif kind == CONFIGURATION:
+            for key in item.keys() & {"reasoning", "text"}:
+                changed[key] = {**changed.get(key, {}), **item[key]}
+    if ADDED_TOOLS in kinds and (tools := declared_tools(payload)):
+        changed["tools"] = tools
+    return changed if kinds else {**payload}
+
+
+def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
+    added = (i["tools"] for i in payload["input"] if item_type(i) == ADDED_TOOLS)
+    return [tool for tools in (payload.get("tools") or (), *added) for tool in tools]
+
+
 def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     where, _, path = repair.target.partition(":")
     kind, *keys = path.split(".")
@@ -1582,8 +1613,12 @@ def all_tools(tools: Iterable[Item]) -> Iterator[Item]:
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     tools, choice = payload.get("tools") or [], payload.get("tool_choice")
     kept = _other_tools(tools, repair.target)
+    is_added = any(json_digest(t) == repair.target for t in declared_tools(payload))
     if kept == tools:
-        return payload
+        if not is_added:
+            return payload
+        lowered = lower_payload(payload, {ADDED_TOOLS})
+        return _without_tool(lowered, repair)
     left = {id(tool): tool_name(tool) for tool in all_tools(kept)}
     gone = [tool for tool in all_tools(tools) if id(tool) not in left]
     allowed = as_mapping(choice).get("tools")
@@ -2860,7 +2895,7 @@ def is_hosted_tool(tool: JsonObject) -> bool:
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
     tools = [tool for group in groups for tool in group]
-    return list({_identity(tool): tool for tool in tools}.values())
+    return list({tool_identity(tool): tool for tool in tools}.values())
 
 
 def responses_tool_choice(
@@ -2925,7 +2960,7 @@ def _flat_format(custom: JsonObject) -> Item:
     return {"format": {"type": "grammar", **grammar}}
 
 
-def _identity(tool: JsonObject) -> tuple[str, object]:
+def tool_identity(tool: JsonObject) -> tuple[str, object]:
     kind = tool.get("type")
     if kind in CALLED_BY_NAME:
         return "name", tool.get("name")
@@ -3331,8 +3366,17 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
         sentence = f"Earlier calls of {call[1]} were sent as plain text."
         kind = f"function_call:{call[1]}@{refusal.last}"
         yield Status(sentence, Repair("kind", kind))
+    refused = words.partition("upported values")[0]
+    yield from (_lower(kind) for kind in APPENDED & kinds if kind in refused)
+    if "not found in 'tools'" in words:
+        yield _lower(ADDED_TOOLS)
     if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
         yield _parameter(refusal, "stream")
+
+
+def _lower(kind: str) -> Status:
+    sentence = f"The model's server does not take {kind}: answering without it."
+    return Status(sentence, Repair("lower", kind), is_named=True)
 
 
 def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
@@ -3399,6 +3443,9 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     target, sent = refusal.rows[number]
+    if item_type(sent) in APPENDED:
+        yield _lower(item_type(sent))
+        return
     if has_plain_reasoning(sent):
         yield _told(Repair("reasoning_text", ""))
         return
@@ -3477,7 +3524,7 @@ def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _tools(refusal: _Refusal) -> Iterator[Item]:
-    return all_tools(refusal.payload.get("tools") or ())
+    return all_tools(declared_tools(refusal.payload))
 
 
 def _searches(refusal: _Refusal) -> Iterator[Item]:
@@ -5935,7 +5982,7 @@ class _RunHistory:
             ulid: [
                 item
                 for item in map(strip_for_replay, filter(is_replayed, record.payload))
-                if (not is_encrypted(item) or _can_read(reader, record, item))
+                if _can_read(reader, record, item)
                 and (not is_code(item) or codes.take_out(item))
             ][::-1]
             for ulid, record in self._records.items()
@@ -5994,8 +6041,11 @@ class _RunHistory:
 
 
 def _can_read(reader: Origin | None, record: Record, item: Item) -> bool:
+    is_update = item_type(item) == CONFIGURATION
+    if not (is_update or is_encrypted(item)):
+        return True
     is_ours = reader is not None and reader.can_decrypt(record.origin)
-    return is_ours and bool(item.get("encrypted_content"))
+    return is_ours and (is_update or bool(item.get("encrypted_content")))
 
 
 def _call_item(call: ToolCall) -> Item:

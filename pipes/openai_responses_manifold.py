@@ -24,6 +24,7 @@ import re
 import secrets
 import ssl
 import time
+import zlib
 from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
 from bisect import bisect, bisect_left, insort
@@ -686,6 +687,8 @@ def api_word(word: str | None) -> str | None:
 
 Item = dict[str, Any]
 
+ADDED_TOOLS, CONFIGURATION = "additional_tools", "configuration_update"
+
 
 class _ItemKind(NamedTuple):
 
@@ -709,6 +712,7 @@ _ITEM_KINDS = {
         parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
     ),
     "compaction": _ItemKind(is_encrypted=True),
+    CONFIGURATION: _ItemKind(),
     "function_call": _ItemKind(text=("arguments", "arguments")),
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
@@ -826,7 +830,15 @@ def is_compaction(item: JsonObject) -> bool:
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
     places = [place for place, item in enumerate(items) if is_compaction(item)]
-    return list(items[places[-1] :] if places else items)
+    if not places:
+        return list(items)
+    first = [item for item in items[:1] if item.get("role") == "developer"]
+    return [*first, *items[places[-1] :]]
+
+
+def developer_message(text: str) -> Item:
+    part = {"type": "input_text", "text": text}
+    return {"type": "message", "role": "developer", "content": [part]}
 
 
 def message_text(item: JsonObject) -> str:
@@ -880,6 +892,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             lost_call = lost_call or calls
             continue
         is_input = answers or item.get("role") in _INPUT_ROLES
+        is_input = is_input or item_type(item) == CONFIGURATION
         if is_input or (lost_call and not calls):
             dangling = []
         lost_call = False
@@ -1481,6 +1494,8 @@ class Repair(NamedTuple):
     new: str = ""
 
 
+APPENDED = frozenset({ADDED_TOOLS, CONFIGURATION})
+
 CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
 
 _MEDIA = ("input_image", "input_file")
@@ -1496,6 +1511,7 @@ def repair_payload(
     payload: Mapping[str, Any], repairs: Iterable[Repair]
 ) -> dict[str, Any]:
     repairs = [*repairs]
+    payload = lower_payload(payload, {r.target for r in repairs if r.action == "lower"})
     items = [sent for _, sent in repair_items(payload["input"], repairs)]
     changed = {**payload, "input": items}
     for repair in repairs:
@@ -1515,8 +1531,10 @@ def item_names(items: Iterable[Item]) -> list[str]:
 def repair_items(
     items: Sequence[Item], repairs: Iterable[Repair]
 ) -> list[tuple[str, Item]]:
+    changes = {repair[:2] for repair in repairs}
+    items = [item for item in items if ("lower", item_type(item)) not in changes]
     names = item_names(items)
-    wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
+    wanted = {one for one in changes if one[0] in CHAT_ACTIONS}
     if not wanted:
         return list(zip(names, items, strict=True))
     actions = _actions_of(items, names, wanted)
@@ -1614,6 +1632,25 @@ def plain_item(item: Item) -> Item:
     return {"type": "message", "role": role, "content": [part]}
 
 
+def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
+    items, rest = payload["input"], list[Item]()
+    changed = {**payload, "input": rest}
+    for item in items if kinds else ():
+        if (kind := item_type(item)) not in kinds:
+            rest.append(item)
+        elif kind == CONFIGURATION:
+            for key in item.keys() & {"reasoning", "text"}:
+                changed[key] = {**changed.get(key, {}), **item[key]}
+    if ADDED_TOOLS in kinds and (tools := declared_tools(payload)):
+        changed["tools"] = tools
+    return changed if kinds else {**payload}
+
+
+def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
+    added = (i["tools"] for i in payload["input"] if item_type(i) == ADDED_TOOLS)
+    return [tool for tools in (payload.get("tools") or (), *added) for tool in tools]
+
+
 def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     where, _, path = repair.target.partition(":")
     kind, *keys = path.split(".")
@@ -1641,8 +1678,12 @@ def all_tools(tools: Iterable[Item]) -> Iterator[Item]:
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     tools, choice = payload.get("tools") or [], payload.get("tool_choice")
     kept = _other_tools(tools, repair.target)
+    is_added = any(json_digest(t) == repair.target for t in declared_tools(payload))
     if kept == tools:
-        return payload
+        if not is_added:
+            return payload
+        lowered = lower_payload(payload, {ADDED_TOOLS})
+        return _without_tool(lowered, repair)
     left = {id(tool): tool_name(tool) for tool in all_tools(kept)}
     gone = [tool for tool in all_tools(tools) if id(tool) not in left]
     allowed = as_mapping(choice).get("tools")
@@ -3303,7 +3344,7 @@ def is_hosted_tool(tool: JsonObject) -> bool:
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
     tools = [tool for group in groups for tool in group]
-    return list({_identity(tool): tool for tool in tools}.values())
+    return list({tool_identity(tool): tool for tool in tools}.values())
 
 
 def responses_tool_choice(
@@ -3368,7 +3409,7 @@ def _flat_format(custom: JsonObject) -> Item:
     return {"format": {"type": "grammar", **grammar}}
 
 
-def _identity(tool: JsonObject) -> tuple[str, object]:
+def tool_identity(tool: JsonObject) -> tuple[str, object]:
     kind = tool.get("type")
     if kind in CALLED_BY_NAME:
         return "name", tool.get("name")
@@ -3605,7 +3646,8 @@ _LONGEST_NAME = 40
 def unsent_parameters(
     asked: JsonObject, request: ResponsesRequest
 ) -> tuple[list[str], list[str]]:
-    (given, errors), sent = read_parameters(asked), request.payload()
+    given, errors = read_parameters(asked)
+    sent = lower_payload(request.payload(), APPENDED)
     kept, wrong = _passed_on(given)
     length, most = kept.get("max_output_tokens"), request.max_output_tokens
     if length and str(length) != str(most):
@@ -4025,8 +4067,17 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
         sentence = f"Earlier calls of {call[1]} were sent as plain text."
         kind = f"function_call:{call[1]}@{refusal.last}"
         yield Status(sentence, Repair("kind", kind))
+    refused = words.partition("upported values")[0]
+    yield from (_lower(kind) for kind in APPENDED & kinds if kind in refused)
+    if "not found in 'tools'" in words:
+        yield _lower(ADDED_TOOLS)
     if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
         yield _parameter(refusal, "stream")
+
+
+def _lower(kind: str) -> Status:
+    sentence = f"The model's server does not take {kind}: answering without it."
+    return Status(sentence, Repair("lower", kind), is_named=True)
 
 
 def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
@@ -4093,6 +4144,9 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     target, sent = refusal.rows[number]
+    if item_type(sent) in APPENDED:
+        yield _lower(item_type(sent))
+        return
     if has_plain_reasoning(sent):
         yield _told(Repair("reasoning_text", ""))
         return
@@ -4171,7 +4225,7 @@ def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _tools(refusal: _Refusal) -> Iterator[Item]:
-    return all_tools(refusal.payload.get("tools") or ())
+    return all_tools(declared_tools(refusal.payload))
 
 
 def _searches(refusal: _Refusal) -> Iterator[Item]:
@@ -5534,6 +5588,103 @@ def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
     return "the question is long" if len(text) > _LONG_QUESTION else ""
 
 
+# ==== openai_responses.requests.turns: What the turns of a chat change: tools, effort, text format. The chat only grows.
+
+_LONGEST_TURN = 200_000
+_MOST_DECLARED = 128
+_SETTINGS = (("reasoning", "effort"), ("text", "format"))
+
+
+class Turn(NamedTuple):
+
+    model: str
+    items: Sequence[Item] = ()
+    base: Item | None = None
+
+    def wire(self) -> str:
+        packed = b64encode(zlib.compress(json.dumps(self).encode())).decode()
+        return packed if len(packed) <= _LONGEST_TURN else ""
+
+
+def read_turn(wire: str) -> Turn:
+    return Turn(*json.loads(zlib.decompress(b64decode(wire))))
+
+
+def record_turn(
+    request: ResponsesRequest, earlier: Sequence[Turn], default_effort: str | None
+) -> Turn | None:
+    tools = [tool for tool in request.tools or () if tool["type"] != "mcp"]
+    base = {key: as_mapping(getattr(request, key)) for key, _ in _SETTINGS}
+    begins = Turn(request.model, base={"tools": tools, **base})
+    turn = (_next_turn(begins, earlier, default_effort) if earlier else None) or begins
+    return turn if turn.wire() else None
+
+
+def _next_turn(
+    asked: Turn, earlier: Sequence[Turn], default_effort: str | None
+) -> Turn | None:
+    fields, base = asked.base or {}, earlier[0].base or {}
+    items = [item for turn in earlier for item in turn.items]
+    held = lower_payload({**base, "input": items}, APPENDED)
+    known = {tool_identity(tool): tool for tool in held.get("tools", ())}
+    pairs = [(known.get(tool_identity(tool)), tool) for tool in fields["tools"]]
+    new = [tool for old, tool in pairs if not old]
+    is_stated = len(known) + len(new) <= _MOST_DECLARED and not any(
+        "tools" in tool or (old and _schema(old) != _schema(tool))
+        for old, tool in pairs
+    )
+    update: Item = {}
+    for key, name in _SETTINGS:
+        usual = {"effort": default_effort, "format": {"type": "text"}}[name]
+        value = fields[key].get(name) or usual
+        if value != (held[key].get(name) or usual):
+            update[key] = {name: value}
+            is_stated = is_stated and value not in (None, {"type": "json_object"})
+    added: Item = {"type": ADDED_TOOLS, "role": "developer", "tools": new}
+    changed = {"type": CONFIGURATION, **update}
+    items = [added] * bool(new) + [changed] * bool(update)
+    return Turn(asked.model, items) if is_stated else None
+
+
+def append_turns(
+    request: ResponsesRequest, turns: Mapping[str, Turn], kinds: Set[str]
+) -> tuple[ResponsesRequest, dict[str, list[Item]]]:
+    if as_mapping(request.reasoning).get("mode") == "pro":
+        kinds = kinds - {CONFIGURATION}
+    base = next(iter(turns.values())).base or {}
+    items = {
+        name: [item for item in turn.items if item_type(item) in kinds]
+        for name, turn in turns.items()
+    }
+    fields: dict[str, Any] = {}
+    for key, name in _SETTINGS if CONFIGURATION in kinds else ():
+        rest = {k: v for k, v in (getattr(request, key) or {}).items() if k != name}
+        first = {k: v for k, v in base[key].items() if k == name}
+        fields[key] = {**first, **rest} or None
+    if ADDED_TOOLS in kinds:
+        offered = request.tools or ()
+        servers = [tool for tool in offered if tool["type"] == "mcp"]
+        fields["tools"] = [*servers, *base["tools"]] or None
+        added = [item for group in items.values() for item in group]
+        declared = declared_tools({**fields, "input": added})
+        fields["tool_choice"] = _allow(request.tool_choice, offered, declared)
+    return request.model_copy(update=fields), items
+
+
+def _allow(choice: Any, offered: Sequence[Item], declared: Sequence[Item]) -> Any:
+    names, keys = {*map(tool_identity, offered)}, {"type", "name", "server_label"}
+    left = [tool for tool in declared if tool_identity(tool) in names]
+    if len(left) == len(declared) or choice not in (None, "auto", "required"):
+        return choice
+    tools = [{key: tool[key] for key in tool if key in keys} for tool in left]
+    allowed = {"type": "allowed_tools", "mode": choice or "auto", "tools": tools}
+    return allowed if left else "none"
+
+
+def _schema(tool: Item) -> Item:
+    return {**tool, "description": None}
+
+
 # ==== openai_responses.requests.mcp_servers: Remote MCP servers, from an administrator's JSON to tools of a request.
 
 _SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -6506,7 +6657,7 @@ class _RunHistory:
             ulid: [
                 item
                 for item in map(strip_for_replay, filter(is_replayed, record.payload))
-                if (not is_encrypted(item) or _can_read(reader, record, item))
+                if _can_read(reader, record, item)
                 and (not is_code(item) or codes.take_out(item))
             ][::-1]
             for ulid, record in self._records.items()
@@ -6565,8 +6716,11 @@ class _RunHistory:
 
 
 def _can_read(reader: Origin | None, record: Record, item: Item) -> bool:
+    is_update = item_type(item) == CONFIGURATION
+    if not (is_update or is_encrypted(item)):
+        return True
     is_ours = reader is not None and reader.can_decrypt(record.origin)
-    return is_ours and bool(item.get("encrypted_content"))
+    return is_ours and (is_update or bool(item.get("encrypted_content")))
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -8310,7 +8464,8 @@ class Recorder:
                     insort(self._pending, (index, one), key=itemgetter(0))
 
     def _is_kept(self, item: Item) -> bool:
-        if has_encrypted_reasoning(item) or is_compaction(item):
+        is_update = item_type(item) == CONFIGURATION
+        if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
             return self._scope.keeps_reasoning
         whole_call = is_call(item) and item.get("status") != "incomplete"
         is_hosted = is_kept_hosted(item) or is_stored_image(item)
@@ -8779,10 +8934,7 @@ _Text = str | tuple[str, str]
 class _InjectedContext(NamedTuple):
 
     words: str
-    texts: tuple[_Text, ...]
-
-    def wire(self) -> dict[str, Any]:
-        return {"words": self.words, "texts": list(self.texts)}
+    texts: Sequence[_Text]
 
 
 def _find_injected_context(message: UserMessage) -> _InjectedContext | None:
@@ -8814,20 +8966,6 @@ def _apply_injected_context(
     return message.with_content([*texts, *others])
 
 
-def _read_injected_context(wire: object) -> _InjectedContext | None:
-    stored = as_mapping(wire)
-    rows = stored.get("texts")
-    if not isinstance(rows, list):
-        return None
-    return _InjectedContext(str(stored.get("words")), tuple(map(_read_text, rows)))
-
-
-def _read_text(row: object) -> _Text:
-    if isinstance(row, list | tuple) and len(row) == 2:
-        return str(row[0]), str(row[1])
-    return str(row)
-
-
 def _is_input_text(part: Item) -> bool:
     return part.get("type") == "input_text"
 
@@ -8843,15 +8981,14 @@ class SentContext(NamedTuple):
     instructions: str | None = None
     new: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
+    turn: Turn | None = None
 
     def wire(self) -> dict[str, Any]:
-        found = {
-            "injected": self.injected and self.injected.wire(),
-            "instructions": self.instructions,
-            "new": list(self.new) or None,
-            "gone": list(self.gone) or None,
+        found = self._asdict() | {
+            "injected": self.injected and self.injected._asdict(),
+            "turn": self.turn and self.turn.wire(),
         }
-        return {key: value for key, value in found.items() if value is not None}
+        return {key: value for key, value in found.items() if value not in (None, ())}
 
 
 _NOTHING = SentContext()
@@ -8901,18 +9038,37 @@ def first_instructions(
     return next((one for one in found if one is not None), None)
 
 
+def model_turns(
+    parts: Sequence[ChatPart], sent: Mapping[str, SentContext], model: str
+) -> dict[str, Turn]:
+    turns: dict[str, Turn] = {}
+    for stored in stored_messages(parts):
+        turn = sent.get(stored.answer_id, _NOTHING).turn
+        if turn and turn.model == model and (turns or turn.base):
+            turns = {} if turn.base else turns
+            turns[stored.answer_id] = turn
+    return turns
+
+
 def apply_sent_context(
-    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
+    parts: Sequence[ChatPart],
+    sent: Mapping[str, SentContext],
+    items: Mapping[str, Sequence[Item]] = MappingProxyType({}),
 ) -> list[ChatPart]:
-    return [again for part in parts for again in _as_sent(part, sent)]
+    return [again for part in parts for again in _as_sent(part, sent, items)]
 
 
-def _as_sent(part: ChatPart, sent: Mapping[str, SentContext]) -> list[ChatPart]:
+def _as_sent(
+    part: ChatPart,
+    sent: Mapping[str, SentContext],
+    items: Mapping[str, Sequence[Item]],
+) -> list[ChatPart]:
     if not isinstance(part, UserMessage) or part.stored is None:
         return [part]
-    context, words = sent.get(part.stored.answer_id, _NOTHING), part.stored.words
+    name, words = part.stored.answer_id, part.stored.words
+    context = sent.get(name, _NOTHING)
     message = _apply_injected_context(part, words, context.injected)
-    return [*_news(context), message]
+    return [*_news(context), *map(UserMessage, items.get(name, ())), message]
 
 
 def _news(sent: SentContext) -> list[ChatPart]:
@@ -8923,8 +9079,7 @@ def _news(sent: SentContext) -> list[ChatPart]:
         lines += ["Lines that no longer hold:", *sent.gone]
     if len(lines) == 1:
         return []
-    part = {"type": "input_text", "text": "\n".join(lines)}
-    return [UserMessage({"type": "message", "role": "developer", "content": [part]})]
+    return [UserMessage(developer_message("\n".join(lines)))]
 
 
 def _in_order(
@@ -8938,17 +9093,14 @@ def _lines(text: str) -> dict[str, None]:
 
 
 def _read_context(wire: JsonObject) -> SentContext:
-    given = wire.get("instructions")
+    injected, turn = wire.get("injected"), str(wire.get("turn") or "")
     return SentContext(
-        _read_injected_context(wire.get("injected")),
-        given if isinstance(given, str) else None,
-        _read_lines(wire.get("new")),
-        _read_lines(wire.get("gone")),
+        injected and _InjectedContext(**injected),
+        wire.get("instructions"),
+        tuple(wire.get("new", ())),
+        tuple(wire.get("gone", ())),
+        read_turn(turn) if turn else None,
     )
-
-
-def _read_lines(rows: object) -> tuple[str, ...]:
-    return tuple(map(str, as_list(rows)))
 
 
 # ==== owui_manifold.log: Lines in the server's log, without secrets; the newest of each run are kept in memory.
@@ -9163,7 +9315,7 @@ class Valves(BaseModel):
         "auto",
         "Keep the first instructions of a chat and send changes (a date, a memory) with "
         "the next message, so that reasoning and the prompt cache stay valid. The chat "
-        "stores them encrypted. `auto`: for models that need it.",
+        "stores them encrypted. `auto`: for models from gpt-5.6 on.",
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
@@ -10479,12 +10631,10 @@ _ATTRIBUTE = "openai_responses_rounds"
 
 class DelegatedRound(NamedTuple):
 
-    sent: tuple[Item, ...]
+    request: ResponsesRequest
     received: tuple[Item, ...]
     pending: tuple[Item, ...]
     cited: tuple[str, ...] = ()
-    instructions: str = ""
-    repairs: tuple[Repair, ...] = ()
 
 
 def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:
@@ -10497,17 +10647,19 @@ def load_round(state: Any, message_id: str) -> DelegatedRound | None:
     return found if isinstance(found, DelegatedRound) else None
 
 
-def continue_input(
+def continue_round(
     ended: DelegatedRound, parts: Sequence[ChatPart]
-) -> list[Item] | None:
+) -> ResponsesRequest | None:
     outputs = {s.call_id: s for s in parts if isinstance(s, ToolMessage)}
     calls = {item["call_id"]: item_type(item) for item in open_calls(ended.received)}
     if not calls or not all(call_id in outputs for call_id in calls):
         return None
     answers = [tool_message_item(outputs[call_id], calls) for call_id in calls]
-    return since_compaction(
-        drop_settled_approvals([*ended.sent, *ended.received, *answers])
-    )
+    request = ended.request
+    items = drop_settled_approvals([*request.input, *ended.received, *answers])
+    choice = next_tool_choice(request.tool_choice)
+    changed = {"input": since_compaction(items), "tool_choice": choice}
+    return request.model_copy(update=changed)
 
 
 # ==== owui_manifold.store: Where the records of a chat are written and read, signed and in part encrypted.
@@ -10704,6 +10856,7 @@ class PreparedRequest(NamedTuple):
     toolset: Toolset | None = None
     notices: tuple[str, ...] = ()
     sign: Sign | None = None
+    cites: bool = False
 
     @property
     def delegates(self) -> bool:
@@ -10714,13 +10867,16 @@ class PreparedRequest(NamedTuple):
 class _Chat(NamedTuple):
 
     call: PipeCall
+    endpoint: Endpoint
     model: ResolvedModel
     store: ChatStore | None
     round: DelegatedRound | None
     instructions: str
     parts: list[ChatPart]
     records: Mapping[str, Record]
+    tools: OfferedTools
     verbosity: str = ""
+    request: ResponsesRequest = ResponsesRequest(model="", input=[])
 
     @property
     def replaced_id(self) -> str:
@@ -10737,28 +10893,24 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     chat, reason = await run_work(
         size, lambda: _read_messages(call, keys.sign, store, before)
     )
-    model = chat.model
-    origin = origin_at(model.family, endpoint)
-    items = continue_input(before, chat.parts) if before else None
-    if items is None:
+    origin, tools = origin_at(chat.model.family, endpoint), chat.tools
+    request = continue_round(before, chat.parts) if before else None
+    if request is None:
         items = await _history(chat, origin, size)
-    tools = _offered_tools(call, model)
-    settings = _settings(call, endpoint, tools, model)
-    request = build_request(
-        model, chat.instructions, items, _body(chat, tools), settings
-    )
-    request = _repaired(request, call, store, before)
+        changed = {"input": items, "instructions": chat.instructions or None}
+        request = chat.request.model_copy(update=changed)
     return PreparedRequest(
         call,
         request,
         endpoint,
         origin,
-        run_limits(call.valves, model),
+        run_limits(call.valves, chat.model),
         store,
         before,
         _toolset(call, tools),
         notices=() if before else tuple(filter(None, (reason, tools.notice))),
         sign=keys.sign,
+        cites=any(tool_kind(tool).is_cited for tool in tools.items),
     )
 
 
@@ -10771,7 +10923,11 @@ def _read_messages(
     instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, store)
-    chat = _Chat(call, model, store, before, instructions, parts, records)
+    tools = _offered_tools(call, model)
+    chat = _Chat(
+        *(call, call.endpoint, model, store, before, instructions, parts, records),
+        tools,
+    )
     for change in _PASSES:
         chat = change(chat)
     return chat, reason
@@ -10822,25 +10978,64 @@ def _restore_outputs(chat: _Chat) -> _Chat:
     return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
 
 
+def _build_flat(chat: _Chat) -> _Chat:
+    settings = _settings(chat.call, chat.endpoint, chat.tools, chat.model)
+    items = [Item()] * len(chat.parts)
+    request = build_request(chat.model, "", items, _body(chat), settings)
+    request = _repaired(request, chat.call, chat.store, chat.round)
+    return chat._replace(request=request)
+
+
 def _restore_prefix(chat: _Chat) -> _Chat:
-    call, store, parts = chat.call, chat.store, chat.parts
-    instructions = chat.round.instructions if chat.round else chat.instructions
+    call, store, parts, facts = chat.call, chat.store, chat.parts, chat.model.facts
+    instructions, name = chat.instructions, call.caller.message_id
     if store is None or not stored_messages(parts):
-        return chat._replace(instructions=instructions)
-    mode = call.valves.STABLE_INSTRUCTIONS
-    is_stable = chat.model.facts.prefix_bound if mode == "auto" else mode == "on"
+        return chat
+    mode, kinds = call.valves.STABLE_INSTRUCTIONS, _appended(chat)
+    is_stable = facts.appends_tools if mode == "auto" else mode == "on"
     continues = call.host.metadata.get("assistant_message_id") or chat.round
-    if not continues and call.caller.message_id not in store.sent:
+    request, turns = chat.request, model_turns(parts, store.sent, chat.request.model)
+    if not continues and name not in store.sent:
         given = instructions if is_stable else None
-        store.set_sent(capture_sent_context(parts, store.sent, given))
+        sent = capture_sent_context(parts, store.sent, given)
+        if kinds:
+            turn = record_turn(request, [*turns.values()], facts.default_effort)
+            sent = sent._replace(turn=turn)
+        store.set_sent(sent)
+        turns = model_turns(parts, store.sent, request.model)
+    items: Mapping[str, Sequence[Item]] = {}
+    if name in turns:
+        request, items = append_turns(request, turns, kinds)
     first = first_instructions(parts, store.sent) if is_stable else None
-    parts = apply_sent_context(parts, store.sent)
     return chat._replace(
-        parts=parts, instructions=instructions if first is None else first
+        parts=apply_sent_context(parts, store.sent, items),
+        instructions=instructions if first is None else first,
+        request=request,
     )
 
 
-_PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
+def _appended(chat: _Chat) -> set[str]:
+    facts, is_openai = chat.model.facts, chat.endpoint.is_openai
+    kinds = [ADDED_TOOLS] * (is_openai and facts.appends_tools)
+    kinds += [CONFIGURATION] * (is_openai and facts.appends_configuration)
+    return set(kinds).difference(one.target for one in chat.request.repairs)
+
+
+def _place_instructions(chat: _Chat) -> _Chat:
+    if not (chat.instructions and chat.endpoint.is_openai):
+        return chat
+    first = UserMessage(developer_message(chat.instructions))
+    return chat._replace(parts=[first, *chat.parts], instructions="")
+
+
+_PASSES = (
+    _attach_stored,
+    _take_directive,
+    _restore_outputs,
+    _build_flat,
+    _restore_prefix,
+    _place_instructions,
+)
 
 
 async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
@@ -10862,8 +11057,9 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     )
 
 
-def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
-    choice = next_tool_choice(tools.choice) if chat.round else tools.choice
+def _body(chat: _Chat) -> dict[str, Any]:
+    choice = chat.tools.choice
+    choice = next_tool_choice(choice) if chat.round else choice
     body = {**chat.call.body, "tool_choice": choice}
     if chat.verbosity:
         body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
@@ -10918,7 +11114,8 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     settings = _settings(plain, prepared.endpoint, tools, model)
     text = sent.instructions or ""
     built = build_request(model, text, sent.input, body, settings)
-    return sent.model_copy(update={"repairs": ()}) == built
+    is_changed = any(item_type(item) in APPENDED for item in sent.input)
+    return sent.model_copy(update={"repairs": ()}) == built and not is_changed
 
 
 def _repaired(
@@ -10931,7 +11128,7 @@ def _repaired(
     learned = known(call.endpoint, request.model, user_id)
     repairs = (*learned, *(store.repairs if store else ()))
     if before:
-        repairs = before.repairs
+        repairs = before.request.repairs
     return request.model_copy(update={"repairs": repairs}) if repairs else request
 
 
@@ -11558,7 +11755,7 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
         caller.message_id,
         prepared.origin,
         remembers,
-        cites=any(tool_kind(tool).is_cited for tool in prepared.request.tools or ()),
+        cites=prepared.cites,
         delegates=prepared.delegates,
         carrier=store.carrier if store else "details",
         sign=prepared.sign,
@@ -11591,7 +11788,7 @@ async def _remember(prepared: PreparedRequest, repairs: Iterable[Status]) -> Non
             await store.add_repair(repair)
         elif repair and found.is_lasting:
             is_about_all = found.is_named and (
-                repair.action == "field" or is_as_configured(prepared)
+                repair.action in ("field", "lower") or is_as_configured(prepared)
             )
             user = "" if is_about_all else call.caller.user_id
             model = prepared.request.model
@@ -11611,11 +11808,9 @@ def _hand_over(
     within_run = call.valves.carries_reasoning()
     received = tuple(replay_output(ended.output, with_reasoning=within_run))
     pending = tuple(recorder.pending) if recorder else ()
-    ended_round = DelegatedRound(
-        *(tuple(prepared.request.input), received, pending, citations.keys),
-        prepared.request.instructions or "",
-        (*prepared.request.repairs, *filter(None, (one.repair for one in helped))),
-    )
+    repairs = (*prepared.request.repairs, *(one.repair for one in helped if one.repair))
+    request = prepared.request.model_copy(update={"repairs": repairs})
+    ended_round = DelegatedRound(request, received, pending, citations.keys)
     save_round(call.state, call.caller.message_id, ended_round)
 
 

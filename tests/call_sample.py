@@ -43,6 +43,7 @@ def valves_for(sim: Simulator, **more: Any) -> Valves:
     given = {
         "BASE_URL": sim.base_url,
         "API_KEY": sim.api_key,
+        "COMPATIBILITY": "openai",  # the simulator stands for OpenAI
         "LOG_LEVEL": "DEBUG",
         "MAX_RETRIES": 0,
         "HISTORY_CARRIER": "markers",

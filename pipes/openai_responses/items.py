@@ -11,6 +11,9 @@ from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 
 Item = dict[str, Any]
 
+ADDED_TOOLS, CONFIGURATION = "additional_tools", "configuration_update"
+"""Input items that change the request from their place on."""
+
 
 class _ItemKind(NamedTuple):
     """What all items of one type have in common."""
@@ -47,6 +50,7 @@ _ITEM_KINDS = {
         parts=(("summary", "summary"), ("reasoning", "content")), is_encrypted=True
     ),
     "compaction": _ItemKind(is_encrypted=True),
+    CONFIGURATION: _ItemKind(),
     "function_call": _ItemKind(text=("arguments", "arguments")),
     "function_call_output": _ItemKind(),
     "custom_tool_call": _ItemKind(text=("arguments", "input")),
@@ -182,9 +186,18 @@ def is_compaction(item: JsonObject) -> bool:
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    """Return `items` from the last compaction on."""
+    """Return `items` from the last compaction on, behind the chat's instructions."""
     places = [place for place, item in enumerate(items) if is_compaction(item)]
-    return list(items[places[-1] :] if places else items)
+    if not places:
+        return list(items)
+    first = [item for item in items[:1] if item.get("role") == "developer"]
+    return [*first, *items[places[-1] :]]
+
+
+def developer_message(text: str) -> Item:
+    """Return instructions as an item."""
+    part = {"type": "input_text", "text": text}
+    return {"type": "message", "role": "developer", "content": [part]}
 
 
 def message_text(item: JsonObject) -> str:
@@ -253,6 +266,7 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
             lost_call = lost_call or calls
             continue
         is_input = answers or item.get("role") in _INPUT_ROLES
+        is_input = is_input or item_type(item) == CONFIGURATION
         if is_input or (lost_call and not calls):
             dangling = []
         lost_call = False

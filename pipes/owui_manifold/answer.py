@@ -4,7 +4,6 @@ from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
 
 from openai_responses.clock import new_ulid, unix_seconds
-from openai_responses.items import tool_kind
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.loop.run import run
 from openai_responses.requests.repairs import CHAT_ACTIONS
@@ -116,7 +115,7 @@ def _recorder(prepared: PreparedRequest) -> Recorder | None:
         caller.message_id,
         prepared.origin,
         remembers,
-        cites=any(tool_kind(tool).is_cited for tool in prepared.request.tools or ()),
+        cites=prepared.cites,
         delegates=prepared.delegates,
         carrier=store.carrier if store else "details",
         sign=prepared.sign,
@@ -155,7 +154,7 @@ async def _remember(prepared: PreparedRequest, repairs: Iterable[Status]) -> Non
             await store.add_repair(repair)
         elif repair and found.is_lasting:
             is_about_all = found.is_named and (
-                repair.action == "field" or is_as_configured(prepared)
+                repair.action in ("field", "lower") or is_as_configured(prepared)
             )
             user = "" if is_about_all else call.caller.user_id
             model = prepared.request.model
@@ -176,9 +175,7 @@ def _hand_over(
     within_run = call.valves.carries_reasoning()
     received = tuple(replay_output(ended.output, with_reasoning=within_run))
     pending = tuple(recorder.pending) if recorder else ()
-    ended_round = DelegatedRound(
-        *(tuple(prepared.request.input), received, pending, citations.keys),
-        prepared.request.instructions or "",
-        (*prepared.request.repairs, *filter(None, (one.repair for one in helped))),
-    )
+    repairs = (*prepared.request.repairs, *(one.repair for one in helped if one.repair))
+    request = prepared.request.model_copy(update={"repairs": repairs})
+    ended_round = DelegatedRound(request, received, pending, citations.keys)
     save_round(call.state, call.caller.message_id, ended_round)

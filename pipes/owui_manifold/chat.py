@@ -12,17 +12,30 @@ from typing import Any, NamedTuple
 
 from openai_responses.clock import run_work
 from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
-from openai_responses.items import Item
+from openai_responses.items import (
+    ADDED_TOOLS,
+    CONFIGURATION,
+    Item,
+    developer_message,
+    item_type,
+    tool_kind,
+)
 from openai_responses.json_input import as_mapping, count_entries
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunDone
 from openai_responses.loop.tools import CallLimits, Toolset
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.resolve import ResolvedModel
-from openai_responses.requests.build import ResponsesRequest, Settings, build_request
+from openai_responses.requests.build import (
+    ResponsesRequest,
+    Settings,
+    build_request,
+)
 from openai_responses.requests.parameters import hash_ids
+from openai_responses.requests.repairs import APPENDED
 from openai_responses.requests.replay import Origin, origin_at
 from openai_responses.requests.tools import is_hosted_tool, next_tool_choice
+from openai_responses.requests.turns import append_turns, record_turn
 from owui_chat.input.attachments import (
     add_tool_images,
     attach_files,
@@ -36,6 +49,7 @@ from owui_chat.input.prefix import (
     apply_sent_context,
     capture_sent_context,
     first_instructions,
+    model_turns,
 )
 from owui_chat.input.tasks import task_request
 from owui_chat.messages import (
@@ -61,7 +75,7 @@ from owui_manifold.hosted_tools import (
     offer_tools,
     tool_search,
 )
-from owui_manifold.rounds import DelegatedRound, continue_input, load_round
+from owui_manifold.rounds import DelegatedRound, continue_round, load_round
 from owui_manifold.store import ChatStore, chat_keys, open_store
 from owui_manifold.valves import Valves
 
@@ -90,6 +104,8 @@ class PreparedRequest(NamedTuple):
     """Sentences for the person who asked."""
     sign: Sign | None = None
     """Signs what the chat itself carries."""
+    cites: bool = False
+    """Whether its tools give sources."""
 
     @property
     def delegates(self) -> bool:
@@ -102,13 +118,17 @@ class _Chat(NamedTuple):
     """A chat between two passes."""
 
     call: PipeCall
+    endpoint: Endpoint
     model: ResolvedModel
     store: ChatStore | None
     round: DelegatedRound | None
     instructions: str
     parts: list[ChatPart]
     records: Mapping[str, Record]
+    tools: OfferedTools
     verbosity: str = ""
+    request: ResponsesRequest = ResponsesRequest(model="", input=[])
+    """As it would be if the chat began with it, and later as it is sent."""
 
     @property
     def replaced_id(self) -> str:
@@ -127,28 +147,24 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
     chat, reason = await run_work(
         size, lambda: _read_messages(call, keys.sign, store, before)
     )
-    model = chat.model
-    origin = origin_at(model.family, endpoint)
-    items = continue_input(before, chat.parts) if before else None
-    if items is None:
+    origin, tools = origin_at(chat.model.family, endpoint), chat.tools
+    request = continue_round(before, chat.parts) if before else None
+    if request is None:
         items = await _history(chat, origin, size)
-    tools = _offered_tools(call, model)
-    settings = _settings(call, endpoint, tools, model)
-    request = build_request(
-        model, chat.instructions, items, _body(chat, tools), settings
-    )
-    request = _repaired(request, call, store, before)
+        changed = {"input": items, "instructions": chat.instructions or None}
+        request = chat.request.model_copy(update=changed)
     return PreparedRequest(
         call,
         request,
         endpoint,
         origin,
-        run_limits(call.valves, model),
+        run_limits(call.valves, chat.model),
         store,
         before,
         _toolset(call, tools),
         notices=() if before else tuple(filter(None, (reason, tools.notice))),
         sign=keys.sign,
+        cites=any(tool_kind(tool).is_cited for tool in tools.items),
     )
 
 
@@ -162,7 +178,11 @@ def _read_messages(
     instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, store)
-    chat = _Chat(call, model, store, before, instructions, parts, records)
+    tools = _offered_tools(call, model)
+    chat = _Chat(
+        *(call, call.endpoint, model, store, before, instructions, parts, records),
+        tools,
+    )
     for change in _PASSES:
         chat = change(chat)
     return chat, reason
@@ -217,29 +237,71 @@ def _restore_outputs(chat: _Chat) -> _Chat:
     return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
 
 
+def _build_flat(chat: _Chat) -> _Chat:
+    """Build the request as if the chat began now, without its input."""
+    settings = _settings(chat.call, chat.endpoint, chat.tools, chat.model)
+    items = [Item()] * len(chat.parts)
+    request = build_request(chat.model, "", items, _body(chat), settings)
+    request = _repaired(request, chat.call, chat.store, chat.round)
+    return chat._replace(request=request)
+
+
 def _restore_prefix(chat: _Chat) -> _Chat:
     """Keep the instructions and the chat as they were sent before.
 
     What is sent for the first time is given to the store.
     """
-    call, store, parts = chat.call, chat.store, chat.parts
-    instructions = chat.round.instructions if chat.round else chat.instructions
+    call, store, parts, facts = chat.call, chat.store, chat.parts, chat.model.facts
+    instructions, name = chat.instructions, call.caller.message_id
     if store is None or not stored_messages(parts):
-        return chat._replace(instructions=instructions)
-    mode = call.valves.STABLE_INSTRUCTIONS
-    is_stable = chat.model.facts.prefix_bound if mode == "auto" else mode == "on"
+        return chat
+    mode, kinds = call.valves.STABLE_INSTRUCTIONS, _appended(chat)
+    is_stable = facts.appends_tools if mode == "auto" else mode == "on"
     continues = call.host.metadata.get("assistant_message_id") or chat.round
-    if not continues and call.caller.message_id not in store.sent:
+    request, turns = chat.request, model_turns(parts, store.sent, chat.request.model)
+    if not continues and name not in store.sent:
         given = instructions if is_stable else None
-        store.set_sent(capture_sent_context(parts, store.sent, given))
+        sent = capture_sent_context(parts, store.sent, given)
+        if kinds:
+            turn = record_turn(request, [*turns.values()], facts.default_effort)
+            sent = sent._replace(turn=turn)
+        store.set_sent(sent)
+        turns = model_turns(parts, store.sent, request.model)
+    items: Mapping[str, Sequence[Item]] = {}
+    if name in turns:
+        request, items = append_turns(request, turns, kinds)
     first = first_instructions(parts, store.sent) if is_stable else None
-    parts = apply_sent_context(parts, store.sent)
     return chat._replace(
-        parts=parts, instructions=instructions if first is None else first
+        parts=apply_sent_context(parts, store.sent, items),
+        instructions=instructions if first is None else first,
+        request=request,
     )
 
 
-_PASSES = (_attach_stored, _take_directive, _restore_outputs, _restore_prefix)
+def _appended(chat: _Chat) -> set[str]:
+    """Return the types of items that its model and server take."""
+    facts, is_openai = chat.model.facts, chat.endpoint.is_openai
+    kinds = [ADDED_TOOLS] * (is_openai and facts.appends_tools)
+    kinds += [CONFIGURATION] * (is_openai and facts.appends_configuration)
+    return set(kinds).difference(one.target for one in chat.request.repairs)
+
+
+def _place_instructions(chat: _Chat) -> _Chat:
+    """Let the input begin with the instructions, where a server takes that."""
+    if not (chat.instructions and chat.endpoint.is_openai):
+        return chat
+    first = UserMessage(developer_message(chat.instructions))
+    return chat._replace(parts=[first, *chat.parts], instructions="")
+
+
+_PASSES = (
+    _attach_stored,
+    _take_directive,
+    _restore_outputs,
+    _build_flat,
+    _restore_prefix,
+    _place_instructions,
+)
 """What is done to a parsed chat, in this order; directives are no part of a prefix."""
 
 
@@ -263,9 +325,10 @@ async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
     )
 
 
-def _body(chat: _Chat, tools: OfferedTools) -> dict[str, Any]:
+def _body(chat: _Chat) -> dict[str, Any]:
     """Return the caller's keys; a wish for this one answer has priority over them."""
-    choice = next_tool_choice(tools.choice) if chat.round else tools.choice
+    choice = chat.tools.choice
+    choice = next_tool_choice(choice) if chat.round else choice
     body = {**chat.call.body, "tool_choice": choice}
     if chat.verbosity:
         body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
@@ -318,7 +381,10 @@ def _settings(
 
 
 def is_as_configured(prepared: PreparedRequest) -> bool:
-    """Say whether a chat's request has only what the administrator's valves set."""
+    """Say whether a chat's request has only what the administrator's valves set.
+
+    What was appended to it may be a user's choice.
+    """
     call, sent = prepared.call, prepared.request
     body = {"tool_choice": sent.tool_choice, "reasoning_effort": call.model.effort}
     plain = call._replace(body=body, config=read_config(call.valves))
@@ -327,7 +393,8 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     settings = _settings(plain, prepared.endpoint, tools, model)
     text = sent.instructions or ""
     built = build_request(model, text, sent.input, body, settings)
-    return sent.model_copy(update={"repairs": ()}) == built
+    is_changed = any(item_type(item) in APPENDED for item in sent.input)
+    return sent.model_copy(update={"repairs": ()}) == built and not is_changed
 
 
 def _repaired(
@@ -341,7 +408,7 @@ def _repaired(
     learned = known(call.endpoint, request.model, user_id)
     repairs = (*learned, *(store.repairs if store else ()))
     if before:
-        repairs = before.repairs
+        repairs = before.request.repairs
     return request.model_copy(update={"repairs": repairs}) if repairs else request
 
 

@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from openai_responses.items import Item, item_type, open_calls, since_compaction
-from openai_responses.requests.repairs import Repair
+from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import drop_settled_approvals
+from openai_responses.requests.tools import next_tool_choice
 from owui_chat.input.history import tool_message_item
 from owui_chat.messages import ChatPart, ToolMessage
 
@@ -21,18 +22,16 @@ _ATTRIBUTE = "openai_responses_rounds"
 class DelegatedRound(NamedTuple):
     """The end of a round whose calls the host is to run.
 
-    `sent` and `received` are input items; `pending` waits for its marker; `cited` are
-    the keys of the sources that the page has. The host may cite what its tools read in
-    the `instructions` (RAG_SYSTEM_CONTEXT): they go on as they were sent. `repairs` are
-    those of `sent`, also where no chat can store them.
+    `received` are input items; `pending` waits for its marker; `cited` are the keys of
+    the sources that the page has. The host may cite what its tools read in the
+    instructions (RAG_SYSTEM_CONTEXT), so the `request` goes on as it was sent, with
+    the repairs that no chat may be able to store.
     """
 
-    sent: tuple[Item, ...]
+    request: ResponsesRequest
     received: tuple[Item, ...]
     pending: tuple[Item, ...]
     cited: tuple[str, ...] = ()
-    instructions: str = ""
-    repairs: tuple[Repair, ...] = ()
 
 
 def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:
@@ -47,15 +46,17 @@ def load_round(state: Any, message_id: str) -> DelegatedRound | None:
     return found if isinstance(found, DelegatedRound) else None
 
 
-def continue_input(
+def continue_round(
     ended: DelegatedRound, parts: Sequence[ChatPart]
-) -> list[Item] | None:
-    """Return the input after `ended`; None when a call of it has no output."""
+) -> ResponsesRequest | None:
+    """Return the request after `ended`; None when a call of it has no output."""
     outputs = {s.call_id: s for s in parts if isinstance(s, ToolMessage)}
     calls = {item["call_id"]: item_type(item) for item in open_calls(ended.received)}
     if not calls or not all(call_id in outputs for call_id in calls):
         return None
     answers = [tool_message_item(outputs[call_id], calls) for call_id in calls]
-    return since_compaction(
-        drop_settled_approvals([*ended.sent, *ended.received, *answers])
-    )
+    request = ended.request
+    items = drop_settled_approvals([*request.input, *ended.received, *answers])
+    choice = next_tool_choice(request.tool_choice)
+    changed = {"input": since_compaction(items), "tool_choice": choice}
+    return request.model_copy(update=changed)

@@ -178,7 +178,7 @@ class Valves(BaseModel):
         "auto",
         "Keep the first instructions of a chat and send changes (a date, a memory) with "
         "the next message, so that reasoning and the prompt cache stay valid. The chat "
-        "stores them encrypted. `auto`: for models that need it.",
+        "stores them encrypted. `auto`: for models from gpt-5.6 on.",
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",

@@ -80,6 +80,7 @@ def pipe_valves(running_simulator: Simulator) -> dict[str, str]:
         "BASE_URL": upstream.base_url,
         "API_KEY": upstream.api_key,
         "MODEL_ID": ", ".join(MODELS),
+        "COMPATIBILITY": "openai",  # the simulator stands for OpenAI
     }
 
 

@@ -64,3 +64,10 @@ def host_items(message: Json) -> list[Json]:
     """The stored output of an answer, without what the pipe stored there."""
     kept = "openai_responses:kept"
     return [item for item in message["output"] if item["type"] != kept]
+
+
+def instructions_of(body: Json) -> str:
+    """Return the instructions at the head of a request's input."""
+    first = body["input"][0]
+    assert first["role"] == "developer"
+    return "".join(part["text"] for part in first["content"])

@@ -10,7 +10,7 @@ import pytest_asyncio
 from hosts.client import Json
 from hosts.page import ChatPage
 from hosts.pipes import valves_changed
-from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
+from hosts.sent import answered, chat_bodies, instructions_of, kinds, outputs, stripped
 from hosts.tabs import Tab, Turn
 from hosts.uploads import attach
 from hosts.users import EVERYBODY_READS, User
@@ -188,7 +188,7 @@ async def test_what_was_sent_beside_the_chat_is_sent_again(
         received = [stripped(item) for item in (before.response or {})["output"]]
         expected = [*before.body["input"], *received]
         assert after.body["input"][: len(expected)] == expected
-    given = [request.body["instructions"] for request in asked]
+    given = [instructions_of(request.body) for request in asked]
     assert given == ["Be brief.\nIt is Monday."] * 4
     last = asked[-1].body["input"]
     news, turn_kinds = ["developer"], ["user", "assistant"]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from hosts.sent import chat_bodies, kinds
+from hosts.sent import chat_bodies, instructions_of, kinds
 from hosts.users import User
 from simulator import Simulator
 
@@ -83,9 +83,9 @@ async def test_every_part_of_a_chat_finds_its_place(
     )
 
     (body,) = chat_bodies(simulator)
-    assert body["instructions"].split() == ["Be", "brief.", "Be", "kind."]
+    assert instructions_of(body).split() == ["Be", "brief.", "Be", "kind."]
     assert kinds(body["input"]) == [
-        *("user", "function_call", "function_call_output", "assistant"),
+        *("developer", "user", "function_call", "function_call_output", "assistant"),
         *("developer", "user"),
     ]
     assert body["input"][0]["content"][1] == {

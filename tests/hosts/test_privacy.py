@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from hosts.open_webui import OpenWebUI
 from hosts.pipes import valves_changed
-from hosts.sent import chat_bodies, kinds, stored_value
+from hosts.sent import chat_bodies, instructions_of, kinds, stored_value
 from hosts.switches import workspace_model
 from hosts.tabs import Tab
 from hosts.users import User
@@ -124,7 +124,7 @@ async def test_what_the_owner_of_a_chat_writes_into_its_row_instructs_nobody(
         assert FORGED in kept(await other.user.chat(cloned["id"]))
 
     for body in chat_bodies(simulator)[1:]:
-        assert body["instructions"] == SYSTEM
+        assert instructions_of(body) == SYSTEM
         assert FORGED not in json.dumps(body)
         assert "call_forged" not in json.dumps(body)
         assert kinds(body["input"]) == ["user", "reasoning", "assistant", "user"]

@@ -19,7 +19,7 @@ from hosts.client import Json
 from hosts.databases import lent_postgres, lent_redis
 from hosts.open_webui import OpenWebUI
 from hosts.pipes import install_copy, install_pipe, valves_changed
-from hosts.sent import answered, chat_bodies, kinds, outputs, stripped
+from hosts.sent import answered, chat_bodies, instructions_of, kinds, outputs, stripped
 from hosts.tabs import Tab
 from hosts.users import User
 from hosts.website import Website
@@ -179,11 +179,11 @@ async def test_rounds_begin_as_the_one_before_them(
 
     assert [turn.error for turn in turns] == [None] * talk.turns
     asked = answered(simulator)
-    assert FACT in asked[0].body["instructions"]
+    assert FACT in instructions_of(asked[0].body)
     rounds = [two for two in pairwise(asked) if is_continued(two[1].body)]
     assert len(rounds) == talk.turns // 2
     for before, after in rounds:
-        assert after.body["instructions"] == before.body["instructions"]
+        assert instructions_of(after.body) == instructions_of(before.body)
     paid_in_full = 0.1 if model == "gpt-6.2-sol" else 0  # the instructions
     least = min(shares_of(two)[0].part for two in rounds)
     assert least >= GOAL - paid_in_full

@@ -222,7 +222,7 @@ async def test_round_of_tools_is_handed_over(
 
     ended = load_round(state, "m-1")
     assert ended is not None
-    assert list(ended.sent) == sim.requests[-1].body["input"]
+    assert ended.request.input == sim.requests[-1].body["input"]
     assert [item["type"] for item in ended.received] == received
     assert [item["type"] for item in ended.pending] == pending
     assert markers_of(pairs) == []
@@ -244,7 +244,7 @@ async def test_answer_after_the_tools_names_all_that_waited(
     pairs = await all_told(call_of(again, valves, state=state), connections)
 
     sent = sim.requests[-1].body["input"]
-    assert sent[:-1] == [*ended.sent, *ended.received]
+    assert sent[:-1] == [*ended.request.input, *ended.received]
     assert sent[-1] == {
         "type": "function_call_output",
         "call_id": call_id,

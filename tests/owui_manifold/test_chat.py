@@ -8,6 +8,7 @@ import pytest
 from call_sample import IDS, MODEL, TOOL, call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, message_text
+from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.repairs import Repair
 from openai_responses.requests.replay import Origin, strip_for_replay
 from owui_chat.storage.markers import format_marker
@@ -37,6 +38,9 @@ def user(text: str) -> Item:
     """What the user said, as it is sent."""
     part = {"type": "input_text", "text": text}
     return {"type": "message", "role": "user", "content": [part]}
+
+
+SENT = ResponsesRequest(model="gpt-5.6-sol", input=[user("Sent")])
 
 
 def keep_reasoning(host: StandInHost, family: str = "gpt-5.6-sol") -> None:
@@ -177,14 +181,14 @@ async def test_next_round_of_tools_goes_on(host: StandInHost) -> None:
     """What was sent, what came, the outputs; and what waits for its marker."""
     received = (SEALED, strip_for_replay(call("1")))
     state = SimpleNamespace()
-    save_round(state, "m-1", DelegatedRound((user("Sent"),), received, received))
+    save_round(state, "m-1", DelegatedRound(SENT, received, received))
     body = chat("Rewritten")
     body["messages"] += [{"role": "tool", "tool_call_id": "call_1", "content": "rain"}]
 
     prepared = await build_chat_request(call_of(body, VALVES, state=state))
 
     assert prepared.request.input == [user("Sent"), *received, output("1")]
-    assert prepared.round == DelegatedRound((user("Sent"),), received, received)
+    assert prepared.round == DelegatedRound(SENT, received, received)
     assert prepared.limits.retries.max_retries == VALVES.MAX_RETRIES
 
 
@@ -198,27 +202,26 @@ async def test_tool_that_had_to_be_called_need_not_be_called_again(
     """The host repeats the choice in every round: it would be called for ever."""
     received = (strip_for_replay(call("1")),)
     state = SimpleNamespace()
-    save_round(state, "m-1", DelegatedRound((user("Sent"),), received, received))
+    sent = SENT.model_copy(update={"tool_choice": choice})
+    save_round(state, "m-1", DelegatedRound(sent, received, received))
     body = chat("Hi", tools=[TOOL], tool_choice=choice)
     body["messages"] += [{"role": "tool", "tool_call_id": "call_1", "content": "rain"}]
 
-    sent = (
-        await build_chat_request(call_of(body, VALVES, state=state))
-    ).request.payload()
+    prepared = await build_chat_request(call_of(body, VALVES, state=state))
 
-    assert sent.get("tool_choice") == later
+    assert prepared.request.tool_choice == later
 
 
 async def test_round_that_cannot_go_on_reads_the_history(host: StandInHost) -> None:
     """The host gave no output for the call."""
     received = (strip_for_replay(call("1")),)
     state = SimpleNamespace()
-    save_round(state, "m-1", DelegatedRound((user("Sent"),), received, received))
+    save_round(state, "m-1", DelegatedRound(SENT, received, received))
 
     prepared = await build_chat_request(call_of(chat("Anew"), VALVES, state=state))
 
     assert prepared.request.input == [user("Anew")]
-    assert prepared.round == DelegatedRound((user("Sent"),), received, received)
+    assert prepared.round == DelegatedRound(SENT, received, received)
 
 
 async def test_task_is_one_short_request(host: StandInHost) -> None:

@@ -7,61 +7,19 @@ from typing import Any
 import pytest
 
 from bench.chats import long_chat
-from call_sample import TOOL, call_of, host_context, valves_for
+from call_sample import TOOL
 from openai_responses.items import Item, open_calls
 from openai_responses.transport.connections import Connections
-from owui_manifold.answer import answer_events
 from owui_manifold.chat import build_chat_request
-from owui_manifold.context import Caller, PipeCall
 from owui_manifold.rounds import load_round
 from simulator import Simulator
 from stand_in_host import Row, StandInHost
+from turn_sample import answered, asked_as, row_of
 
 pytestmark = pytest.mark.asyncio
 
-BOUND, FREE = "f.gpt-6.2-sol", "f.gpt-6.1-sol"
+BOUND, FREE = "f.gpt-6.2-sol", "f.gpt-5.5"
 Json = dict[str, Any]
-
-
-def row_of(host: StandInHost, *words: str) -> None:
-    """Let the chat hold these questions, each but the last with its answer."""
-    messages: Json = {}
-    parent = None
-    for number, said in enumerate(words):
-        call, answer = f"q{number}", f"a{number}"
-        messages[call] = {"role": "user", "content": said, "parentId": parent}
-        messages[answer] = {"role": "assistant", "parentId": call}
-        parent = answer
-    row = host.chats.rows["chat-1"]
-    row.chat = {**row.chat, "history": {"messages": messages}}
-
-
-def asked_as(
-    sim: Simulator, *said: str, model: str = BOUND, state: Any = None, **given: Any
-) -> PipeCall:
-    """The next question of a chat: what the host gives, after a system message."""
-    roles = ("system", "user", "assistant")
-    order = [roles[0], *(roles[1 + place % 2] for place in range(len(said) - 1))]
-    messages = [
-        {"role": role, "content": text} for role, text in zip(order, said, strict=True)
-    ]
-    number = len(said) // 2 - 1
-    ids = {"user_message_id": f"q{number}", "message_id": f"a{number}"}
-    metadata = {"user_id": "user-1", "chat_id": "chat-1", **ids}
-    metadata |= given.pop("metadata", {})
-    return call_of(
-        {"messages": messages, "model": model, "stream": True, **given.pop("body", {})},
-        valves_for(sim, **given),
-        Caller(model, "user-1", "chat-1", f"a{number}", streams=True),
-        state=state,
-        host=host_context(metadata=metadata),
-    )
-
-
-async def answered(call: PipeCall, connections: Connections) -> None:
-    """Ask, and let the answer end."""
-    async for _ in answer_events(await build_chat_request(call), connections):
-        pass
 
 
 def texts(item: Item) -> str:
@@ -69,19 +27,13 @@ def texts(item: Item) -> str:
     return "".join(part.get("text", "") for part in item["content"])
 
 
-def said_to(sim: Simulator) -> list[tuple[Any, list[str]]]:
-    """Of each request: its instructions, and what no model wrote."""
-    return [
-        (
-            r.body.get("instructions"),
-            [
-                texts(i)
-                for i in r.body["input"]
-                if i.get("role") in ("user", "developer")
-            ],
-        )
+def said_to(sim: Simulator) -> list[tuple[str, list[str]]]:
+    """Of each request: its instructions, and what else no model wrote."""
+    told = [
+        [texts(i) for i in r.body["input"] if i.get("role") in ("user", "developer")]
         for r in sim.requests
     ]
+    return [(first, rest) for first, *rest in told]
 
 
 async def test_what_was_around_an_earlier_message_is_sent_again(
@@ -105,6 +57,7 @@ async def test_what_was_around_an_earlier_message_is_sent_again(
     ("model", "valve", "is_stable"),
     [
         (BOUND, "auto", True),
+        ("f.gpt-5.6-sol", "auto", True),
         (FREE, "auto", False),
         (FREE, "on", True),
         (BOUND, "off", False),
@@ -221,4 +174,4 @@ async def test_long_chat_is_read_once(sim: Simulator, host: StandInHost) -> None
     prepared = await build_chat_request(call)
 
     assert host.chats.reads == ["chat-1"]
-    assert len(prepared.request.input) == 399 * 6 + 1
+    assert len(prepared.request.input) == 399 * 6 + 2

@@ -4,11 +4,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import strip_for_replay
 from owui_chat.messages import AssistantText, ChatPart, ToolCall, ToolMessage
 from owui_manifold.rounds import (
     DelegatedRound,
-    continue_input,
+    continue_round,
     load_round,
     save_round,
 )
@@ -16,12 +17,13 @@ from run_sample import call, output, reasoning
 
 ASKED = {"role": "user", "content": "Weather?"}
 RECEIVED = tuple(strip_for_replay(i) for i in (reasoning("1"), call("1"), call("2")))
-ENDED = DelegatedRound(sent=(ASKED,), received=RECEIVED, pending=RECEIVED)
+SENT = ResponsesRequest(model="gpt-6.1-sol", input=[ASKED], tool_choice="required")
+ENDED = DelegatedRound(SENT, received=RECEIVED, pending=RECEIVED)
 
 
 def test_round_is_found_by_its_message() -> None:
     """Two models may answer in one request."""
-    state, other = SimpleNamespace(), DelegatedRound((), (), ())
+    state, other = SimpleNamespace(), DelegatedRound(SENT, (), ())
     save_round(state, "m-1", ENDED)
     save_round(state, "m-2", other)
 
@@ -32,7 +34,7 @@ def test_round_is_found_by_its_message() -> None:
 
 def test_newest_round_counts() -> None:
     """There may be several in one request."""
-    state, newer = SimpleNamespace(), DelegatedRound((ASKED,), (), ())
+    state, newer = SimpleNamespace(), DelegatedRound(SENT, (), ())
     save_round(state, "m-1", ENDED)
     save_round(state, "m-1", newer)
 
@@ -70,12 +72,9 @@ def test_next_round_goes_on_where_the_last_one_ended(returned: list[ChatPart]) -
         *returned,
     ]
 
-    assert continue_input(ENDED, chat) == [
-        ASKED,
-        *RECEIVED,
-        output("1"),
-        output("2"),
-    ]
+    items = [ASKED, *RECEIVED, output("1"), output("2")]
+    again = SENT.model_copy(update={"input": items, "tool_choice": None})
+    assert continue_round(ENDED, chat) == again
 
 
 @pytest.mark.parametrize(
@@ -84,7 +83,7 @@ def test_next_round_goes_on_where_the_last_one_ended(returned: list[ChatPart]) -
         (ENDED, [ToolMessage("call_1", "rain")]),
         (ENDED, []),
         (
-            DelegatedRound((ASKED,), (strip_for_replay(reasoning("1")),), ()),
+            DelegatedRound(SENT, (strip_for_replay(reasoning("1")),), ()),
             [ToolMessage("call_1", "x")],
         ),
     ],
@@ -94,4 +93,4 @@ def test_round_that_was_not_answered_is_not_continued(
     ended: DelegatedRound, chat: list[ChatPart]
 ) -> None:
     """The history is read anew instead."""
-    assert continue_input(ended, chat) is None
+    assert continue_round(ended, chat) is None

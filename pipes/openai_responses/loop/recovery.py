@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from openai_responses.endings import NO_CREDIT_CODES, PICTURE_CODES, SENTENCES
 from openai_responses.errors import ApiError, Failure
 from openai_responses.items import (
+    ADDED_TOOLS,
     Item,
     content_parts,
     has_plain_reasoning,
@@ -33,8 +34,10 @@ from openai_responses.loop.events import Status
 from openai_responses.models.resolve import REASONING_EFFORTS
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.repairs import (
+    APPENDED,
     Repair,
     all_tools,
+    declared_tools,
     has_media,
     json_digest,
     parameter_at,
@@ -230,8 +233,17 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
         sentence = f"Earlier calls of {call[1]} were sent as plain text."
         kind = f"function_call:{call[1]}@{refusal.last}"
         yield Status(sentence, Repair("kind", kind))
+    refused = words.partition("upported values")[0]
+    yield from (_lower(kind) for kind in APPENDED & kinds if kind in refused)
+    if "not found in 'tools'" in words:
+        yield _lower(ADDED_TOOLS)
     if "must be verified to stream" in words.lower() and refusal.payload.get("stream"):
         yield _parameter(refusal, "stream")
+
+
+def _lower(kind: str) -> Status:
+    sentence = f"The model's server does not take {kind}: answering without it."
+    return Status(sentence, Repair("lower", kind), is_named=True)
 
 
 def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
@@ -305,6 +317,9 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     """Yield the repairs of one item; what people wrote always stays."""
     target, sent = refusal.rows[number]
+    if item_type(sent) in APPENDED:
+        yield _lower(item_type(sent))
+        return
     if has_plain_reasoning(sent):
         yield _told(Repair("reasoning_text", ""))
         return
@@ -393,7 +408,7 @@ def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _tools(refusal: _Refusal) -> Iterator[Item]:
-    return all_tools(refusal.payload.get("tools") or ())
+    return all_tools(declared_tools(refusal.payload))
 
 
 def _searches(refusal: _Refusal) -> Iterator[Item]:

@@ -25,7 +25,13 @@ from openai_responses.requests.parameters import (
     parameter_error,
     read_parameters,
 )
-from openai_responses.requests.repairs import Repair, json_digest, repair_payload
+from openai_responses.requests.repairs import (
+    APPENDED,
+    Repair,
+    json_digest,
+    lower_payload,
+    repair_payload,
+)
 from openai_responses.requests.tools import fit_calls
 
 _SAMPLING = {"temperature", "top_p", "top_logprobs"}
@@ -234,7 +240,8 @@ def unsent_parameters(
     """Return the caller's parameters that are not sent, like `reasoning.effort`, and a
     sentence for each value that no API takes.
     """
-    (given, errors), sent = read_parameters(asked), request.payload()
+    given, errors = read_parameters(asked)
+    sent = lower_payload(request.payload(), APPENDED)
     kept, wrong = _passed_on(given)
     length, most = kept.get("max_output_tokens"), request.max_output_tokens
     if length and str(length) != str(most):

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 from openai_responses.clock import hex_digest
 from openai_responses.items import (
+    ADDED_TOOLS,
+    CONFIGURATION,
     Item,
     content_parts,
     drop_orphans,
@@ -44,6 +46,7 @@ class Repair(NamedTuple):
         field        a path like `input:reasoning.status` is left out everywhere
         tool         is left out
         reasoning_text  reasoning in plain text is left out; there is no target
+        lower        items of the type `target` go into the fields of the request
         parameter    a path like `reasoning.effort` gets the JSON `new`, or is left out,
                      if it has the JSON `value`, or whatever it has
     """
@@ -53,6 +56,9 @@ class Repair(NamedTuple):
     value: str = ""
     new: str = ""
 
+
+APPENDED = frozenset({ADDED_TOOLS, CONFIGURATION})
+"""The items that say at their place what fields of a request say."""
 
 CHAT_ACTIONS = ("item", "text", "kind", "reasoning", "plain")
 """What is about the items of one chat."""
@@ -72,6 +78,7 @@ def repair_payload(
 ) -> dict[str, Any]:
     """Return the body of a request with all `repairs`."""
     repairs = [*repairs]
+    payload = lower_payload(payload, {r.target for r in repairs if r.action == "lower"})
     items = [sent for _, sent in repair_items(payload["input"], repairs)]
     changed = {**payload, "input": items}
     for repair in repairs:
@@ -96,8 +103,10 @@ def repair_items(
     items: Sequence[Item], repairs: Iterable[Repair]
 ) -> list[tuple[str, Item]]:
     """Return the items that are sent, each behind the name of the one it was made of."""
+    changes = {repair[:2] for repair in repairs}
+    items = [item for item in items if ("lower", item_type(item)) not in changes]
     names = item_names(items)
-    wanted = {repair[:2] for repair in repairs if repair.action in CHAT_ACTIONS}
+    wanted = {one for one in changes if one[0] in CHAT_ACTIONS}
     if not wanted:
         return list(zip(names, items, strict=True))
     actions = _actions_of(items, names, wanted)
@@ -199,6 +208,27 @@ def plain_item(item: Item) -> Item:
     return {"type": "message", "role": role, "content": [part]}
 
 
+def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
+    """Return a request whose own fields say what items of these `kinds` said."""
+    items, rest = payload["input"], list[Item]()
+    changed = {**payload, "input": rest}
+    for item in items if kinds else ():
+        if (kind := item_type(item)) not in kinds:
+            rest.append(item)
+        elif kind == CONFIGURATION:
+            for key in item.keys() & {"reasoning", "text"}:
+                changed[key] = {**changed.get(key, {}), **item[key]}
+    if ADDED_TOOLS in kinds and (tools := declared_tools(payload)):
+        changed["tools"] = tools
+    return changed if kinds else {**payload}
+
+
+def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
+    """Return the tools of a request and of its items."""
+    added = (i["tools"] for i in payload["input"] if item_type(i) == ADDED_TOOLS)
+    return [tool for tools in (payload.get("tools") or (), *added) for tool in tools]
+
+
 def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     where, _, path = repair.target.partition(":")
     kind, *keys = path.split(".")
@@ -228,8 +258,12 @@ def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     """Leave out a tool, and a choice that may have meant it."""
     tools, choice = payload.get("tools") or [], payload.get("tool_choice")
     kept = _other_tools(tools, repair.target)
+    is_added = any(json_digest(t) == repair.target for t in declared_tools(payload))
     if kept == tools:
-        return payload
+        if not is_added:
+            return payload
+        lowered = lower_payload(payload, {ADDED_TOOLS})
+        return _without_tool(lowered, repair)
     left = {id(tool): tool_name(tool) for tool in all_tools(kept)}
     gone = [tool for tool in all_tools(tools) if id(tool) not in left]
     allowed = as_mapping(choice).get("tools")

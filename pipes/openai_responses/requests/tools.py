@@ -217,7 +217,7 @@ def merge_tools(*groups: Sequence[Item]) -> list[Item]:
     MCP servers are compared by label, other hosted tools by type.
     """
     tools = [tool for group in groups for tool in group]
-    return list({_identity(tool): tool for tool in tools}.values())
+    return list({tool_identity(tool): tool for tool in tools}.values())
 
 
 def responses_tool_choice(
@@ -287,7 +287,8 @@ def _flat_format(custom: JsonObject) -> Item:
     return {"format": {"type": "grammar", **grammar}}
 
 
-def _identity(tool: JsonObject) -> tuple[str, object]:
+def tool_identity(tool: JsonObject) -> tuple[str, object]:
+    """Return what no two tools of a request have in common."""
     kind = tool.get("type")
     if kind in CALLED_BY_NAME:
         return "name", tool.get("name")

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from openai_responses.items import (
     CALL_OUTPUTS,
+    CONFIGURATION,
     Item,
     drop_hosted_tool_items,
     drop_orphans,
@@ -130,7 +131,7 @@ class _RunHistory:
             ulid: [
                 item
                 for item in map(strip_for_replay, filter(is_replayed, record.payload))
-                if (not is_encrypted(item) or _can_read(reader, record, item))
+                if _can_read(reader, record, item)
                 and (not is_code(item) or codes.take_out(item))
             ][::-1]
             for ulid, record in self._records.items()
@@ -191,8 +192,12 @@ class _RunHistory:
 
 
 def _can_read(reader: Origin | None, record: Record, item: Item) -> bool:
+    """Say whether `item` is for this reader; a configuration is for its model."""
+    is_update = item_type(item) == CONFIGURATION
+    if not (is_update or is_encrypted(item)):
+        return True
     is_ours = reader is not None and reader.can_decrypt(record.origin)
-    return is_ours and bool(item.get("encrypted_content"))
+    return is_ours and (is_update or bool(item.get("encrypted_content")))
 
 
 def _call_item(call: ToolCall) -> Item:

@@ -9,10 +9,12 @@ must read neither them nor the memories of its owner.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from openai_responses.items import Item
-from openai_responses.json_input import JsonObject, as_list, as_mapping
+from openai_responses.items import Item, developer_message
+from openai_responses.json_input import JsonObject, as_mapping
+from openai_responses.requests.turns import Turn, read_turn
 from owui_chat.messages import ChatPart, UserMessage, stored_messages
 from owui_chat.storage.records import message_key, text_digest
 
@@ -29,11 +31,7 @@ class _InjectedContext(NamedTuple):
     """
 
     words: str
-    texts: tuple[_Text, ...]
-
-    def wire(self) -> dict[str, Any]:
-        """Return the stored form."""
-        return {"words": self.words, "texts": list(self.texts)}
+    texts: Sequence[_Text]
 
 
 def _find_injected_context(message: UserMessage) -> _InjectedContext | None:
@@ -67,21 +65,6 @@ def _apply_injected_context(
     return message.with_content([*texts, *others])
 
 
-def _read_injected_context(wire: object) -> _InjectedContext | None:
-    """Return what `wire` says; None where it says nothing that can be read."""
-    stored = as_mapping(wire)
-    rows = stored.get("texts")
-    if not isinstance(rows, list):
-        return None
-    return _InjectedContext(str(stored.get("words")), tuple(map(_read_text, rows)))
-
-
-def _read_text(row: object) -> _Text:
-    if isinstance(row, list | tuple) and len(row) == 2:
-        return str(row[0]), str(row[1])
-    return str(row)
-
-
 def _is_input_text(part: Item) -> bool:
     return part.get("type") == "input_text"
 
@@ -96,23 +79,23 @@ class SentContext(NamedTuple):
     """What one run sent beside the chat.
 
     `instructions` belong to the first run that stored some. Later runs store the lines
-    that were `new` compared with the earlier ones, and those that were `gone`.
+    that were `new` compared with the earlier ones, and those that were `gone`. `turn`
+    is what the model was asked for.
     """
 
     injected: _InjectedContext | None = None
     instructions: str | None = None
     new: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
+    turn: Turn | None = None
 
     def wire(self) -> dict[str, Any]:
         """Return the form that is encrypted, without empty fields."""
-        found = {
-            "injected": self.injected and self.injected.wire(),
-            "instructions": self.instructions,
-            "new": list(self.new) or None,
-            "gone": list(self.gone) or None,
+        found = self._asdict() | {
+            "injected": self.injected and self.injected._asdict(),
+            "turn": self.turn and self.turn.wire(),
         }
-        return {key: value for key, value in found.items() if value is not None}
+        return {key: value for key, value in found.items() if value not in (None, ())}
 
 
 _NOTHING = SentContext()
@@ -173,19 +156,42 @@ def first_instructions(
     return next((one for one in found if one is not None), None)
 
 
+def model_turns(
+    parts: Sequence[ChatPart], sent: Mapping[str, SentContext], model: str
+) -> dict[str, Turn]:
+    """Return what `model` was asked for in this branch, from where that began."""
+    turns: dict[str, Turn] = {}
+    for stored in stored_messages(parts):
+        turn = sent.get(stored.answer_id, _NOTHING).turn
+        if turn and turn.model == model and (turns or turn.base):
+            turns = {} if turn.base else turns
+            turns[stored.answer_id] = turn
+    return turns
+
+
 def apply_sent_context(
-    parts: Sequence[ChatPart], sent: Mapping[str, SentContext]
+    parts: Sequence[ChatPart],
+    sent: Mapping[str, SentContext],
+    items: Mapping[str, Sequence[Item]] = MappingProxyType({}),
 ) -> list[ChatPart]:
-    """Return a chat with what was around the messages when they were sent."""
-    return [again for part in parts for again in _as_sent(part, sent)]
+    """Return a chat with what was around the messages when they were sent.
+
+    `items` stand in front of messages, by the ids of the answers.
+    """
+    return [again for part in parts for again in _as_sent(part, sent, items)]
 
 
-def _as_sent(part: ChatPart, sent: Mapping[str, SentContext]) -> list[ChatPart]:
+def _as_sent(
+    part: ChatPart,
+    sent: Mapping[str, SentContext],
+    items: Mapping[str, Sequence[Item]],
+) -> list[ChatPart]:
     if not isinstance(part, UserMessage) or part.stored is None:
         return [part]
-    context, words = sent.get(part.stored.answer_id, _NOTHING), part.stored.words
+    name, words = part.stored.answer_id, part.stored.words
+    context = sent.get(name, _NOTHING)
     message = _apply_injected_context(part, words, context.injected)
-    return [*_news(context), message]
+    return [*_news(context), *map(UserMessage, items.get(name, ())), message]
 
 
 def _news(sent: SentContext) -> list[ChatPart]:
@@ -197,8 +203,7 @@ def _news(sent: SentContext) -> list[ChatPart]:
         lines += ["Lines that no longer hold:", *sent.gone]
     if len(lines) == 1:
         return []
-    part = {"type": "input_text", "text": "\n".join(lines)}
-    return [UserMessage({"type": "message", "role": "developer", "content": [part]})]
+    return [UserMessage(developer_message("\n".join(lines)))]
 
 
 def _in_order(
@@ -213,14 +218,12 @@ def _lines(text: str) -> dict[str, None]:
 
 
 def _read_context(wire: JsonObject) -> SentContext:
-    given = wire.get("instructions")
+    """Return what `wire`, which was encrypted here, says."""
+    injected, turn = wire.get("injected"), str(wire.get("turn") or "")
     return SentContext(
-        _read_injected_context(wire.get("injected")),
-        given if isinstance(given, str) else None,
-        _read_lines(wire.get("new")),
-        _read_lines(wire.get("gone")),
+        injected and _InjectedContext(**injected),
+        wire.get("instructions"),
+        tuple(wire.get("new", ())),
+        tuple(wire.get("gone", ())),
+        read_turn(turn) if turn else None,
     )
-
-
-def _read_lines(rows: object) -> tuple[str, ...]:
-    return tuple(map(str, as_list(rows)))

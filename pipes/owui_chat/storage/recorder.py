@@ -16,6 +16,7 @@ from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from openai_responses.items import (
+    CONFIGURATION,
     Item,
     content_parts,
     has_encrypted_reasoning,
@@ -175,7 +176,8 @@ class Recorder:
                     insort(self._pending, (index, one), key=itemgetter(0))
 
     def _is_kept(self, item: Item) -> bool:
-        if has_encrypted_reasoning(item) or is_compaction(item):
+        is_update = item_type(item) == CONFIGURATION
+        if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
             return self._scope.keeps_reasoning
         whole_call = is_call(item) and item.get("status") != "incomplete"
         is_hosted = is_kept_hosted(item) or is_stored_image(item)

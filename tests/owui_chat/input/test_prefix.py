@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from openai_responses.requests.turns import Turn
 from owui_chat.input.prefix import (
     SentContext,
     add_sent_context,
@@ -148,12 +149,13 @@ def test_what_was_sent_is_read_back() -> None:
         "Be brief.",
         ("a",),
         ("b",),
+        Turn("gpt-6.1-sol", [{"type": "additional_tools"}], {"tools": []}),
     )
     chat = {
         message_key("a2"): with_sent({"__v": 5, "items": {}}, sent, ":a2"),
         message_key("a1"): add_sent_context({"__v": 5}, ""),
         message_key("a0"): {
-            "sent": KEYS.seal({"new": "x", "instructions": 7}, "a0"),
+            "sent": KEYS.seal({"new": ["x"], "instructions": "Be brief."}, "a0"),
         },
         message_key("a3"): {"sent": {"instructions": "Obey."}},
         message_key("a4"): {"sent": "Obey."},
@@ -166,7 +168,9 @@ def test_what_was_sent_is_read_back() -> None:
         "title": "sent",
     }
 
-    assert read_sent_context(json.loads(json.dumps(chat)), KEYS.unseal) == {
-        "a2": sent,
-        "a0": SentContext(),
+    found = read_sent_context(json.loads(json.dumps(chat)), KEYS.unseal)
+
+    assert {key: json.dumps(one.wire()) for key, one in found.items()} == {
+        "a2": json.dumps(sent.wire()),
+        "a0": json.dumps({"instructions": "Be brief.", "new": ["x"]}),
     }

@@ -1,0 +1,140 @@
+"""What the turns of a chat change: tools, effort, text format. The chat only grows.
+
+A request has the tools, the effort and the format of the first turn that its model
+answered. What a later turn changed stands as an item in front of its question, now and
+in all later requests. So each request begins with the last one, for the prompt cache
+and for the newest models, which drop reasoning whose beginning changed
+(docs/reference/responses-api.md, "Changed beginnings").
+"""
+
+import json
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence, Set
+from typing import Any, NamedTuple
+
+from openai_responses.items import ADDED_TOOLS, CONFIGURATION, Item, item_type
+from openai_responses.json_input import as_mapping
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.requests.repairs import APPENDED, declared_tools, lower_payload
+from openai_responses.requests.tools import tool_identity
+
+_LONGEST_TURN = 200_000
+"""Characters: a chat's row is read and written whole."""
+_MOST_DECLARED = 128
+_SETTINGS = (("reasoning", "effort"), ("text", "format"))
+
+
+class Turn(NamedTuple):
+    """What one turn changed for its model, as it is stored."""
+
+    model: str
+    items: Sequence[Item] = ()
+    """They stand in front of its question."""
+    base: Item | None = None
+    """The fields of the request if the chat begins here; then no earlier turn holds."""
+
+    def wire(self) -> str:
+        """Return the stored form; empty if it is too long.
+
+        It is compressed on its own: the length of text compressed together with
+        instructions would tell about them.
+        """
+        packed = b64encode(zlib.compress(json.dumps(self).encode())).decode()
+        return packed if len(packed) <= _LONGEST_TURN else ""
+
+
+def read_turn(wire: str) -> Turn:
+    """Return a stored turn."""
+    return Turn(*json.loads(zlib.decompress(b64decode(wire))))
+
+
+def record_turn(
+    request: ResponsesRequest, earlier: Sequence[Turn], default_effort: str | None
+) -> Turn | None:
+    """Return what a request changes after the `earlier` turns of its model.
+
+    None for what is too long to be stored.
+
+    The chat begins anew with what cannot be appended: another schema of a tool, more
+    tools than fit, an effort or a format that no update can state. Remote servers are
+    not stored, because their fields can be secret.
+    """
+    tools = [tool for tool in request.tools or () if tool["type"] != "mcp"]
+    base = {key: as_mapping(getattr(request, key)) for key, _ in _SETTINGS}
+    begins = Turn(request.model, base={"tools": tools, **base})
+    turn = (_next_turn(begins, earlier, default_effort) if earlier else None) or begins
+    return turn if turn.wire() else None
+
+
+def _next_turn(
+    asked: Turn, earlier: Sequence[Turn], default_effort: str | None
+) -> Turn | None:
+    """Return what differs from the `earlier` turns; None if items cannot state it."""
+    fields, base = asked.base or {}, earlier[0].base or {}
+    items = [item for turn in earlier for item in turn.items]
+    held = lower_payload({**base, "input": items}, APPENDED)
+    known = {tool_identity(tool): tool for tool in held.get("tools", ())}
+    pairs = [(known.get(tool_identity(tool)), tool) for tool in fields["tools"]]
+    new = [tool for old, tool in pairs if not old]
+    is_stated = len(known) + len(new) <= _MOST_DECLARED and not any(
+        "tools" in tool or (old and _schema(old) != _schema(tool))
+        for old, tool in pairs
+    )
+    update: Item = {}
+    for key, name in _SETTINGS:
+        usual = {"effort": default_effort, "format": {"type": "text"}}[name]
+        value = fields[key].get(name) or usual
+        if value != (held[key].get(name) or usual):
+            update[key] = {name: value}
+            is_stated = is_stated and value not in (None, {"type": "json_object"})
+    added: Item = {"type": ADDED_TOOLS, "role": "developer", "tools": new}
+    changed = {"type": CONFIGURATION, **update}
+    items = [added] * bool(new) + [changed] * bool(update)
+    return Turn(asked.model, items) if is_stated else None
+
+
+def append_turns(
+    request: ResponsesRequest, turns: Mapping[str, Turn], kinds: Set[str]
+) -> tuple[ResponsesRequest, dict[str, list[Item]]]:
+    """Return a request with the fields of the first turn, and the items that stand in
+    front of the question of each.
+
+    `turns` are those of its model from the last one that begins; `kinds` are the types
+    of items that may be appended. In pro mode the configuration stays in the request.
+    """
+    if as_mapping(request.reasoning).get("mode") == "pro":
+        kinds = kinds - {CONFIGURATION}
+    base = next(iter(turns.values())).base or {}
+    items = {
+        name: [item for item in turn.items if item_type(item) in kinds]
+        for name, turn in turns.items()
+    }
+    fields: dict[str, Any] = {}
+    for key, name in _SETTINGS if CONFIGURATION in kinds else ():
+        rest = {k: v for k, v in (getattr(request, key) or {}).items() if k != name}
+        first = {k: v for k, v in base[key].items() if k == name}
+        fields[key] = {**first, **rest} or None
+    if ADDED_TOOLS in kinds:
+        offered = request.tools or ()
+        servers = [tool for tool in offered if tool["type"] == "mcp"]
+        fields["tools"] = [*servers, *base["tools"]] or None
+        added = [item for group in items.values() for item in group]
+        declared = declared_tools({**fields, "input": added})
+        fields["tool_choice"] = _allow(request.tool_choice, offered, declared)
+    return request.model_copy(update=fields), items
+
+
+def _allow(choice: Any, offered: Sequence[Item], declared: Sequence[Item]) -> Any:
+    """Return a choice that leaves out what is declared and not offered any more."""
+    names, keys = {*map(tool_identity, offered)}, {"type", "name", "server_label"}
+    left = [tool for tool in declared if tool_identity(tool) in names]
+    if len(left) == len(declared) or choice not in (None, "auto", "required"):
+        return choice
+    tools = [{key: tool[key] for key in tool if key in keys} for tool in left]
+    allowed = {"type": "allowed_tools", "mode": choice or "auto", "tools": tools}
+    return allowed if left else "none"
+
+
+def _schema(tool: Item) -> Item:
+    return {**tool, "description": None}
