@@ -25,7 +25,6 @@ pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 PIPE = "openai_responses"
 
 
-@pytest.mark.xfail(reason="requests still change their beginning", strict=False)
 @pytest.mark.asyncio
 async def test_nothing_is_lost_in_twenty_turns(
     admin: User, simulator: Simulator
