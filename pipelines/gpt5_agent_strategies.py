@@ -3013,7 +3013,7 @@ def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
 
 # ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
 
-_SAMPLING = {"temperature", "top_p", "top_logprobs"}
+SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
 
@@ -3116,7 +3116,7 @@ def build_request(
         **settings.defaults,
         **_passed_on(given)[0],
     }
-    for name in () if _takes_sampling(facts.sampling, resolved) else _SAMPLING:
+    for name in () if _takes_sampling(facts.sampling, resolved) else SAMPLING:
         fields.pop(name, None)
     if (length := fields.get("max_output_tokens")) is not None:
         most = facts.max_output_tokens or _MOST_OUTPUT_TOKENS

@@ -3462,7 +3462,7 @@ def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
 
 # ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
 
-_SAMPLING = {"temperature", "top_p", "top_logprobs"}
+SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
 
@@ -3565,7 +3565,7 @@ def build_request(
         **settings.defaults,
         **_passed_on(given)[0],
     }
-    for name in () if _takes_sampling(facts.sampling, resolved) else _SAMPLING:
+    for name in () if _takes_sampling(facts.sampling, resolved) else SAMPLING:
         fields.pop(name, None)
     if (length := fields.get("max_output_tokens")) is not None:
         most = facts.max_output_tokens or _MOST_OUTPUT_TOKENS
@@ -5657,6 +5657,9 @@ def append_turns(
         for name, turn in turns.items()
     }
     fields: dict[str, Any] = {}
+    effort = as_mapping(request.reasoning).get("effort")
+    if CONFIGURATION in kinds and effort != base["reasoning"].get("effort"):
+        fields = dict.fromkeys(SAMPLING)  # both efforts decide whether it is taken
     for key, name in _SETTINGS if CONFIGURATION in kinds else ():
         rest = {k: v for k, v in (getattr(request, key) or {}).items() if k != name}
         first = {k: v for k, v in base[key].items() if k == name}

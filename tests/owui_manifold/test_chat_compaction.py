@@ -5,14 +5,15 @@ from typing import Any
 
 import pytest
 
-from call_sample import TOOL, call_of, chat, valves_for
+from call_sample import IDS, TOOL, call_of, chat, valves_for
 from openai_responses.requests.replay import strip_for_replay
 from owui_manifold.chat import build_chat_request
 from owui_manifold.pipe import Pipe
 from owui_manifold.valves import Valves
-from pipe_calls import answering, chunks_of, errors, statuses, stored
+from pipe_calls import NATIVE, answering, chunks_of, errors, statuses, stored
 from simulator import Simulator
 from stand_in_host import StandInHost, host_callable
+from turn_sample import row_of
 
 pytestmark = pytest.mark.asyncio
 
@@ -173,3 +174,33 @@ async def test_threshold_is_sent(host: StandInHost) -> None:
 
     azure = "https://x.openai.azure.com"
     assert await asked(BASE_URL=azure, COMPACTION_TOKENS=5000) is None
+
+
+async def test_the_update_behind_a_compaction_stays_behind_it(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """The server makes it of the earlier updates, which went with what it compacted."""
+    pipe.valves = valves_for(sim, COMPACTION_TOKENS=1000, COMPATIBILITY="openai")
+    words, said = ("one", LONG, "three", "four"), list[str]()
+    for number, effort in enumerate(("low", "high", "high", "low")):
+        row_of(host, *words[: number + 1])
+        said.append(words[number])
+        ids = {"user_message_id": f"q{number}", "message_id": f"a{number}"}
+        given = {**NATIVE, "__metadata__": {**IDS, **ids}}
+        body = chat(*said, model="f.gpt-6.1-sol", reasoning_effort=effort)
+        said.append(stored(await chunks_of(pipe, body, **given)))
+
+    assert [request.status for request in sim.requests] == [200] * 4
+    assert {r.body["reasoning"]["effort"] for r in sim.requests} == {"low"}
+    _, second, third, fourth = (request.body["input"] for request in sim.requests)
+    assert [i["type"] for i in second].count("configuration_update") == 1
+    compaction, update = third[:2]
+    assert compaction["type"] == "compaction"
+    assert update["type"] == "configuration_update"
+    assert update["reasoning"] == {"effort": "high"}
+    assert [i["type"] for i in third].count("configuration_update") == 1
+    assert fourth[: len(third)] == third
+    assert fourth[-2] == {
+        "type": "configuration_update",
+        "reasoning": {"effort": "low"},
+    }

@@ -173,3 +173,55 @@ async def test_each_model_has_a_beginning_of_its_own(talk: Talk) -> None:
     assert third["tools"] == first["tools"]
     assert kinds(third) == ["additional_tools", "configuration_update"]
     assert third["input"][-1]["content"][0]["text"] == "three"
+
+
+async def test_the_mode_pro_takes_no_updates(talk: Talk) -> None:
+    """Its effort is that of the request; what was appended for others waits."""
+    await talk.ask(body={"tools": [A], "reasoning_effort": "low"})
+    await talk.ask(body={"tools": [A, B], "reasoning_effort": "high"})
+    pro = await talk.ask("f.gpt-6.1-sol-pro", body={"tools": [A, B]})
+    back = await talk.ask(body={"tools": [A, B], "reasoning_effort": "low"})
+
+    assert pro["reasoning"]["mode"] == "pro"
+    assert "effort" not in pro["reasoning"]
+    assert kinds(pro) == ["additional_tools"]
+    assert back["reasoning"]["effort"] == "low"
+    assert kinds(back)[:2] == ["additional_tools", "configuration_update"]
+
+
+async def test_an_answer_that_was_replaced_changed_nothing(
+    talk: Talk, sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """What stood behind an edit is gone, and nothing before it."""
+    await talk.ask(body={"tools": [A], "reasoning_effort": "low"})
+    second = await talk.ask(body={"tools": [A, B], "reasoning_effort": "high"})
+    row_of(host, *WORDS[:2])
+    rows = host.chats.rows["chat-1"].chat["history"]["messages"]
+    rows["other"] = rows["a1"]
+    body = {"tools": [A, C], "reasoning_effort": "medium"}
+    again = asked_as(
+        *(sim, "S", "one", "Yes.", "two"),
+        model=GROWING,
+        body=body,
+        metadata={"message_id": "other"},
+    )
+    caller = again.caller._replace(message_id="other")
+    await answered(again._replace(caller=caller), connections)
+    sent = sim.requests[-1].body
+
+    assert sent["input"][:3] == second["input"][:3]
+    assert kinds(sent) == ["additional_tools", "configuration_update"]
+    _, _, _, added, update, _ = sent["input"]
+    assert [tool["name"] for tool in added["tools"]] == ["c"]
+    assert update["reasoning"] == {"effort": "medium"}
+    assert sent["reasoning"] == second["reasoning"]
+
+
+async def test_sampling_goes_where_the_effort_was_not_none(talk: Talk) -> None:
+    """The request still says the effort of the first turn, and both are refused."""
+    await talk.ask("f.gpt-6-sol", body={"reasoning_effort": "low"})
+    given: Json = {"reasoning_effort": "none", "temperature": 0.5}
+    sent = await talk.ask("f.gpt-6-sol", body=given)
+
+    assert kinds(sent) == ["configuration_update"]
+    assert "temperature" not in sent

@@ -34,7 +34,7 @@ from openai_responses.requests.repairs import (
 )
 from openai_responses.requests.tools import fit_calls
 
-_SAMPLING = {"temperature", "top_p", "top_logprobs"}
+SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
 _MOST_OUTPUT_TOKENS = 128_000
 """For models of which it is not known."""
@@ -154,7 +154,7 @@ def build_request(
         **settings.defaults,
         **_passed_on(given)[0],
     }
-    for name in () if _takes_sampling(facts.sampling, resolved) else _SAMPLING:
+    for name in () if _takes_sampling(facts.sampling, resolved) else SAMPLING:
         fields.pop(name, None)
     if (length := fields.get("max_output_tokens")) is not None:
         most = facts.max_output_tokens or _MOST_OUTPUT_TOKENS

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.items import ADDED_TOOLS, CONFIGURATION, Item, item_type
 from openai_responses.json_input import as_mapping
-from openai_responses.requests.build import ResponsesRequest
+from openai_responses.requests.build import SAMPLING, ResponsesRequest
 from openai_responses.requests.repairs import APPENDED, declared_tools, lower_payload
 from openai_responses.requests.tools import tool_identity
 
@@ -111,6 +111,9 @@ def append_turns(
         for name, turn in turns.items()
     }
     fields: dict[str, Any] = {}
+    effort = as_mapping(request.reasoning).get("effort")
+    if CONFIGURATION in kinds and effort != base["reasoning"].get("effort"):
+        fields = dict.fromkeys(SAMPLING)  # both efforts decide whether it is taken
     for key, name in _SETTINGS if CONFIGURATION in kinds else ():
         rest = {k: v for k, v in (getattr(request, key) or {}).items() if k != name}
         first = {k: v for k, v in base[key].items() if k == name}
