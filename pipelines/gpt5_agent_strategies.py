@@ -2822,11 +2822,17 @@ def fit_calls(items: Sequence[Item], tools: Sequence[Item]) -> list[Item]:
         for tool in tools
         for inner in content_parts(tool.get("tools"))
     }
-    return [
-        clean_call(_fit_call(item, spaces, is_searched) if is_call(item) else item)
-        for item in items
-        if is_searched or not is_tool_search(item)
-    ]
+    flat = {as_text(tool.get("name")) for tool in tools}
+    fitted: list[Item] = []
+    for item in items:
+        if is_call(item):
+            call, name = _fit_call(item, spaces, is_searched), as_text(item.get("name"))
+            if call.get("namespace") and name not in flat:
+                spaces.setdefault(name, call["namespace"])
+            fitted.append(clean_call(call))
+        elif is_searched or not is_tool_search(item):
+            fitted.append(clean_call(item))
+    return fitted
 
 
 def _fit_call(call: Item, spaces: Mapping[str, Any], is_searched: bool) -> Item:

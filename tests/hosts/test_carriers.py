@@ -193,7 +193,7 @@ async def test_what_was_sent_beside_the_chat_is_sent_again(
     last = asked[-1].body["input"]
     news, turn_kinds = ["developer"], ["user", "assistant"]
     spoken = [kind for kind in kinds(last) if kind != "reasoning"]
-    assert spoken == [*turn_kinds, *(news + turn_kinds) * 2, "user"]
+    assert spoken == [*news, *turn_kinds, *(news + turn_kinds) * 2, "user"]
     assert json.dumps(last).count("Wind the clock at noon.") == 4
     chat = await tab.user.chat(str(chat_id))
     in_row = any(key.startswith("openai_responses") for key in chat)

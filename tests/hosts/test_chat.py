@@ -75,7 +75,7 @@ async def test_the_second_turn_sends_what_the_first_received(
     expected = [*before["input"], *received]
     assert after["input"][: len(expected)] == expected
     assert kinds(after["input"][len(expected) :]) == ["user"]
-    same = ("instructions", "tools", "model", "reasoning", "include")
+    same = ("tools", "model", "reasoning", "include")
     assert {k: before.get(k) for k in same} == {k: after.get(k) for k in same}
 
 

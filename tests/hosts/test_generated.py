@@ -12,7 +12,7 @@ from hosts.client import Json
 from hosts.open_webui import OpenWebUI
 from hosts.page import ChatPage
 from hosts.pipes import valves_changed
-from hosts.sent import chat_bodies, kinds
+from hosts.sent import chat_bodies, host_items, kinds
 from hosts.tabs import Tab, Turn
 from hosts.users import User
 from simulator import Simulator
@@ -158,7 +158,7 @@ async def test_code_with_its_files(
         await tab.send(model, text, chat_id=first.chat_id)
 
     stored = await tab.message(first)
-    _, code, message = stored["output"]
+    _, code, message = host_items(stored)
     assert code["type"] == "open_webui:code_interpreter"
     assert code["code"].startswith("import csv\n")
     assert code["code"].endswith("\n14400000")

@@ -10,10 +10,11 @@ from openai.types.chat import ChatCompletion
 from hosts.client import Json
 from hosts.page import ChatPage
 from hosts.pipes import valves_changed
-from hosts.sent import chat_bodies, kinds, outputs, stripped
+from hosts.sent import chat_bodies, host_items, kinds, outputs, stripped
 from hosts.tabs import Tab, Turn
 from hosts.users import User, permissions
 from hosts.website import Website
+from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.output_carrier import COMMENTARY_TYPE
 from simulator import Simulator
 
@@ -62,8 +63,8 @@ def assert_prefixes(simulator: Simulator) -> None:
 
 
 def text_of(stored: Json) -> str:
-    """The text of a stored answer, without the line that names kept items."""
-    return str(stored["content"]).partition("]: #\n\n")[2]
+    """The text of a stored answer, without a line that names kept items."""
+    return strip_markers(str(stored["content"]))
 
 
 async def edited(tab: Tab, turn: Turn, old: str, new: str) -> None:
@@ -85,7 +86,7 @@ async def test_a_search_is_shown_and_cited(tab: Tab, simulator: Simulator) -> No
 
     stored = await tab.message(turn)
     assert turn.error is None
-    assert [item["type"] for item in stored["output"]] == [
+    assert [item["type"] for item in host_items(stored)] == [
         *("reasoning", "web_search_call", "reasoning"),
         *("web_search_call", "web_search_call", "message"),
     ]
@@ -96,7 +97,10 @@ async def test_a_search_is_shown_and_cited(tab: Tab, simulator: Simulator) -> No
     assert sources[0]["source"]["name"] == "The chronicle of the harbour"
     (found,) = [s for s in stored["statusHistory"] if s.get("action") == "web_search"]
     assert found["urls"] == PAGES[:2]
-    assert "utm_source" not in str([stored["output"], sources, turn.events])
+    shown = [
+        event for event in turn.events if "openai_responses:kept" not in str(event)
+    ]
+    assert "utm_source" not in str([host_items(stored), sources, shown])
     (tool,) = chat_bodies(simulator)[0]["tools"][:1]
     assert tool["user_location"] == {"type": "approximate"}
 

@@ -88,13 +88,13 @@ async def test_every_part_of_a_chat_finds_its_place(
         *("developer", "user", "function_call", "function_call_output", "assistant"),
         *("developer", "user"),
     ]
-    assert body["input"][0]["content"][1] == {
+    assert body["input"][1]["content"][1] == {
         "type": "input_image",
         "detail": "low",
         "image_url": PIXEL,
     }
-    assert body["input"][1]["arguments"] == '{"at": "it"}'
-    assert body["input"][2]["output"] == ""
+    assert body["input"][2]["arguments"] == '{"at": "it"}'
+    assert body["input"][3]["output"] == ""
     assert body["max_output_tokens"] == 500
     assert body["reasoning"]["effort"] == "low"
     assert body["truncation"] == "disabled"

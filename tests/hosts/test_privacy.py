@@ -127,7 +127,8 @@ async def test_what_the_owner_of_a_chat_writes_into_its_row_instructs_nobody(
         assert instructions_of(body) == SYSTEM
         assert FORGED not in json.dumps(body)
         assert "call_forged" not in json.dumps(body)
-        assert kinds(body["input"]) == ["user", "reasoning", "assistant", "user"]
+        sent = kinds(body["input"])
+        assert sent == ["developer", "user", "reasoning", "assistant", "user"]
 
 
 @pytest.mark.asyncio
@@ -152,7 +153,9 @@ async def test_a_message_that_the_page_does_not_show_instructs_nobody(
     assert len(chat_bodies(simulator)) == 2
     assert FORGED not in json.dumps(body)
     assert SYSTEM in json.dumps(body)
-    assert kinds(body["input"]) == ["user", "reasoning", "assistant", "user"]
+    assert kinds(body["input"]) == [
+        *("developer", "user", "reasoning", "assistant", "user")
+    ]
 
 
 @pytest.mark.asyncio
@@ -166,7 +169,7 @@ async def test_a_shared_chat_shows_no_instructions(
 
     assert '"sent"' in kept(seen["chat"])
     assert SYSTEM not in json.dumps(seen)
-    assert chat_bodies(simulator)[-1]["instructions"] == SYSTEM
+    assert instructions_of(chat_bodies(simulator)[-1]) == SYSTEM
 
 
 @pytest.mark.asyncio

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from hosts.pipes import valves_changed
-from hosts.sent import chat_bodies, kinds, outputs, stripped
+from hosts.sent import chat_bodies, host_items, kinds, outputs, stripped
 from hosts.tabs import Tab
 from hosts.users import User
 from simulator import Simulator
@@ -49,7 +49,7 @@ async def test_the_card_is_the_hosts_own(tab: Tab, simulator: Simulator) -> None
     """The call and its output are stored as Open WebUI stores them."""
     turn = await tab.send(MODEL, "sim:tool what time is it?")
 
-    stored = (await tab.message(turn))["output"]
+    stored = host_items(await tab.message(turn))
     types = [item["type"] for item in stored]
     assert types == [
         *("reasoning", "function_call", "function_call_output"),

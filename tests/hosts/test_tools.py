@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from hosts.open_webui import OpenWebUI
 from hosts.pipes import valves_changed
-from hosts.sent import chat_bodies, kinds, outputs, stripped
+from hosts.sent import chat_bodies, host_items, kinds, outputs, stripped
 from hosts.tabs import Tab, Turn
 from hosts.tool_servers import CONNECTIONS
 from hosts.users import User
@@ -69,7 +69,7 @@ async def test_the_card_looks_like_the_hosts_own(
     async with valves_changed(admin, PIPE, TOOL_EXECUTION="open_webui"):
         theirs = await tab.send(MODEL, "sim:tool weather?", body=body)
 
-    one, other = [(await tab.message(turn))["output"] for turn in (ours, theirs)]
+    one, other = [host_items(await tab.message(turn)) for turn in (ours, theirs)]
     assert [item["type"] for item in one] == [item["type"] for item in other]
     assert [item["type"] for item in one] == [
         *("reasoning", "function_call", "function_call_output"),
@@ -167,10 +167,13 @@ async def test_a_long_output_is_cut_in_the_middle(
 
 
 @pytest.mark.asyncio
-async def test_the_loop_ends_with_an_answer(
+async def test_the_loop_ends_at_its_limit(
     tab: Tab, admin: User, simulator: Simulator
 ) -> None:
-    """At the limit the open calls are answered, then a turn without tools."""
+    """There the open calls are answered, then comes a turn that may call none.
+
+    This model calls all the same, and that call is not run.
+    """
     async with valves_changed(admin, PIPE, MAX_FUNCTION_CALL_LOOPS=2):
         turn = await tab.send(MODEL, "sim:tool-forever", body=USED)
 
@@ -178,7 +181,10 @@ async def test_the_loop_ends_with_an_answer(
     bodies = chat_bodies(simulator)
     assert [body.get("tool_choice") for body in bodies] == [None, None, None, "none"]
     assert "limit of tool rounds" in outputs_sent(simulator)[-1]
-    assert (await tab.message(turn))["content"]
+    stored = await tab.message(turn)
+    assert stored["done"]
+    cards = [i for i in stored["output"] if i["type"] == "function_call_output"]
+    assert len(cards) == 4
 
 
 @pytest.mark.asyncio

@@ -408,7 +408,8 @@ def test_calls_fit_the_tools() -> None:
 
     assert fit_calls(given, [SEARCH, SPACE]) == [*FOUND, own, own, other, output]
     assert fit_calls(given, []) == [call, call, other, output]
-    assert fit_calls([added, own, call], []) == [added, own, call]
+    assert fit_calls([added, call, own, call], []) == [added, call, own, own]
+    assert fit_calls([added, own, call], [{"name": call["name"]}]) == [added, own, call]
     assert fit_calls(given, [{"type": "web_search"}]) == [call, call, other, output]
     odd: list[Item] = [
         {"type": "namespace", "tools": [{"name": ["x"]}, 1]},
