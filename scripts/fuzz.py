@@ -18,6 +18,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -46,6 +47,7 @@ SCENARIOS = ("chat", "tool", "tool-twice", "remarks", "web-search", "count", "pa
 NEEDED = ("model", "input", "stream", "store")
 """Parameters without which there is no request."""
 TOOL_NAMES = ("get_weather", "get_tide", "get_time")
+EFFORTS = ("low", "medium", "medium", "high")
 TRANSIENT = ("failed", "error", "error-flat", "cut", "drop")
 TURNS = 6
 RARELY = 0.2
@@ -99,6 +101,8 @@ class FuzzedChat:
             MODEL_ID=", ".join(MODELS),
             ENABLE_WEB_SEARCH=True,
             ENABLE_CODE_INTERPRETER=True,
+            COMPATIBILITY="openai",  # settings and tools are appended
+            HISTORY_CARRIER="markers",  # the stand-in stores no output
         )
 
     async def run(self, turns: int = TURNS) -> ChatReport:
@@ -134,18 +138,20 @@ class FuzzedChat:
         ids = {"chat_id": self._id, "message_id": f"m-{turn}", "session_id": "s-1"}
         self._request.state = SimpleNamespace()
         user = {"id": "user-1", "name": "Ada", "role": "user"}
+        offered = TOOL_NAMES[: self._dice.randint(1, len(TOOL_NAMES))]
         body = {
             "model": f"fuzz.{self._model}",
             "messages": json.loads(json.dumps(self._messages)),
             "stream": True,
-            "tools": [describe_tool(name) for name in TOOL_NAMES],
+            "reasoning_effort": self._dice.choice(EFFORTS),
+            "tools": [describe_tool(name) for name in offered],
         }
         answer = await self._pipe.pipe(
             body,
             __user__=user,
             __metadata__={**ids, "user_id": "user-1"},
             __request__=self._request,
-            __tools__={name: self._make_tool(name) for name in TOOL_NAMES},
+            __tools__={name: self._make_tool(name) for name in offered},
         )
         return [chunk async for chunk in answer]
 
@@ -191,7 +197,9 @@ class FuzzedChat:
             self._simulator.faults.append(self._choose_start(turn))
             return
         body = answered[-1].body
-        tools = [one.get("name") or one["type"] for one in body.get("tools") or ()]
+        appended = (item.get("tools") or () for item in body["input"])
+        listed = [*(body.get("tools") or ()), *chain.from_iterable(appended)]
+        tools = [one.get("name") or one["type"] for one in listed]
         choices = (
             list(self._list_items(answered[-1])),
             list(map(refuse_tool, tools)),
