@@ -9016,8 +9016,9 @@ def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContex
             # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
             wire = unseal(sealed, owner)
-            if isinstance(wire, Mapping):
-                found[owner] = _read_context(wire)
+            with suppress(Exception):  # another version may have written it
+                if isinstance(wire, Mapping):
+                    found[owner] = _read_context(wire)
     return found
 
 
@@ -9104,7 +9105,7 @@ def _lines(text: str) -> dict[str, None]:
 def _read_context(wire: JsonObject) -> SentContext:
     injected, turn = wire.get("injected"), str(wire.get("turn") or "")
     return SentContext(
-        injected and _InjectedContext(**injected),
+        _InjectedContext(**injected) if injected else None,
         wire.get("instructions"),
         tuple(wire.get("new", ())),
         tuple(wire.get("gone", ())),

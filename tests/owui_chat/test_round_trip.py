@@ -19,6 +19,7 @@ from openai_responses.items import (
     is_call_output,
     is_commentary,
     is_kept_hosted,
+    is_tool_search,
     item_type,
     message_text,
     open_calls,
@@ -203,7 +204,8 @@ def _survives(item: Item) -> bool:
     if item_type(item) == "reasoning":
         return bool(item.get("encrypted_content"))
     has_text = bool(message_text(item).strip())
-    return has_text or is_call(item) or is_kept_hosted(item)
+    is_search = is_kept_hosted(item) or is_tool_search(item)
+    return has_text or is_call(item) or is_search
 
 
 def _stands_alone(item: Item) -> bool:

@@ -9,6 +9,7 @@ must read neither them nor the memories of its owner.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -120,8 +121,9 @@ def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContex
             # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
             wire = unseal(sealed, owner)
-            if isinstance(wire, Mapping):
-                found[owner] = _read_context(wire)
+            with suppress(Exception):  # another version may have written it
+                if isinstance(wire, Mapping):
+                    found[owner] = _read_context(wire)
     return found
 
 
@@ -221,7 +223,7 @@ def _read_context(wire: JsonObject) -> SentContext:
     """Return what `wire`, which was encrypted here, says."""
     injected, turn = wire.get("injected"), str(wire.get("turn") or "")
     return SentContext(
-        injected and _InjectedContext(**injected),
+        _InjectedContext(**injected) if injected else None,
         wire.get("instructions"),
         tuple(wire.get("new", ())),
         tuple(wire.get("gone", ())),

@@ -136,7 +136,9 @@ async def test_container_is_closed(client: Client) -> None:
 
 async def test_packages_can_only_be_read(client: Client) -> None:
     """All runs share them."""
-    tools = client.tools("/srv/wheels")
+    wheels = client.folder / "wheels"
+    wheels.mkdir()
+    tools = client.tools(str(wheels))
     await tools.specs()
     await tools.close()
 
