@@ -26,7 +26,21 @@ def tell_pipe(metadata: dict[str, Any] | None, name: str, value: object) -> None
         told[name] = value
 
 
-def line_icon(paths: str) -> str:
+class Switch:
+
+    class Valves(BaseModel):
+
+        priority: int = Field(
+            default=0, description="When this filter runs, among others."
+        )
+
+    def __init__(self, drawing: str) -> None:
+        self.valves = self.Valves()
+        self.toggle = True
+        self.icon = _line_icon(drawing)
+
+
+def _line_icon(paths: str) -> str:
     return (
         "data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg' fill='none' "
         "viewBox='0 0 24 24' stroke='currentColor' stroke-width='1.75' "
@@ -37,13 +51,7 @@ def line_icon(paths: str) -> str:
 # ==== owui_controls.effort: The switch in the composer for the effort, with a menu behind its gear.
 
 
-class Filter:
-
-    class Valves(BaseModel):
-
-        priority: int = Field(
-            default=0, description="When this filter runs, among others."
-        )
+class Filter(Switch):
 
     class UserValves(BaseModel):
 
@@ -56,9 +64,7 @@ class Filter:
         )
 
     def __init__(self) -> None:
-        self.valves = self.Valves()
-        self.toggle = True
-        self.icon = line_icon(
+        super().__init__(
             "<path d='M9 18h6m-5 3h4M8.5 14.5a6 6 0 1 1 7 0c-.6.5-1 1-1 2h-5c0-1-.4-1.5"
             "-1-2Z'/>"
         )

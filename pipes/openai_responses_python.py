@@ -26,7 +26,21 @@ def tell_pipe(metadata: dict[str, Any] | None, name: str, value: object) -> None
         told[name] = value
 
 
-def line_icon(paths: str) -> str:
+class Switch:
+
+    class Valves(BaseModel):
+
+        priority: int = Field(
+            default=0, description="When this filter runs, among others."
+        )
+
+    def __init__(self, drawing: str) -> None:
+        self.valves = self.Valves()
+        self.toggle = True
+        self.icon = _line_icon(drawing)
+
+
+def _line_icon(paths: str) -> str:
     return (
         "data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg' fill='none' "
         "viewBox='0 0 24 24' stroke='currentColor' stroke-width='1.75' "
@@ -37,18 +51,10 @@ def line_icon(paths: str) -> str:
 # ==== owui_controls.code_interpreter: The switch in the composer for OpenAI's code interpreter.
 
 
-class Filter:
-
-    class Valves(BaseModel):
-
-        priority: int = Field(
-            default=0, description="When this filter runs, among others."
-        )
+class Filter(Switch):
 
     def __init__(self) -> None:
-        self.valves = self.Valves()
-        self.toggle = True
-        self.icon = line_icon("<path d='m8 7-5 5 5 5m8-10 5 5-5 5M14 4l-4 16'/>")
+        super().__init__("<path d='m8 7-5 5 5 5m8-10 5 5-5 5M14 4l-4 16'/>")
 
     async def inlet(
         self, body: dict[str, Any], __metadata__: dict[str, Any] | None = None

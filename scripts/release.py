@@ -37,18 +37,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.verify:
         return verify(options.verify)
-    stale = [path for path, text in files() if not is_current(path, text)]
-    if options.check:
-        for path in stale:
+    stale = [(path, text) for path, text in files() if not is_current(path, text)]
+    for path, text in stale:
+        if options.check:
             message = f"{path} is stale; run: python scripts/release.py"
             print(message, file=sys.stderr)
-        return 1 if stale else 0
-    for path, text in files():
-        if path in stale:
-            (ROOT / path).parent.mkdir(exist_ok=True)
-            (ROOT / path).write_text(text, "utf-8")
-            print(f"wrote {path} ({len(text.encode()):,} bytes)")
-    return 0
+            continue
+        (ROOT / path).parent.mkdir(exist_ok=True)
+        (ROOT / path).write_text(text, "utf-8")
+        print(f"wrote {path} ({len(text.encode()):,} bytes)")
+    return 1 if options.check and stale else 0
 
 
 def files() -> Iterator[tuple[str, str]]:

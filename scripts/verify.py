@@ -24,6 +24,7 @@ STEPS = {
     "black": ["-m", "black", "--check", *SOURCES],
     "mypy --strict": ["-m", "mypy", *SOURCES],
     "bundle.py --check": ["scripts/bundle.py", "--check"],
+    "release.py --check": ["scripts/release.py", "--check"],
     "readme.py --check": ["scripts/readme.py", "--check"],
     "pytest": ["-m", "pytest", *PARALLEL],
 }

@@ -11,26 +11,15 @@ The switch in the composer for OpenAI's code interpreter.
 
 from typing import Any
 
-from pydantic import BaseModel, Field
-
-from owui_controls.switch import line_icon, tell_pipe
+from owui_controls.switch import Switch, tell_pipe
 
 
-class Filter:
+class Filter(Switch):
     """A switch of its own beside Open WebUI's Code Interpreter, run in the browser."""
-
-    class Valves(BaseModel):
-        """Settings of the administrator."""
-
-        priority: int = Field(
-            default=0, description="When this filter runs, among others."
-        )
 
     def __init__(self) -> None:
         """Be a switch."""
-        self.valves = self.Valves()
-        self.toggle = True
-        self.icon = line_icon("<path d='m8 7-5 5 5 5m8-10 5 5-5 5M14 4l-4 16'/>")
+        super().__init__("<path d='m8 7-5 5 5 5m8-10 5 5-5 5M14 4l-4 16'/>")
 
     async def inlet(
         self, body: dict[str, Any], __metadata__: dict[str, Any] | None = None

@@ -13,18 +13,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from owui_controls.switch import line_icon, tell_pipe
+from owui_controls.switch import Switch, tell_pipe
 
 
-class Filter:
+class Filter(Switch):
     """A switch that asks for an effort, which each user chooses in a menu."""
-
-    class Valves(BaseModel):
-        """Settings of the administrator."""
-
-        priority: int = Field(
-            default=0, description="When this filter runs, among others."
-        )
 
     class UserValves(BaseModel):
         """Settings of a user."""
@@ -39,9 +32,7 @@ class Filter:
 
     def __init__(self) -> None:
         """Be a switch."""
-        self.valves = self.Valves()
-        self.toggle = True
-        self.icon = line_icon(
+        super().__init__(
             "<path d='M9 18h6m-5 3h4M8.5 14.5a6 6 0 1 1 7 0c-.6.5-1 1-1 2h-5c0-1-.4-1.5"
             "-1-2Z'/>"
         )

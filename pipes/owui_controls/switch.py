@@ -8,6 +8,8 @@ pipe.
 
 from typing import Any
 
+from pydantic import BaseModel, Field
+
 CONTROLS_KEY = "openai_responses"
 """Where the pipe looks in `__metadata__`."""
 
@@ -22,7 +24,24 @@ def tell_pipe(metadata: dict[str, Any] | None, name: str, value: object) -> None
         told[name] = value
 
 
-def line_icon(paths: str) -> str:
+class Switch:
+    """A filter with a switch; a drawing of its own is all that it needs."""
+
+    class Valves(BaseModel):
+        """Settings of the administrator."""
+
+        priority: int = Field(
+            default=0, description="When this filter runs, among others."
+        )
+
+    def __init__(self, drawing: str) -> None:
+        """Be a switch with an icon of the lines of an SVG."""
+        self.valves = self.Valves()
+        self.toggle = True
+        self.icon = _line_icon(drawing)
+
+
+def _line_icon(paths: str) -> str:
     """An icon of lines as an address; Open WebUI inverts it on a dark page."""
     return (
         "data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg' fill='none' "

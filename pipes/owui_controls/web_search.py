@@ -11,26 +11,15 @@ The switch in the composer for OpenAI's web search.
 
 from typing import Any
 
-from pydantic import BaseModel, Field
-
-from owui_controls.switch import line_icon, tell_pipe
+from owui_controls.switch import Switch, tell_pipe
 
 
-class Filter:
+class Filter(Switch):
     """A switch of its own beside Open WebUI's Web Search, which its server runs."""
-
-    class Valves(BaseModel):
-        """Settings of the administrator."""
-
-        priority: int = Field(
-            default=0, description="When this filter runs, among others."
-        )
 
     def __init__(self) -> None:
         """Be a switch."""
-        self.valves = self.Valves()
-        self.toggle = True
-        self.icon = line_icon(
+        super().__init__(
             "<circle cx='12' cy='12' r='9'/><path d='M3 12h18M12 3c5 5 5 13 0 18M12 3c-5 "
             "5-5 13 0 18'/>"
         )
