@@ -196,7 +196,6 @@ class JsonTooLarge(ValueError):
 
 
 class JsonBudget:
-
     def __init__(self, left: int) -> None:
         self.left = left
 
@@ -241,7 +240,6 @@ ADDED_TOOLS, CONFIGURATION = "additional_tools", "configuration_update"
 
 
 class _ItemKind(NamedTuple):
-
     parts: tuple[tuple[str, str], ...] = ()
     text: tuple[str, str] | None = None
     is_encrypted: bool = False
@@ -384,6 +382,13 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
         return list(items)
     first = [item for item in items[:1] if item.get("role") == "developer"]
     return [*first, *items[places[-1] :]]
+
+
+def text_message(role: object, text: str) -> Item:
+    part: Item = {"type": "input_text", "text": text}
+    if role == "assistant":
+        part |= {"type": "output_text", "annotations": []}
+    return {"type": "message", "role": role, "content": [part]}
 
 
 def message_text(item: JsonObject) -> str:
@@ -577,7 +582,6 @@ PIPE_VALVES = "the valves of this pipe"
 
 
 class ConnectionFailed(ResponsesError):
-
     def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
         super().__init__(sentence)
         self.was_sent = was_sent
@@ -587,7 +591,6 @@ TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
 
 
 class TimedOut(ResponsesError):
-
     def __init__(self, kind: TimeoutKind) -> None:
         super().__init__("The model's server did not answer in time. Try again.")
         self.kind: TimeoutKind = kind
@@ -602,7 +605,6 @@ class UnreadableAnswer(ResponsesError):
 
 
 class AnswerTooLarge(ResponsesError):
-
     def __init__(self) -> None:
         super().__init__("The model's server sent more than is accepted.")
 
@@ -612,7 +614,6 @@ class MalformedEvent(ResponsesError):
 
 
 class ApiError(NamedTuple):
-
     code: str | None = None
     type: str | None = None
     param: str | None = None
@@ -625,7 +626,6 @@ class ApiError(NamedTuple):
 
 
 class Failure(NamedTuple):
-
     status: int | None = None
     error: ApiError = ApiError()
     retry_after: float | None = None
@@ -633,7 +633,6 @@ class Failure(NamedTuple):
 
 
 class ApiRefused(ResponsesError):
-
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         super().__init__(sentence)
         self.failure = failure
@@ -824,7 +823,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 
 
 class Ending(NamedTuple):
-
     kind: str
     code: str | None = None
     sentence: str = ""
@@ -1065,7 +1063,6 @@ _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
-
     input: float | None
     cached: float | None
     cache_write: float | None
@@ -1077,7 +1074,6 @@ class ModelPrices(NamedTuple):
 
 
 class ModelFacts(NamedTuple):
-
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
     default_effort: str | None = None
@@ -1107,7 +1103,6 @@ _PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
-
     id: str
     family: str
     effort: str | None
@@ -1266,7 +1261,6 @@ CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 
 
 class Usage(NamedTuple):
-
     input: int = 0
     output: int = 0
     total: int = 0
@@ -1374,7 +1368,6 @@ _MOST_TEXTS = 5000
 
 
 class RecentTexts:
-
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         self._now = now
         self._ends: dict[int, float] = {}
@@ -1422,7 +1415,6 @@ def new_ulid() -> str:
 
 
 class Repair(NamedTuple):
-
     action: str
     target: str
     value: str = ""
@@ -1525,8 +1517,7 @@ def _told_item(item: Item) -> Item:
         text = (
             f"I called {item.get('name')}: {item.get('arguments') or item.get('input')}"
         )
-    part = {"type": "output_text", "text": text[:_MOST_TOLD], "annotations": []}
-    return {"type": "message", "role": "assistant", "content": [part]}
+    return text_message("assistant", text[:_MOST_TOLD])
 
 
 def _is_left_out(item: Item, actions: set[str]) -> bool:
@@ -1560,11 +1551,7 @@ def plain_item(item: Item) -> Item:
             bare["output"] = "\n".join(map(part_text, content_parts(output)))
         names = ("type", "call_id", "name", "arguments", "input", "output")
         return {key: bare[key] for key in names if key in bare}
-    role = bare.get("role")
-    part: Item = {"type": "input_text", "text": message_text(bare)}
-    if role == "assistant":
-        part = {"type": "output_text", "text": part["text"], "annotations": []}
-    return {"type": "message", "role": role, "content": [part]}
+    return text_message(bare.get("role"), message_text(bare))
 
 
 def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
@@ -1693,7 +1680,6 @@ def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
 
 
 class ServerSentEvent(NamedTuple):
-
     event: str
     data: str
 
@@ -1702,7 +1688,6 @@ _LINE_BYTES = 64
 
 
 class EventStreamDecoder:
-
     def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
         self._most_bytes = most_bytes
         self._partial_line = bytearray()
@@ -1755,7 +1740,6 @@ NO_CARD: JsonObject = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
-
     output_index: int
     kind: str
     part: int
@@ -1764,7 +1748,6 @@ class TextDelta(NamedTuple):
 
 
 class TextDone(NamedTuple):
-
     output_index: int
     kind: str
     part: int
@@ -1773,7 +1756,6 @@ class TextDone(NamedTuple):
 
 
 class AnnotationAdded(NamedTuple):
-
     output_index: int
     part: int
     annotation: Item
@@ -1781,7 +1763,6 @@ class AnnotationAdded(NamedTuple):
 
 
 class PartialImage(NamedTuple):
-
     output_index: int
     number: int
     image: str
@@ -1790,13 +1771,11 @@ class PartialImage(NamedTuple):
 
 
 class ItemAdded(NamedTuple):
-
     output_index: int
     item: Item
 
 
 class ItemDone(NamedTuple):
-
     output_index: int
     item: Item
     card: JsonObject = NO_CARD
@@ -1804,13 +1783,11 @@ class ItemDone(NamedTuple):
 
 
 class FinalResponse(NamedTuple):
-
     status: str
     response: JsonObject
 
 
 class StreamError(NamedTuple):
-
     error: ApiError
 
 
@@ -1966,7 +1943,6 @@ NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
 
 
 class ToolOutput(NamedTuple):
-
     output_index: int
     item: Item
     failed: bool = False
@@ -1974,14 +1950,12 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
-
     response_id: str
     status: str
     usage: Usage | None
 
 
 class Status(NamedTuple):
-
     sentence: str
     repair: Repair | None = None
     is_lasting: bool = True
@@ -1990,7 +1964,6 @@ class Status(NamedTuple):
 
 
 class Trace(NamedTuple):
-
     request_id: str = ""
     model: str = ""
     status: int | None = None
@@ -2002,7 +1975,6 @@ class Trace(NamedTuple):
 
 
 class RunDone(NamedTuple):
-
     ending: Ending
     usage: Usage | None = None
     last_usage: Usage | None = None
@@ -2111,7 +2083,6 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-
     base_url: str = field(repr=False)
     api_key: str = field(repr=False)
     organization: str = ""
@@ -2392,7 +2363,6 @@ _FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
 
 
 class SchemaReferences:
-
     def __init__(self, root: JsonObject) -> None:
         self.root = root
 
@@ -2527,7 +2497,6 @@ def function_parameters(
 
 
 class _MendedSchema:
-
     def __init__(self, schema: JsonObject) -> None:
         whole = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
         whole |= {"type": "object", "properties": _all_properties(schema)}
@@ -2754,7 +2723,6 @@ _DIGEST = 12
 
 @dataclass(frozen=True)
 class ToolNames:
-
     known: tuple[str, ...] = ()
 
     def sent_name(self, name: str) -> str:
@@ -3033,7 +3001,6 @@ _ServiceTier = Literal[
 
 
 class ResponsesRequest(BaseModel):
-
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -3080,7 +3047,6 @@ _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
 
 
 class Settings(NamedTuple):
-
     effort: str | None = None
     summary: str | None = None
     verbosity: str | None = None
@@ -3219,7 +3185,6 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 
 class RetryPolicy(NamedTuple):
-
     max_retries: int = 2
     max_wait: float = 60.0
 
@@ -3291,7 +3256,6 @@ _NO_PICTURE = "A picture or file could not be sent to the model and was left out
 
 
 class _Refusal(NamedTuple):
-
     payload: Mapping[str, Any]
     rows: list[tuple[str, Item]]
     error: ApiError
@@ -3553,7 +3517,6 @@ _FINDERS = (
 
 
 class ResponseState:
-
     def __init__(self, first_index: int = 0) -> None:
         self.ending: Ending | None = None
         self.usage: Usage | None = None
@@ -3774,7 +3737,6 @@ _DNS_SECONDS = 300
 
 
 class _Pool:
-
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
         self._session: aiohttp.ClientSession | None = None
@@ -3831,7 +3793,6 @@ def _new_session() -> aiohttp.ClientSession:
 
 
 class Timeouts(NamedTuple):
-
     connect: float = 30.0
     first_event: float = 300.0
     idle: float = 300.0
@@ -3843,7 +3804,6 @@ def _now() -> float:
 
 
 class Deadlines:
-
     def __init__(self, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
         self._end = _now() + timeouts.total if timeouts.total else float("inf")
@@ -3885,7 +3845,6 @@ _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class _HttpResponse:
-
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
         self._response = response
         self._deadlines = deadlines
@@ -3992,7 +3951,6 @@ _NEVER_CONNECTED = (
 
 
 class Connections:
-
     def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         self._idle_seconds = idle_seconds
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
@@ -4142,7 +4100,6 @@ _THOUGHT_SHARE = 0.1
 
 
 class Limits(NamedTuple):
-
     join_seconds: float = 0.05
     timeouts: Timeouts = Timeouts()
     retries: RetryPolicy = RetryPolicy()
@@ -4152,7 +4109,6 @@ class Limits(NamedTuple):
 
 
 class Attempts:
-
     def __init__(
         self, endpoint: Endpoint, connections: Connections, limits: Limits
     ) -> None:
@@ -4278,7 +4234,6 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 
 
 class _Background:
-
     def __init__(self, attempts: Attempts) -> None:
         self._response_id = ""
         self._last: int | None = None
@@ -4522,7 +4477,6 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 class _SchemaWork:
-
     def __init__(self, schema: JsonObject) -> None:
         json_size(schema, LARGEST_SCHEMA)
         self.references = SchemaReferences(schema)
@@ -4541,7 +4495,6 @@ class _SchemaWork:
 
 @dataclass(frozen=True, slots=True)
 class _SchemaValidator:
-
     work: _SchemaWork
     lenient: bool = False
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
@@ -4700,7 +4653,6 @@ Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
     ask: Ask | None = field(default=None, compare=False)
@@ -4771,14 +4723,12 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
 
 
 class ToolResult(NamedTuple):
-
     output: str | list[Item]
     failed: bool = False
     card: JsonObject = NO_CARD
 
 
 class CallableTools(Protocol):
-
     def parameters(self, name: str) -> JsonObject | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
 
@@ -4799,7 +4749,6 @@ class CallableTools(Protocol):
 
 
 class CallLimits(NamedTuple):
-
     at_once: int = 8
     seconds: float = 120.0
     batch_seconds: float = 600.0
@@ -4807,7 +4756,6 @@ class CallLimits(NamedTuple):
 
 
 class Toolset(NamedTuple):
-
     tools: CallableTools
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
@@ -4828,7 +4776,6 @@ def tool_error(sentence: str) -> ToolResult:
 
 
 class _ReadyCall(NamedTuple):
-
     name: str
     arguments: dict[str, Any]
     is_interactive: bool
@@ -4873,7 +4820,6 @@ def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
 
 
 class _Batch:
-
     def __init__(self, toolset: Toolset) -> None:
         self._toolset = toolset
         self._slots = asyncio.Semaphore(toolset.limits.at_once)
@@ -4995,7 +4941,6 @@ def _name(call: Item) -> str:
 
 
 class Origin(NamedTuple):
-
     family: str
     endpoint: str = ""
     account: str = ""
@@ -5258,7 +5203,6 @@ async def run(
 
 
 class _Answers:
-
     def __init__(self) -> None:
         self.output: list[Item] = []
         self.is_limited = False
@@ -5421,7 +5365,6 @@ def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
 
 
 class Attachment(NamedTuple):
-
     file_id: str
     name: str
     content_type: str
@@ -5429,7 +5372,6 @@ class Attachment(NamedTuple):
 
 
 class StoredMessage(NamedTuple):
-
     row: JsonObject
     answer_id: str
 
@@ -5439,7 +5381,6 @@ class StoredMessage(NamedTuple):
 
 
 class UserMessage(NamedTuple):
-
     item: Item
     stored: StoredMessage | None = None
     attachments: Sequence[Attachment] = ()
@@ -5453,14 +5394,12 @@ class UserMessage(NamedTuple):
 
 
 class AssistantText(NamedTuple):
-
     text: str
     ulids: Sequence[str] = ()
     details: object = None
 
 
 class ToolCall(NamedTuple):
-
     call_id: str
     name: str
     arguments: str
@@ -5468,7 +5407,6 @@ class ToolCall(NamedTuple):
 
 
 class ToolMessage(NamedTuple):
-
     call_id: str
     output: str | list[Item]
 
@@ -5582,7 +5520,6 @@ UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 
 
 class Record(NamedTuple):
-
     ulid: str
     model: str
     created_at: int
@@ -5632,13 +5569,11 @@ _TURN = "openai_responses.turn"
 
 
 class _DetailItem(NamedTuple):
-
     item: Item
     shown: str | int = ""
 
 
 class DetailTurn(NamedTuple):
-
     items: tuple[_DetailItem, ...]
     origin: Origin
     notes: Mapping[str, Any]
@@ -5822,7 +5757,6 @@ _MOST_DELETED = 20
 
 
 class CodeTexts:
-
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = list(texts)
         self._cuts: dict[int, list[int]] = {}
@@ -5876,7 +5810,6 @@ _MOST_PASSES = 5
 
 
 class MarkedText(NamedTuple):
-
     ulid: str
     text: str
 
@@ -5970,7 +5903,6 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
 
 
 class _RunHistory:
-
     def __init__(
         self,
         run: Sequence[ChatPart],
@@ -6075,40 +6007,37 @@ def _is_answer(item: Item) -> bool:
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    part = {"type": "output_text", "text": shown, "annotations": []}
+    plain = text_message("assistant", shown)
     if kept is None:
-        return {"type": "message", "role": "assistant", "content": [part]}
+        return plain
     if message_text(kept).strip() == shown:
         return kept
     parts = as_list(kept.get("content"))
     if [as_mapping(one).get("type") for one in parts] == ["output_text"]:
         is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
         part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
-    return {**kept, "content": [part]}
+        return {**kept, "content": [part]}
+    return {**kept, "content": plain["content"]}
 
 
 # ==== owui_chat.events: The events of an answer: those of its run, with what is shown and stored of it.
 
 
 class SourceCited(NamedTuple):
-
     source: JsonObject
 
 
 class Marker(NamedTuple):
-
     text: str
 
 
 class StoredRecord(NamedTuple):
-
     ulid: str
     value: JsonObject
     output_index: int | None = None
 
 
 class TurnDetails(NamedTuple):
-
     details: Sequence[Item]
 
 
@@ -6158,7 +6087,6 @@ OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
 
 
 class HoldbackBuffer:
-
     def __init__(self, unfinished: re.Pattern[str]) -> None:
         self._unfinished = unfinished
         self._held = ""
@@ -6184,7 +6112,6 @@ def _kept_of_tracking(match: re.Match[str]) -> str:
 
 
 class Citations:
-
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
@@ -6362,7 +6289,6 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
 
 
 class _PlaceShift:
-
     def __init__(self, text: str) -> None:
         found = list(_TRACKING.finditer(text))
         gone = (len(match[0]) - len(_kept_of_tracking(match)) for match in found)
@@ -6462,7 +6388,6 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 
 
 class ChunkRenderer:
-
     def __init__(self, completion_id: str, created: int, model: str) -> None:
         self.head = {
             "id": completion_id,
@@ -6726,7 +6651,6 @@ _FEW_FILES = 32
 
 
 class OutputItems:
-
     def __init__(self) -> None:
         self.items: list[Item] = []
         self.files: list[Item] = []
@@ -6828,7 +6752,6 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
 
 
 class Commentary:
-
     def __init__(self, shown: OutputItems) -> None:
         self.place = len(shown.items)
         self._shown = shown
@@ -6940,7 +6863,6 @@ def _end_after_code(shown: OutputItems) -> Chunks:
 
 
 class NativeRenderer:
-
     def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
         self._now = now
         self._began = now()
@@ -7174,7 +7096,6 @@ class RemoteTimeout(RemoteError):
 
 
 class RemoteToolSpec(NamedTuple):
-
     own_name: str
     description: str
     args: Mapping[str, Any]
@@ -7183,7 +7104,6 @@ class RemoteToolSpec(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RemoteTool:
-
     name: str
     description: str
     args: Mapping[str, Any]
@@ -7229,7 +7149,6 @@ def check_schema_size(schema: object) -> None:
 
 
 class LeftOutTools:
-
     def __init__(self) -> None:
         self.unusable = self.extra = 0
 
@@ -7258,7 +7177,6 @@ _REMOTE_CONNECT_SECONDS = 10.0
 
 
 class RemoteConnection:
-
     def __init__(self, name: str, valve: str) -> None:
         self._name = name
         self._valve = valve
@@ -7344,7 +7262,6 @@ _ACTIVE_NAME = re.compile(r"\.\w*(htm|xht|svg|xml|xsl|rdf)\w*$", re.IGNORECASE)
 
 
 class HostFiles:
-
     def __init__(
         self,
         url: str,
@@ -7437,7 +7354,6 @@ def _header_text(text: str) -> str:
 
 
 class ChildProcess:
-
     def __init__(self, command: Sequence[str], options: Mapping[str, Any]) -> None:
         self._process = Popen(command, start_new_session=True, bufsize=0, **options)
         self.pid = self._process.pid
@@ -7516,7 +7432,6 @@ MEBIBYTE = 1024 * 1024
 
 
 class SandboxLimits(NamedTuple):
-
     seconds: float = 30.0
     memory: int = 512 * MEBIBYTE
     processes: int = 32
@@ -7531,7 +7446,6 @@ class SandboxLimits(NamedTuple):
 
 
 class ProcessHandle:
-
     def __init__(self, number: int) -> None:
         self._number = number
         self._descriptor: int | None = None
@@ -7566,7 +7480,6 @@ def find_program(name: str) -> str:
 
 
 class SandboxProcess(Protocol):
-
     process: ChildProcess
 
     def measure_memory(self) -> int:
@@ -7580,7 +7493,6 @@ class SandboxProcess(Protocol):
 
 
 class SandboxBackend(Protocol):
-
     @property
     def name(self) -> str:
         """What an administrator calls it."""
@@ -7597,7 +7509,6 @@ _MEMORY_FIELDS = ("RssAnon:", "RssShmem:")
 
 
 class _BubblewrapProcess:
-
     def __init__(self, process: ChildProcess, told: int) -> None:
         self.process = process
         self._bwrap_process = ProcessHandle(process.pid)
@@ -7669,7 +7580,6 @@ _READ_ONLY_PATHS = ("/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zo
 
 
 class BubblewrapBackend:
-
     def __init__(self, python: Path, packages: str = "") -> None:
         self.name = f"bubblewrap with {python}"
         self._python = python
@@ -7840,7 +7750,6 @@ _ISOLATED_RUN = (
 
 
 class _ContainerProcess:
-
     def __init__(self, process: ChildProcess, remove: tuple[str, ...]) -> None:
         self.process = process
         self._client = ProcessHandle(process.pid)
@@ -7868,7 +7777,6 @@ class _ContainerProcess:
 
 
 class ContainerBackend:
-
     def __init__(self, client: str, image: str, packages: str = "") -> None:
         self.name = client
         self._image = image
@@ -8379,14 +8287,12 @@ class SandboxReplyMissing(Exception):
 
 
 class FileSlice(NamedTuple):
-
     name: str
     start: int
     size: int
 
 
 class SandboxReply(NamedTuple):
-
     answer: Mapping[str, Any]
     archive: int | None
     changed: tuple[FileSlice, ...] = ()
@@ -8430,13 +8336,11 @@ class RunStopped(Exception):
 
 
 class WorkspaceArchive(NamedTuple):
-
     path: Path
     start: int
 
 
 class Sandbox:
-
     def __init__(self, backend: SandboxBackend, limits: SandboxLimits) -> None:
         self._backend = backend
         self._limits = limits
@@ -8485,7 +8389,6 @@ class Sandbox:
 
 
 class _SandboxRun:
-
     def __init__(self, cell: SandboxProcess, limits: SandboxLimits) -> None:
         process = cell.process
         assert process.stdin
@@ -8598,7 +8501,6 @@ _ROOT_PREFIX = "sandbox-workspaces-"
 
 
 class _WorkspaceRoot:
-
     def __init__(self) -> None:
         parent = Path(tempfile.gettempdir())
         for folder in parent.glob(f"{_ROOT_PREFIX}*"):
@@ -8637,14 +8539,12 @@ class SandboxClosed(Exception):
 
 
 class SandboxFile(NamedTuple):
-
     name: str
     media_type: str
     path: Path
 
 
 class Workspace:
-
     def __init__(self, folder: Path, limits: SandboxLimits) -> None:
         self.archive: WorkspaceArchive | None = None
         self.lock = asyncio.Lock()
@@ -8703,7 +8603,6 @@ class Workspace:
 
 
 class WorkspacePool:
-
     def __init__(self, limits: SandboxLimits) -> None:
         self._limits = limits
         self._root: _WorkspaceRoot | None = None
@@ -8883,7 +8782,6 @@ _STOP_SENTENCES = {
 
 
 class SandboxResult(NamedTuple):
-
     text: str
     failed: bool = False
     files: tuple[SandboxFile, ...] = ()
@@ -8970,7 +8868,6 @@ def list_backends(packages: str) -> Iterator[SandboxBackend]:
 
 
 class SandboxTools:
-
     def __init__(
         self,
         limits: SandboxLimits | None = None,
@@ -9154,7 +9051,6 @@ _StringMap = Mapping[str, str]
 
 
 class _ServerRow(BaseModel):
-
     model_config = ConfigDict(extra="forbid", strict=True)
 
     server_label: Annotated[str, AfterValidator(_check_label)]
@@ -9165,7 +9061,6 @@ class _ServerRow(BaseModel):
 
 
 class _McpRow(_ServerRow):
-
     server_url: _Address = ""
     base_url: ClassVar[str] = ""
     command: list[str] = []
@@ -9173,7 +9068,6 @@ class _McpRow(_ServerRow):
 
 
 class _OpenApiRow(_ServerRow):
-
     server_url: _Address
     base_url: _Address = ""
     command: ClassVar[list[str]] = []
@@ -9196,7 +9090,6 @@ _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ServerEntry:
-
     label: str
     url: str = ""
     base_url: str = ""
@@ -9209,7 +9102,6 @@ class ServerEntry:
 
 
 class ServerEntries(NamedTuple):
-
     entries: tuple[ServerEntry, ...] = ()
     problems: tuple[str, ...] = ()
 
@@ -9218,7 +9110,6 @@ _RevealSecret = Callable[[str], str | None]
 
 
 class ToolServerSettings(NamedTuple):
-
     mcp: str = ""
     openapi: str = ""
     allows_programs: bool = False
@@ -9233,7 +9124,6 @@ class ToolServerSettings(NamedTuple):
 
 
 class _EntryReader(NamedTuple):
-
     valve: str
     row: type[_McpRow] | type[_OpenApiRow]
     reveal: _RevealSecret
@@ -9376,7 +9266,6 @@ class SessionExpired(Exception):
 
 
 class _McpTransport:
-
     def __init__(self, entry: ServerEntry) -> None:
         self.version = ""
         self.on_tools_changed: Callable[[], object] = str
@@ -9399,7 +9288,6 @@ class _McpTransport:
 
 
 class McpHttpTransport(_McpTransport):
-
     def __init__(self, entry: ServerEntry) -> None:
         super().__init__(entry)
         self._connection = RemoteConnection(self._name, "MCP_SERVERS_JSON")
@@ -9513,7 +9401,6 @@ _INHERITED_VARIABLES = ("PATH", "HOME", "LANG")
 
 
 class _Program:
-
     def __init__(
         self,
         child: ChildProcess,
@@ -9570,7 +9457,6 @@ class _Program:
 
 
 class McpStdioTransport(_McpTransport):
-
     def __init__(self, entry: ServerEntry) -> None:
         super().__init__(entry)
         self._child: _Program | None = None
@@ -9665,7 +9551,6 @@ class _RpcError(Exception):
 
 
 class McpClient:
-
     def __init__(
         self, entry: ServerEntry, on_tools_changed: Callable[[], object] = str
     ) -> None:
@@ -9846,7 +9731,6 @@ _INVALID_NAME_CHARACTER = re.compile(r"[^A-Za-z0-9._-]")
 
 
 class _OpenApiContent(NamedTuple):
-
     root: Any
     budget: JsonBudget
 
@@ -9882,7 +9766,6 @@ _EXPLODED_STYLES = ("form", "deepObject")
 
 
 class OpenApiParameter(NamedTuple):
-
     argument: str
     name: str
     location: str
@@ -9891,7 +9774,6 @@ class OpenApiParameter(NamedTuple):
 
 
 class _OpenApiArguments:
-
     def __init__(
         self, content: _OpenApiContent, api_keys: frozenset[tuple[str, str]]
     ) -> None:
@@ -10021,7 +9903,6 @@ PATH_PARAMETER = re.compile(r"\{([^{}]*)\}")
 
 
 class OpenApiOperation(NamedTuple):
-
     spec: RemoteToolSpec
     method: str
     url: str
@@ -10030,7 +9911,6 @@ class OpenApiOperation(NamedTuple):
 
 
 class OpenApiDocument(NamedTuple):
-
     content: Any
     url: str
     base_url: str = ""
@@ -10143,7 +10023,6 @@ class _InvalidArgument(Exception):
 
 
 class _OpenApiRequest(NamedTuple):
-
     method: str
     url: str
     headers: Mapping[str, str]
@@ -10151,7 +10030,6 @@ class _OpenApiRequest(NamedTuple):
 
 
 class OpenApiClient:
-
     def __init__(self, entry: ServerEntry) -> None:
         self._entry = entry
         self._name = f"The tool server {entry.label}"
@@ -10335,14 +10213,12 @@ _ToolServerClient = McpClient | OpenApiClient
 
 
 class _AvailableTools(NamedTuple):
-
     tools: tuple[RemoteTool, ...]
     problems: tuple[str, ...]
     remarks: tuple[str, ...]
 
 
 class _CachedTools(NamedTuple):
-
     expires_at: float = 0.0
     tools: tuple[Any, ...] = ()
     problem: str = ""
@@ -10351,7 +10227,6 @@ class _CachedTools(NamedTuple):
 
 
 class ToolServers:
-
     def __init__(
         self, now: Callable[[], float] = monotonic, wait_seconds: float = _WAIT_SECONDS
     ) -> None:
@@ -10475,12 +10350,10 @@ StepKind = Literal["round", "model", "tool"]
 
 
 class StateChanged(NamedTuple):
-
     state: AgentState
 
 
 class StepStarted(NamedTuple):
-
     id: str
     parent: str
     kind: StepKind
@@ -10490,7 +10363,6 @@ class StepStarted(NamedTuple):
 
 
 class StepEnded(NamedTuple):
-
     step: StepStarted
     seconds: float
     usage: Usage | None = None
@@ -10499,7 +10371,6 @@ class StepEnded(NamedTuple):
 
 
 class RoundEnded(NamedTuple):
-
     name: str
     items: tuple[tuple[int, Item], ...]
     notes: Mapping[str, Any]
@@ -10507,14 +10378,12 @@ class RoundEnded(NamedTuple):
 
 
 class ContextSource(NamedTuple):
-
     name: str
     text: str
     url: str = ""
 
 
 class ToolCallRequested(NamedTuple):
-
     tool_name: str
     args: Mapping[str, Any]
     confirmation_id: str
@@ -10524,13 +10393,11 @@ class ToolCallRequested(NamedTuple):
 
 
 class NewMessage(NamedTuple):
-
     content: str
     format: Literal["markdown", "text"] = "markdown"
 
 
 class RunMetadata(NamedTuple):
-
     strategy: str
     model: str
     ending: str
@@ -10559,7 +10426,6 @@ class RunMetadata(NamedTuple):
 
 
 class ExecutionEnded(NamedTuple):
-
     metadata: RunMetadata
 
 
@@ -10586,7 +10452,6 @@ AgentEvent = RunEvent | AgentOnlyEvent
 
 
 class Tool(Protocol):
-
     @property
     def name(self) -> str:
         """A name that no other tool has."""
@@ -10607,7 +10472,6 @@ StoreFile = Callable[[str, str, bytes], Awaitable[str]]
 
 
 class ModelAnswer(NamedTuple):
-
     is_final: bool
     tool_calls: tuple[Item, ...]
     text_content: str
@@ -10615,7 +10479,6 @@ class ModelAnswer(NamedTuple):
 
 
 class Provider(Protocol):
-
     def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
     ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
@@ -10623,7 +10486,6 @@ class Provider(Protocol):
 
 
 class Guide(BaseModel):
-
     model_config = ConfigDict(
         extra="forbid", frozen=True, populate_by_name=True, alias_generator=to_camel
     )
@@ -10643,7 +10505,6 @@ ChosenStyle = Literal["full", "lean"]
 
 
 class Persona(NamedTuple):
-
     instruction: str = ""
     overrides: str = ""
     style: PolicyStyle = "full"
@@ -10651,7 +10512,6 @@ class Persona(NamedTuple):
 
 
 class AgentLimits(NamedTuple):
-
     iterations: int = 6
     seconds: float = 0.0
     tokens: int = 0
@@ -10662,7 +10522,6 @@ class AgentLimits(NamedTuple):
 
 
 class OwnToolSettings(NamedTuple):
-
     tools: Sequence[Tool] = ()
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
@@ -10672,7 +10531,6 @@ class OwnToolSettings(NamedTuple):
 
 
 class AgentRequest(NamedTuple):
-
     strategy: str
     model: str
     messages: Sequence[Mapping[str, Any]]
@@ -10707,7 +10565,6 @@ _ITERATION_LIMIT_TEXT = (
 
 
 class RunTotals:
-
     def __init__(self, budget: AgentLimits, parent: Self | None = None) -> None:
         self.rounds = 0
         self.calls = 0
@@ -10783,7 +10640,6 @@ class RunTotals:
 
 
 class StepLog:
-
     def __init__(self, log: Callable[[str], object], *, debug: bool) -> None:
         self._log = log
         self._debug = debug
@@ -10906,7 +10762,6 @@ _WINDOW_PATTERN = re.compile(r"sliding-window(?::([1-9]\d{0,3}))?")
 
 
 class _MemoryWindow(NamedTuple):
-
     messages: Sequence[Message]
     note: str = ""
 
@@ -11011,7 +10866,6 @@ _TOOL_REPEATED_TEXT = (
 
 
 class GuardedTools:
-
     def __init__(
         self,
         schemas: Mapping[str, Mapping[str, Any]],
@@ -11314,7 +11168,6 @@ _REFUSAL_PREFIXES = (
 
 
 class EarlierRounds(NamedTuple):
-
     rounds: int = 0
     calls: int = 0
     usage: Usage | None = None
@@ -11605,14 +11458,12 @@ _PART_TYPES = (
 
 
 class _ToolFile(NamedTuple):
-
     name: str
     media_type: str
     content: bytes
 
 
 class _ResultPart(NamedTuple):
-
     text: str
     image: str = ""
     seen: str = ""
@@ -11705,7 +11556,6 @@ def _quote_text(content: bytes) -> str:
 
 
 class OwnTools:
-
     def __init__(
         self, tools: Sequence[Tool], store_file: StoreFile | None = None
     ) -> None:
@@ -11776,7 +11626,6 @@ def describe_tool(tool: Tool) -> Item:
 
 
 class PreparedRun(NamedTuple):
-
     model: ResolvedModel
     request: ResponsesRequest
     names: ToolNames
@@ -11917,7 +11766,6 @@ def _merge_body(
 
 
 class AnswerEvents:
-
     def __init__(
         self, first: int, shown_name: Callable[[str], str], *, holds_calls: bool
     ) -> None:
@@ -11982,7 +11830,6 @@ class AnswerEvents:
 
 
 class Transcript:
-
     def __init__(self, history: Iterable[Item]) -> None:
         self.history = list(history)
         self.output: list[Item] = []
@@ -12014,7 +11861,6 @@ _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
 
 class CallDecisions(NamedTuple):
-
     calls: tuple[Item, ...]
     refusals: Mapping[str, ToolResult]
     host_call_ids: frozenset[str]
@@ -12032,7 +11878,6 @@ class CallDecisions(NamedTuple):
 
 
 class RoundCalls:
-
     def __init__(
         self,
         request: AgentRequest,
@@ -12248,7 +12093,6 @@ RunTask = Callable[[AgentRequest, RunTotals], Awaitable[ToolResult]]
 
 
 class DelegateTool(NamedTuple):
-
     request: AgentRequest
     totals: RunTotals
     run_task: RunTask
@@ -12301,7 +12145,6 @@ class _TextSpan(NamedTuple):
 
 
 class _ThinkTagParser:
-
     def __init__(self) -> None:
         self._is_thought = False
         self._previous = ""
@@ -12332,7 +12175,6 @@ def _parse_spans(text: str) -> list[_TextSpan]:
 
 @dataclass(slots=True)
 class _ShownPart:
-
     index: int
     id: str
     is_thought: bool
@@ -12365,7 +12207,6 @@ class _ShownPart:
 
 
 class _MessageParts:
-
     def __init__(
         self, item: Item, new_index: Callable[[], int], *, emits: bool, is_thought: bool
     ) -> None:
@@ -12456,7 +12297,6 @@ class _MessageParts:
 
 
 class ThoughtFilter:
-
     def __init__(self, *, emits: bool) -> None:
         self._shows_thoughts = emits
         self._may_call = False
@@ -12560,7 +12400,6 @@ def _answer_text(message: Item) -> str:
 
 
 class ResponsesProvider:
-
     def __init__(self, request: AgentRequest, prepared: PreparedRun) -> None:
         self._settings = request
         self._request = prepared.request
@@ -12604,7 +12443,6 @@ def _build_model_answer(ended: RunDone) -> ModelAnswer:
 
 
 class _Agent:
-
     def __init__(
         self,
         request: AgentRequest,
@@ -12869,7 +12707,6 @@ class BridgeClosed(Exception):
 
 
 class _AnswerReader:
-
     def __init__(self, lease_seconds: float, beat_seconds: float) -> None:
         self._lease_seconds = lease_seconds
         self._beat_seconds = beat_seconds
@@ -12923,7 +12760,6 @@ class _AnswerReader:
 
 
 class AsyncBridge:
-
     def __init__(
         self,
         last: AnswerPiece,
@@ -13018,7 +12854,6 @@ _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
 
 class AgentLog:
-
     def __init__(self, run_id: str) -> None:
         self.run_id = run_id
         self._secrets: tuple[str, ...] = ()
@@ -13178,7 +13013,6 @@ _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
 
 
 class Valves(BaseModel):
-
     # The key and the address
 
     API_KEY: str = Field(
@@ -13494,7 +13328,6 @@ _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
 class PipelineCaller(NamedTuple):
-
     model: str = ""
     chat_id: str = ""
     message_id: str = ""
@@ -13564,7 +13397,6 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
 
 
 class AgentInput(NamedTuple):
-
     strategy: str
     messages: Sequence[Mapping[str, Any]]
     body: Mapping[str, Any]
@@ -13708,7 +13540,6 @@ def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Setting
 
 
 class _SandboxTool(NamedTuple):
-
     name: str
     description: str
     args: Mapping[str, Any]
@@ -13780,7 +13611,6 @@ def open_host_files(valves: Valves, caller: PipelineCaller, log: AgentLog) -> Ho
 
 
 class OwnToolPool:
-
     def __init__(self) -> None:
         self._servers = ToolServers()
         self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
@@ -13918,7 +13748,6 @@ def _build_step_chunk(event: StepStarted | StepEnded) -> Chunk:
 
 
 class HostRenderer:
-
     def __init__(self, emits_thoughts: bool, origin: Origin, sign: Sign) -> None:
         self._native = NativeRenderer(monotonic_seconds)
         self._citations = Citations()
@@ -14002,7 +13831,6 @@ class HostRenderer:
 
 
 class ClientRenderer:
-
     def __init__(
         self, emits_thoughts: bool, completion_id: str, created: int, model: str
     ) -> None:
@@ -14056,7 +13884,6 @@ _Renderer = HostRenderer | ClientRenderer
 
 
 class PipelineCall(NamedTuple):
-
     question: AgentInput
     caller: PipelineCaller
     connections: Connections
@@ -14242,13 +14069,11 @@ _STOPPED_TEXT = (
 
 
 class _UnloggedAnswer(dict[str, Any]):
-
     def __repr__(self) -> str:
         return "a whole answer"
 
 
 class Pipeline:
-
     Valves = Valves
 
     def __init__(self) -> None:

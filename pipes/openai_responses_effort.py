@@ -27,9 +27,7 @@ def tell_pipe(metadata: dict[str, Any] | None, name: str, value: object) -> None
 
 
 class Switch:
-
     class Valves(BaseModel):
-
         priority: int = Field(
             default=0, description="When this filter runs, among others."
         )
@@ -52,9 +50,7 @@ def _line_icon(paths: str) -> str:
 
 
 class Filter(Switch):
-
     class UserValves(BaseModel):
-
         # The page shows the words of a menu as they are.
         EFFORT: Literal["as the model chooses", "low", "medium", "high", "highest"] = (
             Field(

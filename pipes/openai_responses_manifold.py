@@ -118,7 +118,6 @@ _MOST_TEXTS = 5000
 
 
 class RecentTexts:
-
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         self._now = now
         self._ends: dict[int, float] = {}
@@ -239,7 +238,6 @@ class JsonTooLarge(ValueError):
 
 
 class JsonBudget:
-
     def __init__(self, left: int) -> None:
         self.left = left
 
@@ -307,7 +305,6 @@ PIPE_VALVES = "the valves of this pipe"
 
 
 class ConnectionFailed(ResponsesError):
-
     def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
         super().__init__(sentence)
         self.was_sent = was_sent
@@ -317,7 +314,6 @@ TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
 
 
 class TimedOut(ResponsesError):
-
     def __init__(self, kind: TimeoutKind) -> None:
         super().__init__("The model's server did not answer in time. Try again.")
         self.kind: TimeoutKind = kind
@@ -332,7 +328,6 @@ class UnreadableAnswer(ResponsesError):
 
 
 class AnswerTooLarge(ResponsesError):
-
     def __init__(self) -> None:
         super().__init__("The model's server sent more than is accepted.")
 
@@ -342,7 +337,6 @@ class MalformedEvent(ResponsesError):
 
 
 class ApiError(NamedTuple):
-
     code: str | None = None
     type: str | None = None
     param: str | None = None
@@ -355,7 +349,6 @@ class ApiError(NamedTuple):
 
 
 class Failure(NamedTuple):
-
     status: int | None = None
     error: ApiError = ApiError()
     retry_after: float | None = None
@@ -363,7 +356,6 @@ class Failure(NamedTuple):
 
 
 class ApiRefused(ResponsesError):
-
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         super().__init__(sentence)
         self.failure = failure
@@ -554,7 +546,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
 
 
 class Ending(NamedTuple):
-
     kind: str
     code: str | None = None
     sentence: str = ""
@@ -691,7 +682,6 @@ ADDED_TOOLS, CONFIGURATION = "additional_tools", "configuration_update"
 
 
 class _ItemKind(NamedTuple):
-
     parts: tuple[tuple[str, str], ...] = ()
     text: tuple[str, str] | None = None
     is_encrypted: bool = False
@@ -836,9 +826,11 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     return [*first, *items[places[-1] :]]
 
 
-def developer_message(text: str) -> Item:
-    part = {"type": "input_text", "text": text}
-    return {"type": "message", "role": "developer", "content": [part]}
+def text_message(role: object, text: str) -> Item:
+    part: Item = {"type": "input_text", "text": text}
+    if role == "assistant":
+        part |= {"type": "output_text", "annotations": []}
+    return {"type": "message", "role": role, "content": [part]}
 
 
 def message_text(item: JsonObject) -> str:
@@ -1129,7 +1121,6 @@ _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
 class ModelPrices(NamedTuple):
-
     input: float | None
     cached: float | None
     cache_write: float | None
@@ -1141,7 +1132,6 @@ class ModelPrices(NamedTuple):
 
 
 class ModelFacts(NamedTuple):
-
     reasoning: bool = False
     efforts: tuple[str, ...] = ()
     default_effort: str | None = None
@@ -1171,7 +1161,6 @@ _PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
-
     id: str
     family: str
     effort: str | None
@@ -1379,7 +1368,6 @@ def _entry_error(model: str, what: str) -> InvalidRequest:
 
 
 class Usage(NamedTuple):
-
     input: int = 0
     output: int = 0
     total: int = 0
@@ -1487,7 +1475,6 @@ def _read_row(row: object) -> ModelPrices:
 
 
 class Repair(NamedTuple):
-
     action: str
     target: str
     value: str = ""
@@ -1590,8 +1577,7 @@ def _told_item(item: Item) -> Item:
         text = (
             f"I called {item.get('name')}: {item.get('arguments') or item.get('input')}"
         )
-    part = {"type": "output_text", "text": text[:_MOST_TOLD], "annotations": []}
-    return {"type": "message", "role": "assistant", "content": [part]}
+    return text_message("assistant", text[:_MOST_TOLD])
 
 
 def _is_left_out(item: Item, actions: set[str]) -> bool:
@@ -1625,11 +1611,7 @@ def plain_item(item: Item) -> Item:
             bare["output"] = "\n".join(map(part_text, content_parts(output)))
         names = ("type", "call_id", "name", "arguments", "input", "output")
         return {key: bare[key] for key in names if key in bare}
-    role = bare.get("role")
-    part: Item = {"type": "input_text", "text": message_text(bare)}
-    if role == "assistant":
-        part = {"type": "output_text", "text": part["text"], "annotations": []}
-    return {"type": "message", "role": role, "content": [part]}
+    return text_message(bare.get("role"), message_text(bare))
 
 
 def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:
@@ -1758,7 +1740,6 @@ def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
 
 
 class ServerSentEvent(NamedTuple):
-
     event: str
     data: str
 
@@ -1767,7 +1748,6 @@ _LINE_BYTES = 64
 
 
 class EventStreamDecoder:
-
     def __init__(self, most_bytes: int = MAX_JSON_BYTES) -> None:
         self._most_bytes = most_bytes
         self._partial_line = bytearray()
@@ -1820,7 +1800,6 @@ NO_CARD: JsonObject = MappingProxyType({})
 
 
 class TextDelta(NamedTuple):
-
     output_index: int
     kind: str
     part: int
@@ -1829,7 +1808,6 @@ class TextDelta(NamedTuple):
 
 
 class TextDone(NamedTuple):
-
     output_index: int
     kind: str
     part: int
@@ -1838,7 +1816,6 @@ class TextDone(NamedTuple):
 
 
 class AnnotationAdded(NamedTuple):
-
     output_index: int
     part: int
     annotation: Item
@@ -1846,7 +1823,6 @@ class AnnotationAdded(NamedTuple):
 
 
 class PartialImage(NamedTuple):
-
     output_index: int
     number: int
     image: str
@@ -1855,13 +1831,11 @@ class PartialImage(NamedTuple):
 
 
 class ItemAdded(NamedTuple):
-
     output_index: int
     item: Item
 
 
 class ItemDone(NamedTuple):
-
     output_index: int
     item: Item
     card: JsonObject = NO_CARD
@@ -1869,13 +1843,11 @@ class ItemDone(NamedTuple):
 
 
 class FinalResponse(NamedTuple):
-
     status: str
     response: JsonObject
 
 
 class StreamError(NamedTuple):
-
     error: ApiError
 
 
@@ -2031,7 +2003,6 @@ NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
 
 
 class ToolOutput(NamedTuple):
-
     output_index: int
     item: Item
     failed: bool = False
@@ -2039,14 +2010,12 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
-
     response_id: str
     status: str
     usage: Usage | None
 
 
 class Status(NamedTuple):
-
     sentence: str
     repair: Repair | None = None
     is_lasting: bool = True
@@ -2055,7 +2024,6 @@ class Status(NamedTuple):
 
 
 class Trace(NamedTuple):
-
     request_id: str = ""
     model: str = ""
     status: int | None = None
@@ -2067,7 +2035,6 @@ class Trace(NamedTuple):
 
 
 class RunDone(NamedTuple):
-
     ending: Ending
     usage: Usage | None = None
     last_usage: Usage | None = None
@@ -2176,7 +2143,6 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-
     base_url: str = field(repr=False)
     api_key: str = field(repr=False)
     organization: str = ""
@@ -2300,7 +2266,6 @@ _DNS_SECONDS = 300
 
 
 class _Pool:
-
     def __init__(self, idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds
         self._session: aiohttp.ClientSession | None = None
@@ -2357,7 +2322,6 @@ def _new_session() -> aiohttp.ClientSession:
 
 
 class Timeouts(NamedTuple):
-
     connect: float = 30.0
     first_event: float = 300.0
     idle: float = 300.0
@@ -2369,7 +2333,6 @@ def _now() -> float:
 
 
 class Deadlines:
-
     def __init__(self, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
         self._end = _now() + timeouts.total if timeouts.total else float("inf")
@@ -2411,7 +2374,6 @@ _NETWORK_ERRORS = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class _HttpResponse:
-
     def __init__(self, response: aiohttp.ClientResponse, deadlines: Deadlines) -> None:
         self._response = response
         self._deadlines = deadlines
@@ -2518,7 +2480,6 @@ _NEVER_CONNECTED = (
 
 
 class Connections:
-
     def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
         self._idle_seconds = idle_seconds
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
@@ -2841,7 +2802,6 @@ _FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
 
 
 class SchemaReferences:
-
     def __init__(self, root: JsonObject) -> None:
         self.root = root
 
@@ -2976,7 +2936,6 @@ def function_parameters(
 
 
 class _MendedSchema:
-
     def __init__(self, schema: JsonObject) -> None:
         whole = {key: schema[key] for key in schema if key not in _NOT_AT_THE_ROOT}
         whole |= {"type": "object", "properties": _all_properties(schema)}
@@ -3203,7 +3162,6 @@ _DIGEST = 12
 
 @dataclass(frozen=True)
 class ToolNames:
-
     known: tuple[str, ...] = ()
 
     def sent_name(self, name: str) -> str:
@@ -3482,7 +3440,6 @@ _ServiceTier = Literal[
 
 
 class ResponsesRequest(BaseModel):
-
     # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -3529,7 +3486,6 @@ _PASSED_ON = {*CALLERS_KEYS, *ADMINISTRATORS_KEYS}
 
 
 class Settings(NamedTuple):
-
     effort: str | None = None
     summary: str | None = None
     verbosity: str | None = None
@@ -3693,7 +3649,6 @@ def _strict_item(item: Item) -> Item:
 
 
 class Origin(NamedTuple):
-
     family: str
     endpoint: str = ""
     account: str = ""
@@ -3920,7 +3875,6 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.5, 8.0
 
 
 class RetryPolicy(NamedTuple):
-
     max_retries: int = 2
     max_wait: float = 60.0
 
@@ -3992,7 +3946,6 @@ _NO_PICTURE = "A picture or file could not be sent to the model and was left out
 
 
 class _Refusal(NamedTuple):
-
     payload: Mapping[str, Any]
     rows: list[tuple[str, Item]]
     error: ApiError
@@ -4254,7 +4207,6 @@ _FINDERS = (
 
 
 class ResponseState:
-
     def __init__(self, first_index: int = 0) -> None:
         self.ending: Ending | None = None
         self.usage: Usage | None = None
@@ -4472,7 +4424,6 @@ _THOUGHT_SHARE = 0.1
 
 
 class Limits(NamedTuple):
-
     join_seconds: float = 0.05
     timeouts: Timeouts = Timeouts()
     retries: RetryPolicy = RetryPolicy()
@@ -4482,7 +4433,6 @@ class Limits(NamedTuple):
 
 
 class Attempts:
-
     def __init__(
         self, endpoint: Endpoint, connections: Connections, limits: Limits
     ) -> None:
@@ -4608,7 +4558,6 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 
 
 class _Background:
-
     def __init__(self, attempts: Attempts) -> None:
         self._response_id = ""
         self._last: int | None = None
@@ -4852,7 +4801,6 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 class _SchemaWork:
-
     def __init__(self, schema: JsonObject) -> None:
         json_size(schema, LARGEST_SCHEMA)
         self.references = SchemaReferences(schema)
@@ -4871,7 +4819,6 @@ class _SchemaWork:
 
 @dataclass(frozen=True, slots=True)
 class _SchemaValidator:
-
     work: _SchemaWork
     lenient: bool = False
     _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
@@ -5030,7 +4977,6 @@ Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 
 @dataclass(frozen=True, slots=True)
 class Approver:
-
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
     ask: Ask | None = field(default=None, compare=False)
@@ -5101,14 +5047,12 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
 
 
 class ToolResult(NamedTuple):
-
     output: str | list[Item]
     failed: bool = False
     card: JsonObject = NO_CARD
 
 
 class CallableTools(Protocol):
-
     def parameters(self, name: str) -> JsonObject | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
 
@@ -5129,7 +5073,6 @@ class CallableTools(Protocol):
 
 
 class CallLimits(NamedTuple):
-
     at_once: int = 8
     seconds: float = 120.0
     batch_seconds: float = 600.0
@@ -5137,7 +5080,6 @@ class CallLimits(NamedTuple):
 
 
 class Toolset(NamedTuple):
-
     tools: CallableTools
     approver: Approver = Approver()
     limits: CallLimits = CallLimits()
@@ -5158,7 +5100,6 @@ def tool_error(sentence: str) -> ToolResult:
 
 
 class _ReadyCall(NamedTuple):
-
     name: str
     arguments: dict[str, Any]
     is_interactive: bool
@@ -5203,7 +5144,6 @@ def _cancel(tasks: Iterable[asyncio.Task[ToolResult]]) -> None:
 
 
 class _Batch:
-
     def __init__(self, toolset: Toolset) -> None:
         self._toolset = toolset
         self._slots = asyncio.Semaphore(toolset.limits.at_once)
@@ -5371,7 +5311,6 @@ async def run(
 
 
 class _Answers:
-
     def __init__(self) -> None:
         self.output: list[Item] = []
         self.is_limited = False
@@ -5599,10 +5538,10 @@ def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
 _LONGEST_TURN = 200_000
 _MOST_DECLARED = 128
 _SETTINGS = (("reasoning", "effort"), ("text", "format"))
+_UNSTATED = (None, {"type": "json_object"})
 
 
 class Turn(NamedTuple):
-
     model: str
     items: Sequence[Item] = ()
     base: Item | None = None
@@ -5632,24 +5571,35 @@ def _next_turn(
     fields, base = asked.base or {}, earlier[0].base or {}
     items = [item for turn in earlier for item in turn.items]
     held = lower_payload({**base, "input": items}, APPENDED)
-    known = {tool_identity(tool): tool for tool in held.get("tools", ())}
-    pairs = [(known.get(tool_identity(tool)), tool) for tool in fields["tools"]]
-    new = [tool for old, tool in pairs if not old]
-    is_stated = len(known) + len(new) <= _MOST_DECLARED and not any(
-        "tools" in tool or (old and _schema(old) != _schema(tool))
-        for old, tool in pairs
-    )
+    new = _new_tools(held.get("tools", ()), fields["tools"])
+    update = _changed_settings(held, fields, default_effort)
+    if new is None or any(
+        value in _UNSTATED for one in update.values() for value in one.values()
+    ):
+        return None
+    added: Item = {"type": ADDED_TOOLS, "role": "developer", "tools": new}
+    changed = {"type": CONFIGURATION, **update}
+    return Turn(asked.model, [added] * bool(new) + [changed] * bool(update))
+
+
+def _new_tools(held: Sequence[Item], asked: Sequence[Item]) -> list[Item] | None:
+    known = {tool_identity(tool): tool for tool in held}
+    new = [tool for tool in asked if tool_identity(tool) not in known]
+    for tool in asked:
+        old = known.get(tool_identity(tool))
+        if "tools" in tool or (old and _schema(old) != _schema(tool)):
+            return None
+    return new if len(known) + len(new) <= _MOST_DECLARED else None
+
+
+def _changed_settings(held: Item, asked: Item, default_effort: str | None) -> Item:
     update: Item = {}
     for key, name in _SETTINGS:
         usual = {"effort": default_effort, "format": {"type": "text"}}[name]
-        value = fields[key].get(name) or usual
+        value = asked[key].get(name) or usual
         if value != (held[key].get(name) or usual):
             update[key] = {name: value}
-            is_stated = is_stated and value not in (None, {"type": "json_object"})
-    added: Item = {"type": ADDED_TOOLS, "role": "developer", "tools": new}
-    changed = {"type": CONFIGURATION, **update}
-    items = [added] * bool(new) + [changed] * bool(update)
-    return Turn(asked.model, items) if is_stated else None
+    return update
 
 
 def append_turns(
@@ -5662,14 +5612,7 @@ def append_turns(
         name: [item for item in turn.items if item_type(item) in kinds]
         for name, turn in turns.items()
     }
-    fields: dict[str, Any] = {}
-    effort = as_mapping(request.reasoning).get("effort")
-    if CONFIGURATION in kinds and effort != base["reasoning"].get("effort"):
-        fields = dict.fromkeys(SAMPLING)  # both efforts decide whether it is taken
-    for key, name in _SETTINGS if CONFIGURATION in kinds else ():
-        rest = {k: v for k, v in (getattr(request, key) or {}).items() if k != name}
-        first = {k: v for k, v in base[key].items() if k == name}
-        fields[key] = {**first, **rest} or None
+    fields = _first_settings(request, base) if CONFIGURATION in kinds else {}
     if ADDED_TOOLS in kinds:
         offered = request.tools or ()
         servers = [tool for tool in offered if tool["type"] == "mcp"]
@@ -5678,6 +5621,18 @@ def append_turns(
         declared = declared_tools({**fields, "input": added})
         fields["tool_choice"] = _allow(request.tool_choice, offered, declared)
     return request.model_copy(update=fields), items
+
+
+def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    effort = as_mapping(request.reasoning).get("effort")
+    if effort != base["reasoning"].get("effort"):
+        fields = dict.fromkeys(SAMPLING)
+    for key, name in _SETTINGS:
+        rest = {k: v for k, v in (getattr(request, key) or {}).items() if k != name}
+        first = {k: v for k, v in base[key].items() if k == name}
+        fields[key] = {**first, **rest} or None
+    return fields
 
 
 def _allow(choice: Any, offered: Sequence[Item], declared: Sequence[Item]) -> Any:
@@ -5763,7 +5718,6 @@ _NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "heade
 
 
 class RemoteServers(NamedTuple):
-
     tools: tuple[Item, ...] = ()
     complaints: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -5858,7 +5812,6 @@ _FORMATS = frozenset({"text", "json_object", "json_schema"})
 
 
 class AuditedRequest(NamedTuple):
-
     payload: JsonObject
     host: str
     request_id: str
@@ -5921,24 +5874,20 @@ def _message_count(items: object) -> int:
 
 
 class SourceCited(NamedTuple):
-
     source: JsonObject
 
 
 class Marker(NamedTuple):
-
     text: str
 
 
 class StoredRecord(NamedTuple):
-
     ulid: str
     value: JsonObject
     output_index: int | None = None
 
 
 class TurnDetails(NamedTuple):
-
     details: Sequence[Item]
 
 
@@ -5975,7 +5924,6 @@ _MOST_DELETED = 20
 
 
 class CodeTexts:
-
     def __init__(self, texts: Iterable[str]) -> None:
         self._texts = list(texts)
         self._cuts: dict[int, list[int]] = {}
@@ -6008,7 +5956,6 @@ class CodeTexts:
 
 
 class Attachment(NamedTuple):
-
     file_id: str
     name: str
     content_type: str
@@ -6016,7 +5963,6 @@ class Attachment(NamedTuple):
 
 
 class StoredMessage(NamedTuple):
-
     row: JsonObject
     answer_id: str
 
@@ -6026,7 +5972,6 @@ class StoredMessage(NamedTuple):
 
 
 class UserMessage(NamedTuple):
-
     item: Item
     stored: StoredMessage | None = None
     attachments: Sequence[Attachment] = ()
@@ -6040,14 +5985,12 @@ class UserMessage(NamedTuple):
 
 
 class AssistantText(NamedTuple):
-
     text: str
     ulids: Sequence[str] = ()
     details: object = None
 
 
 class ToolCall(NamedTuple):
-
     call_id: str
     name: str
     arguments: str
@@ -6055,7 +5998,6 @@ class ToolCall(NamedTuple):
 
 
 class ToolMessage(NamedTuple):
-
     call_id: str
     output: str | list[Item]
 
@@ -6252,7 +6194,6 @@ _MOST_PASSES = 5
 
 
 class MarkedText(NamedTuple):
-
     ulid: str
     text: str
 
@@ -6352,7 +6293,6 @@ UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 
 
 class Record(NamedTuple):
-
     ulid: str
     model: str
     created_at: int
@@ -6648,7 +6588,6 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
 
 
 class _RunHistory:
-
     def __init__(
         self,
         run: Sequence[ChatPart],
@@ -6753,16 +6692,17 @@ def _is_answer(item: Item) -> bool:
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    part = {"type": "output_text", "text": shown, "annotations": []}
+    plain = text_message("assistant", shown)
     if kept is None:
-        return {"type": "message", "role": "assistant", "content": [part]}
+        return plain
     if message_text(kept).strip() == shown:
         return kept
     parts = as_list(kept.get("content"))
     if [as_mapping(one).get("type") for one in parts] == ["output_text"]:
         is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
         part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
-    return {**kept, "content": [part]}
+        return {**kept, "content": [part]}
+    return {**kept, "content": plain["content"]}
 
 
 # ==== owui_chat.input.tasks: Small jobs that the host gives a model: titles, tags, follow-up questions.
@@ -6944,7 +6884,6 @@ OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
 
 
 class HoldbackBuffer:
-
     def __init__(self, unfinished: re.Pattern[str]) -> None:
         self._unfinished = unfinished
         self._held = ""
@@ -6970,7 +6909,6 @@ def _kept_of_tracking(match: re.Match[str]) -> str:
 
 
 class Citations:
-
     def __init__(self, known: Iterable[str] = ()) -> None:
         self._numbers = {key: number for number, key in enumerate(known, 1)}
         self._names: dict[str, str] = {}
@@ -7148,7 +7086,6 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
 
 
 class _PlaceShift:
-
     def __init__(self, text: str) -> None:
         found = list(_TRACKING.finditer(text))
         gone = (len(match[0]) - len(_kept_of_tracking(match)) for match in found)
@@ -7349,7 +7286,6 @@ _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_fil
 
 
 class ChunkRenderer:
-
     def __init__(self, completion_id: str, created: int, model: str) -> None:
         self.head = {
             "id": completion_id,
@@ -7613,7 +7549,6 @@ _FEW_FILES = 32
 
 
 class OutputItems:
-
     def __init__(self) -> None:
         self.items: list[Item] = []
         self.files: list[Item] = []
@@ -7715,7 +7650,6 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
 
 
 class HostedItems:
-
     def __init__(self, shown: OutputItems) -> None:
         self._shown = shown
         self._open: dict[int, _HostedItem] = {}
@@ -7739,7 +7673,6 @@ class HostedItems:
 
 
 class _HostedItem(ABC):
-
     def __init__(self, shown: OutputItems) -> None:
         self._shown = shown
         self._place = len(shown.items)
@@ -7894,7 +7827,6 @@ _HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
 
 
 class Commentary:
-
     def __init__(self, shown: OutputItems) -> None:
         self.place = len(shown.items)
         self._shown = shown
@@ -8006,7 +7938,6 @@ def _end_after_code(shown: OutputItems) -> Chunks:
 
 
 class NativeRenderer:
-
     def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
         self._now = now
         self._began = now()
@@ -8148,13 +8079,11 @@ _TURN = "openai_responses.turn"
 
 
 class _DetailItem(NamedTuple):
-
     item: Item
     shown: str | int = ""
 
 
 class DetailTurn(NamedTuple):
-
     items: tuple[_DetailItem, ...]
     origin: Origin
     notes: Mapping[str, Any]
@@ -8371,7 +8300,6 @@ Carrier = Literal["markers", "output", "details"]
 
 
 class RecordScope(NamedTuple):
-
     model: str
     message_id: str
     origin: Origin
@@ -8383,7 +8311,6 @@ class RecordScope(NamedTuple):
 
 
 class NewRecord(NamedTuple):
-
     record: Record
     output_index: int | None
 
@@ -8392,7 +8319,6 @@ _RecorderEvent = CitedEvent | Marker | TurnDetails | NewRecord
 
 
 class Recorder:
-
     def __init__(
         self,
         scope: RecordScope,
@@ -8941,7 +8867,6 @@ _Text = str | tuple[str, str]
 
 
 class _InjectedContext(NamedTuple):
-
     words: str
     texts: Sequence[_Text]
 
@@ -8985,7 +8910,6 @@ _Unseal = Callable[[str, str], object]
 
 
 class SentContext(NamedTuple):
-
     injected: _InjectedContext | None = None
     instructions: str | None = None
     new: tuple[str, ...] = ()
@@ -9089,7 +9013,7 @@ def _news(sent: SentContext) -> list[ChatPart]:
         lines += ["Lines that no longer hold:", *sent.gone]
     if len(lines) == 1:
         return []
-    return [UserMessage(developer_message("\n".join(lines)))]
+    return [UserMessage(text_message("developer", "\n".join(lines)))]
 
 
 def _in_order(
@@ -9124,7 +9048,6 @@ _LONGEST_LINE = 4000
 
 
 class RunLog:
-
     def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
         self.run_id = run_id
         self._threshold = LOG_LEVELS.get(threshold, logging.INFO)
@@ -9182,7 +9105,6 @@ def _default_sentence(default: object) -> str:
 
 
 class Valves(BaseModel):
-
     model_config = ConfigDict(allow_inf_nan=False)
 
     # Key and address
@@ -9512,7 +9434,6 @@ class Valves(BaseModel):
 
 
 class UserValves(BaseModel):
-
     REASONING_EFFORT: Literal[
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = _valve(
@@ -9555,7 +9476,6 @@ class UserValves(BaseModel):
 
 
 class Config(NamedTuple):
-
     valves: Valves
     secrets: tuple[str, ...]
     problems: tuple[str, ...]
@@ -9764,7 +9684,6 @@ _MOST_ACCOUNTS = 1000
 
 
 class AccountCapabilities(RecentTexts):
-
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         super().__init__(now)
         self.shutdown_dates: Mapping[str, str] = {}
@@ -9814,7 +9733,6 @@ _USED_UP = (
 
 
 class UserThreads(ThreadPoolExecutor):
-
     def __init__(self) -> None:
         super().__init__(_SHARE, "sync-tool")
         self.abandoned = set[Future[Any]]()
@@ -9843,7 +9761,6 @@ EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 class HostContext(NamedTuple):
-
     tools: Mapping[str, JsonObject]
     request: Any
     metadata: JsonObject
@@ -9855,7 +9772,6 @@ _ROWLESS_CHATS = ("temporary:", "local:", "channel:")
 
 
 class Caller(NamedTuple):
-
     host_model: str
     user_id: str = ""
     chat_id: str = ""
@@ -9900,7 +9816,6 @@ def read_caller(
 
 
 class PipeCall(NamedTuple):
-
     body: JsonObject
     caller: Caller
     config: Config
@@ -9952,7 +9867,6 @@ _FLOOR = (0, 11, 4)
 
 
 class NewFile(NamedTuple):
-
     name: str
     kind: str
     content: bytes
@@ -10191,7 +10105,6 @@ async def add_documents(
 
 
 class _DocumentReader:
-
     def __init__(self, user: Any, wanted: str) -> None:
         self._user = user
         self._wanted = wanted
@@ -10369,7 +10282,6 @@ _DISPATCHERS = (CALL_TOOL, "search_tools")
 
 
 class HostTools:
-
     def __init__(self, call: PipeCall, names: ToolNames) -> None:
         self._call = call
         self._host = call.host
@@ -10552,7 +10464,6 @@ def _location(valves: Valves) -> Mapping[str, str]:
 
 
 class OfferedTools(NamedTuple):
-
     items: Sequence[Item] = ()
     names: ToolNames = ToolNames()
     choice: Any = None
@@ -10640,7 +10551,6 @@ _ATTRIBUTE = "openai_responses_rounds"
 
 
 class DelegatedRound(NamedTuple):
-
     request: ResponsesRequest
     received: tuple[Item, ...]
     pending: tuple[Item, ...]
@@ -10679,7 +10589,6 @@ _NONCE_BYTES = 12
 
 
 class ChatKeys:
-
     def __init__(self, secret: str, user_id: str) -> None:
         self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
         self._cipher = (
@@ -10723,7 +10632,6 @@ _LAST_TRIES = 3
 
 
 class ChatStore:
-
     carrier: Carrier = "markers"
     size = 0
 
@@ -10803,7 +10711,6 @@ class ChatStore:
 
 
 class _OutputStore(ChatStore):
-
     carrier = "output"
     _bearer = ""
 
@@ -10855,7 +10762,6 @@ _BATCH_SHARE = 5
 
 
 class PreparedRequest(NamedTuple):
-
     call: PipeCall
     request: ResponsesRequest
     endpoint: Endpoint
@@ -10875,7 +10781,6 @@ class PreparedRequest(NamedTuple):
 
 
 class _Chat(NamedTuple):
-
     call: PipeCall
     endpoint: Endpoint
     model: ResolvedModel
@@ -11034,7 +10939,7 @@ def _appended(chat: _Chat) -> set[str]:
 def _place_instructions(chat: _Chat) -> _Chat:
     if not (chat.instructions and chat.endpoint.is_openai):
         return chat
-    first = UserMessage(developer_message(chat.instructions))
+    first = UserMessage(text_message("developer", chat.instructions))
     return chat._replace(parts=[first, *chat.parts], instructions="")
 
 
@@ -11240,7 +11145,6 @@ _NOT_FETCHED = "{} could not be fetched from where the code ran."
 
 
 class ArtifactStore:
-
     def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
         self._prepared = prepared
         self._connections = connections
@@ -11841,7 +11745,6 @@ async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str
 
 
 class Listing:
-
     def __init__(self) -> None:
         self.shutdown_dates: dict[str, str] = {}
         self._known: dict[str, dict[str, str]] = {}
@@ -11898,7 +11801,6 @@ _PING: Item = {
 
 
 class _Diagnostics:
-
     def __init__(self, call: PipeCall, connections: Connections) -> None:
         self._model = call.model
         self._hosted, _ = hosted_tools(call.config, self._model)
@@ -11999,7 +11901,6 @@ _NO_LEGACY_TOOLS = "Function Calling is Legacy, so TOOL_APPROVAL lets no tool ru
 
 
 class Pipe:
-
     Valves = Valves
     UserValves = UserValves
 

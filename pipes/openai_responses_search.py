@@ -27,9 +27,7 @@ def tell_pipe(metadata: dict[str, Any] | None, name: str, value: object) -> None
 
 
 class Switch:
-
     class Valves(BaseModel):
-
         priority: int = Field(
             default=0, description="When this filter runs, among others."
         )
@@ -52,7 +50,6 @@ def _line_icon(paths: str) -> str:
 
 
 class Filter(Switch):
-
     def __init__(self) -> None:
         super().__init__(
             "<circle cx='12' cy='12' r='9'/><path d='M3 12h18M12 3c5 5 5 13 0 18M12 3c-5 "

@@ -194,10 +194,12 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
     return [*first, *items[places[-1] :]]
 
 
-def developer_message(text: str) -> Item:
-    """Return instructions as an item."""
-    part = {"type": "input_text", "text": text}
-    return {"type": "message", "role": "developer", "content": [part]}
+def text_message(role: object, text: str) -> Item:
+    """Return a message with one text, in the form that the API has for its role."""
+    part: Item = {"type": "input_text", "text": text}
+    if role == "assistant":
+        part |= {"type": "output_text", "annotations": []}
+    return {"type": "message", "role": role, "content": [part]}
 
 
 def message_text(item: JsonObject) -> str:

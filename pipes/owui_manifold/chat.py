@@ -16,8 +16,8 @@ from openai_responses.items import (
     ADDED_TOOLS,
     CONFIGURATION,
     Item,
-    developer_message,
     item_type,
+    text_message,
     tool_kind,
 )
 from openai_responses.json_input import as_mapping, count_entries
@@ -290,7 +290,7 @@ def _place_instructions(chat: _Chat) -> _Chat:
     """Let the input begin with the instructions, where a server takes that."""
     if not (chat.instructions and chat.endpoint.is_openai):
         return chat
-    first = UserMessage(developer_message(chat.instructions))
+    first = UserMessage(text_message("developer", chat.instructions))
     return chat._replace(parts=[first, *chat.parts], instructions="")
 
 

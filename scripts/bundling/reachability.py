@@ -79,6 +79,7 @@ def _read_parts(module: Module) -> Iterator[Part]:
     unread = (first, *imports, *_unread_docstrings(module.tree))
     lines = module.text.splitlines()
     left_out = {line for node in unread for line in _lines_of(node)}
+    left_out.update(_gaps(module.tree, lines))
     begin = 1
     for nodes in _group_definitions(node for node in body if node not in imports):
         end = _lines_of(nodes[-1]).stop
@@ -93,6 +94,15 @@ def _unread_docstrings(tree: ast.AST) -> Iterator[ast.stmt]:
         body = getattr(node, "body", None)
         if isinstance(body, list) and len(body) > 1:
             yield from filter(_is_text, body)
+
+
+def _gaps(tree: ast.Module, lines: Sequence[str]) -> Iterator[int]:
+    """The blank line behind the docstring of a class with more than that."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and ast.get_docstring(node) and node.body[1:]:
+            behind = _lines_of(node.body[0]).stop
+            if not lines[behind - 1].strip():
+                yield behind
 
 
 def _is_text(node: ast.stmt) -> bool:

@@ -26,6 +26,7 @@ from openai_responses.items import (
     item_type,
     message_text,
     part_text,
+    text_message,
 )
 from openai_responses.json_input import as_mapping
 
@@ -164,8 +165,7 @@ def _told_item(item: Item) -> Item:
         text = (
             f"I called {item.get('name')}: {item.get('arguments') or item.get('input')}"
         )
-    part = {"type": "output_text", "text": text[:_MOST_TOLD], "annotations": []}
-    return {"type": "message", "role": "assistant", "content": [part]}
+    return text_message("assistant", text[:_MOST_TOLD])
 
 
 def _is_left_out(item: Item, actions: set[str]) -> bool:
@@ -201,11 +201,7 @@ def plain_item(item: Item) -> Item:
             bare["output"] = "\n".join(map(part_text, content_parts(output)))
         names = ("type", "call_id", "name", "arguments", "input", "output")
         return {key: bare[key] for key in names if key in bare}
-    role = bare.get("role")
-    part: Item = {"type": "input_text", "text": message_text(bare)}
-    if role == "assistant":
-        part = {"type": "output_text", "text": part["text"], "annotations": []}
-    return {"type": "message", "role": role, "content": [part]}
+    return text_message(bare.get("role"), message_text(bare))
 
 
 def lower_payload(payload: Mapping[str, Any], kinds: Set[str]) -> dict[str, Any]:

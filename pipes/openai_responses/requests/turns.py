@@ -23,6 +23,7 @@ _LONGEST_TURN = 200_000
 """Characters: a chat's row is read and written whole."""
 _MOST_DECLARED = 128
 _SETTINGS = (("reasoning", "effort"), ("text", "format"))
+_UNSTATED = (None, {"type": "json_object"})
 
 
 class Turn(NamedTuple):
@@ -74,24 +75,37 @@ def _next_turn(
     fields, base = asked.base or {}, earlier[0].base or {}
     items = [item for turn in earlier for item in turn.items]
     held = lower_payload({**base, "input": items}, APPENDED)
-    known = {tool_identity(tool): tool for tool in held.get("tools", ())}
-    pairs = [(known.get(tool_identity(tool)), tool) for tool in fields["tools"]]
-    new = [tool for old, tool in pairs if not old]
-    is_stated = len(known) + len(new) <= _MOST_DECLARED and not any(
-        "tools" in tool or (old and _schema(old) != _schema(tool))
-        for old, tool in pairs
-    )
+    new = _new_tools(held.get("tools", ()), fields["tools"])
+    update = _changed_settings(held, fields, default_effort)
+    if new is None or any(
+        value in _UNSTATED for one in update.values() for value in one.values()
+    ):
+        return None
+    added: Item = {"type": ADDED_TOOLS, "role": "developer", "tools": new}
+    changed = {"type": CONFIGURATION, **update}
+    return Turn(asked.model, [added] * bool(new) + [changed] * bool(update))
+
+
+def _new_tools(held: Sequence[Item], asked: Sequence[Item]) -> list[Item] | None:
+    """Return the tools that are not `held`; None if items cannot state the others."""
+    known = {tool_identity(tool): tool for tool in held}
+    new = [tool for tool in asked if tool_identity(tool) not in known]
+    for tool in asked:
+        old = known.get(tool_identity(tool))
+        if "tools" in tool or (old and _schema(old) != _schema(tool)):
+            return None
+    return new if len(known) + len(new) <= _MOST_DECLARED else None
+
+
+def _changed_settings(held: Item, asked: Item, default_effort: str | None) -> Item:
+    """Return the effort and the format that are not those that are `held`."""
     update: Item = {}
     for key, name in _SETTINGS:
         usual = {"effort": default_effort, "format": {"type": "text"}}[name]
-        value = fields[key].get(name) or usual
+        value = asked[key].get(name) or usual
         if value != (held[key].get(name) or usual):
             update[key] = {name: value}
-            is_stated = is_stated and value not in (None, {"type": "json_object"})
-    added: Item = {"type": ADDED_TOOLS, "role": "developer", "tools": new}
-    changed = {"type": CONFIGURATION, **update}
-    items = [added] * bool(new) + [changed] * bool(update)
-    return Turn(asked.model, items) if is_stated else None
+    return update
 
 
 def append_turns(
@@ -110,14 +124,7 @@ def append_turns(
         name: [item for item in turn.items if item_type(item) in kinds]
         for name, turn in turns.items()
     }
-    fields: dict[str, Any] = {}
-    effort = as_mapping(request.reasoning).get("effort")
-    if CONFIGURATION in kinds and effort != base["reasoning"].get("effort"):
-        fields = dict.fromkeys(SAMPLING)  # both efforts decide whether it is taken
-    for key, name in _SETTINGS if CONFIGURATION in kinds else ():
-        rest = {k: v for k, v in (getattr(request, key) or {}).items() if k != name}
-        first = {k: v for k, v in base[key].items() if k == name}
-        fields[key] = {**first, **rest} or None
+    fields = _first_settings(request, base) if CONFIGURATION in kinds else {}
     if ADDED_TOOLS in kinds:
         offered = request.tools or ()
         servers = [tool for tool in offered if tool["type"] == "mcp"]
@@ -126,6 +133,22 @@ def append_turns(
         declared = declared_tools({**fields, "input": added})
         fields["tool_choice"] = _allow(request.tool_choice, offered, declared)
     return request.model_copy(update=fields), items
+
+
+def _first_settings(request: ResponsesRequest, base: Item) -> dict[str, Any]:
+    """Return the fields of a request with the effort and the format of the `base`.
+
+    Both efforts decide whether sampling is taken.
+    """
+    fields: dict[str, Any] = {}
+    effort = as_mapping(request.reasoning).get("effort")
+    if effort != base["reasoning"].get("effort"):
+        fields = dict.fromkeys(SAMPLING)
+    for key, name in _SETTINGS:
+        rest = {k: v for k, v in (getattr(request, key) or {}).items() if k != name}
+        first = {k: v for k, v in base[key].items() if k == name}
+        fields[key] = {**first, **rest} or None
+    return fields
 
 
 def _allow(choice: Any, offered: Sequence[Item], declared: Sequence[Item]) -> Any:

@@ -27,6 +27,7 @@ from openai_responses.items import (
     item_type,
     message_text,
     since_compaction,
+    text_message,
 )
 from openai_responses.json_input import as_list, as_mapping
 from openai_responses.requests.repairs import Repair, repair_items
@@ -223,13 +224,14 @@ def _is_answer(item: Item) -> bool:
 
 def _message_item(kept: Item | None, shown: str) -> Item:
     """Return a message in the model's own bytes, unless a person edited it."""
-    part = {"type": "output_text", "text": shown, "annotations": []}
+    plain = text_message("assistant", shown)
     if kept is None:
-        return {"type": "message", "role": "assistant", "content": [part]}
+        return plain
     if message_text(kept).strip() == shown:
         return kept
     parts = as_list(kept.get("content"))
     if [as_mapping(one).get("type") for one in parts] == ["output_text"]:
         is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
         part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
-    return {**kept, "content": [part]}
+        return {**kept, "content": [part]}
+    return {**kept, "content": plain["content"]}

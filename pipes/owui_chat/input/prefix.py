@@ -13,7 +13,7 @@ from contextlib import suppress
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from openai_responses.items import Item, developer_message
+from openai_responses.items import Item, text_message
 from openai_responses.json_input import JsonObject, as_mapping
 from openai_responses.requests.turns import Turn, read_turn
 from owui_chat.messages import ChatPart, UserMessage, stored_messages
@@ -205,7 +205,7 @@ def _news(sent: SentContext) -> list[ChatPart]:
         lines += ["Lines that no longer hold:", *sent.gone]
     if len(lines) == 1:
         return []
-    return [UserMessage(developer_message("\n".join(lines)))]
+    return [UserMessage(text_message("developer", "\n".join(lines)))]
 
 
 def _in_order(

@@ -20,15 +20,7 @@ def check_namespaces(body: Item, items: Sequence[Item]) -> None:
     declared = body.get("tools") or []
     loaded = [tool for one in items if _is_loaded(one) for tool in one["tools"]]
     appended = [tool for _, tools in list_appended(items) for tool in tools]
-    spaces = {
-        tool["name"]: {inner.get("name") for inner in tool["tools"]}
-        for tool in (*declared, *loaded, *appended)
-        if tool["type"] == "namespace"
-    }
-    alone = {
-        tool["name"] for tool in appended if tool["type"] in ("function", "custom")
-    }
-    spaces |= {name: {name} for name in alone}
+    spaces = _spaces((*declared, *loaded), appended)
     plain = {tool.get("name") for tool in (*declared, *loaded)} - {None}
     inside = set().union(*spaces.values())
     for index, item in enumerate(items):
@@ -47,6 +39,19 @@ def check_namespaces(body: Item, items: Sequence[Item]) -> None:
             raise Refusal(
                 f"Unknown namespace '{given}' for {item['type']} '{name}'.", param=path
             )
+
+
+def _spaces(declared: Sequence[Item], appended: Sequence[Item]) -> dict[str, set[Any]]:
+    """Return the names of the tools in each namespace."""
+    spaces = {
+        tool["name"]: {inner.get("name") for inner in tool["tools"]}
+        for tool in (*declared, *appended)
+        if tool["type"] == "namespace"
+    }
+    alone = {
+        tool["name"] for tool in appended if tool["type"] in ("function", "custom")
+    }
+    return spaces | {name: {name} for name in alone}
 
 
 def _is_loaded(item: Item) -> bool:
