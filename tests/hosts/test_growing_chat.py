@@ -15,9 +15,10 @@ from bench.growing import (
     switches_ready,
 )
 from hosts.pipes import valves_changed
-from hosts.sent import kinds
+from hosts.sent import host_items, kinds
 from hosts.tabs import Tab
 from hosts.users import User
+from openai_responses.requests.repairs import APPENDED
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
@@ -39,6 +40,13 @@ async def test_nothing_is_lost_in_twenty_turns(
     ):
         talks = [Talk(f"{PIPE}.{model}", tab) for model in MODELS]
         await happen(talks, admin, PIPE)
+        messages = {
+            number: message
+            for talk in talks
+            for number, message in (await person.chat(talk.turns[0].chat_id))[
+                "history"
+            ]["messages"].items()
+        }
 
     for model, talk in zip(MODELS, talks, strict=True):
         asked = requests_of(simulator, model)
@@ -54,3 +62,14 @@ async def test_nothing_is_lost_in_twenty_turns(
         assert find_changes(asked) == [""] * (len(asked) - 1)
         assert found.is_met, line_of(found)
         assert found.given == found.thought
+        stored = [messages[turn.message_id] for turn in talk.turns]
+        assert len(stored) == len(STEPS)
+        # Neither a line of status nor an item tells of what was appended.
+        lines = {
+            line["description"].split(" ")[0]
+            for message in stored
+            for line in message["statusHistory"]
+        }
+        assert lines <= {"Finished", "Searched", "Drawing", "Picture"}, lines
+        shown = str([[m["content"], *host_items(m)] for m in stored])
+        assert not [kind for kind in APPENDED if kind in shown]
