@@ -38,8 +38,8 @@ _SERVER_ERROR = "OpenAI had an error of its own. Try again in a moment."
 _RATE_LIMIT = (
     "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
 )
-_KEPT = "What arrived is kept"
-_CONTINUE = f"{_KEPT}; regenerate the answer, or ask to continue."
+_ARRIVED = "What arrived is kept"
+_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
 
 
 def check_valves(problem: str, valves: str) -> str:
@@ -155,7 +155,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
     },
     "total_timeout": {
         "": "The answer took longer than an administrator allows. "
-        f"{_KEPT}; ask to continue, or choose less effort.",
+        f"{_ARRIVED}; ask to continue, or choose less effort.",
     },
 }
 """The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
@@ -182,7 +182,7 @@ class Ending(NamedTuple):
 
     def without_text(self) -> Self:
         """Return the ending of an answer of which nothing arrived."""
-        before, _, rest = self.sentence.partition(_KEPT)
+        before, _, rest = self.sentence.partition(_ARRIVED)
         return self._replace(sentence=f"{before}Try again.") if rest else self
 
 

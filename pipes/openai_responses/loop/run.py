@@ -33,8 +33,10 @@ from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone
 
-_USED_UP = "was not run: the limit of tool {} is reached. Answer without it."
-_ROUNDS_USED_UP, _CALLS_USED_UP = _USED_UP.format("rounds"), _USED_UP.format("calls")
+_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
+_ROUNDS_USED_UP, _CALLS_USED_UP = _TOOL_LIMIT.format("rounds"), _TOOL_LIMIT.format("calls")
+    "calls"
+)
 _RAN_ALREADY = "was not run: a call with this call_id ran already."
 _BROKEN_OFF = "was not run: the answer that asked for it broke off."
 
