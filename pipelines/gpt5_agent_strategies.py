@@ -5144,7 +5144,8 @@ def _new_id(own: str) -> str:
 
 # ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.
 
-_ROUNDS_LIMIT_REACHED, _CALLS_USED_UP = _USED_UP.format("rounds"), _USED_UP.format(
+_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
+_ROUNDS_USED_UP, _CALLS_USED_UP = _TOOL_LIMIT.format("rounds"), _TOOL_LIMIT.format(
     "calls"
 )
 _RAN_ALREADY = "was not run: a call with this call_id ran already."
@@ -5225,7 +5226,7 @@ class _Answers:
         async with aclosing(run_calls(new[:left], toolset)) as results:
             async for call, result in results:
                 yield self._answer(call, result)
-        why = _ROUNDS_LIMIT_REACHED if is_over else _CALLS_USED_UP
+        why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
         for event in self._refuse(new[left:], why):
             yield event
         self._is_limited = is_over or len(new) > left
@@ -5280,7 +5281,7 @@ class _Answers:
 async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
     name = remote_name(request)
     if is_over:
-        return f"{name} {_ROUNDS_LIMIT_REACHED}"
+        return f"{name} {_ROUNDS_USED_UP}"
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     shown = {"arguments": text} if arguments is None else arguments
