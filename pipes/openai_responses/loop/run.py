@@ -34,9 +34,8 @@ from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone
 
 _TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
-_ROUNDS_USED_UP, _CALLS_USED_UP = _TOOL_LIMIT.format("rounds"), _TOOL_LIMIT.format(
-    "calls"
-)
+_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
+_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
 _RAN_ALREADY = "was not run: a call with this call_id ran already."
 _BROKEN_OFF = "was not run: the answer that asked for it broke off."
 
