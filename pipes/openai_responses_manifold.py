@@ -5253,9 +5253,8 @@ def _name(call: Item) -> str:
 # ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.
 
 _TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
-_ROUNDS_USED_UP, _CALLS_USED_UP = _TOOL_LIMIT.format("rounds"), _TOOL_LIMIT.format(
-    "calls"
-)
+_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
+_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
 _RAN_ALREADY = "was not run: a call with this call_id ran already."
 _BROKEN_OFF = "was not run: the answer that asked for it broke off."
 
