@@ -2095,6 +2095,7 @@ class Endpoint:
     proxy: str = field(default="", repr=False)
     strict: bool = False
     is_alike: bool = False
+    token: str = field(default="", repr=False)
 
     def url(self, path: str) -> str:
         base = _normalize_base_url(self.base_url)
@@ -2107,14 +2108,21 @@ class Endpoint:
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, sentence: str) -> str:
-        if "OpenAI" not in sentence or self.host.endswith(".openai.com"):
-            return sentence
-        return sentence.replace("OpenAI", self.host)
+        is_own = "OpenAI" not in sentence or self._is_openais
+        return sentence if is_own else sentence.replace("OpenAI", self.host)
+
+    @property
+    def _is_openais(self) -> bool:
+        return f".{self.host}".endswith(".openai.com")
 
     @property
     def is_openai(self) -> bool:
-        is_own = f".{self.host}".endswith(".openai.com") and not self.strict
+        is_own = self._is_openais and not self.strict
         return is_own or (self.is_alike and not self.is_azure)
+
+    @property
+    def is_gateway(self) -> bool:
+        return not (self._is_openais or self.is_azure)
 
     @property
     def is_azure(self) -> bool:
@@ -2129,8 +2137,9 @@ class Endpoint:
         return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
-        key = self.api_key.strip()
-        ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
+        key, bearer = self.api_key.strip(), self.token or self.api_key.strip()
+        has_key = self.is_azure and not self.token
+        ours = {"api-key": key} if has_key else {"Authorization": f"Bearer {bearer}"}
         ours["Content-Type"] = "application/json"
         if self.organization:
             ours["OpenAI-Organization"] = self.organization

@@ -2155,6 +2155,7 @@ class Endpoint:
     proxy: str = field(default="", repr=False)
     strict: bool = False
     is_alike: bool = False
+    token: str = field(default="", repr=False)
 
     def url(self, path: str) -> str:
         base = _normalize_base_url(self.base_url)
@@ -2167,14 +2168,21 @@ class Endpoint:
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, sentence: str) -> str:
-        if "OpenAI" not in sentence or self.host.endswith(".openai.com"):
-            return sentence
-        return sentence.replace("OpenAI", self.host)
+        is_own = "OpenAI" not in sentence or self._is_openais
+        return sentence if is_own else sentence.replace("OpenAI", self.host)
+
+    @property
+    def _is_openais(self) -> bool:
+        return f".{self.host}".endswith(".openai.com")
 
     @property
     def is_openai(self) -> bool:
-        is_own = f".{self.host}".endswith(".openai.com") and not self.strict
+        is_own = self._is_openais and not self.strict
         return is_own or (self.is_alike and not self.is_azure)
+
+    @property
+    def is_gateway(self) -> bool:
+        return not (self._is_openais or self.is_azure)
 
     @property
     def is_azure(self) -> bool:
@@ -2189,8 +2197,9 @@ class Endpoint:
         return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
-        key = self.api_key.strip()
-        ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
+        key, bearer = self.api_key.strip(), self.token or self.api_key.strip()
+        has_key = self.is_azure and not self.token
+        ours = {"api-key": key} if has_key else {"Authorization": f"Bearer {bearer}"}
         ours["Content-Type"] = "application/json"
         if self.organization:
             ours["OpenAI-Organization"] = self.organization
@@ -2636,6 +2645,51 @@ async def container_file(
     path = f"/containers/{container}/files/{file}/content"
     async with connections.request(endpoint, path, None, deadlines) as answer:
         return bytes(await answer.read_all(most_bytes))
+
+
+# ==== openai_responses.transport.entra
+
+_RENEWED_BEFORE = 300
+_LONGEST_REASON = 300
+
+
+class EntraTokens:
+    def __init__(self) -> None:
+        self._credential: Any = None
+        self._known: dict[str, tuple[str, int]] = {}
+        self._lock = asyncio.Lock()
+
+    async def token(self, scope: str) -> str:
+        async with self._lock:
+            token, end = self._known.get(scope, ("", 0))
+            if unix_seconds() > end - _RENEWED_BEFORE:
+                token, end = await asyncio.to_thread(self._ask, scope)
+                self._known[scope] = token, end
+        return token
+
+    def _ask(self, scope: str) -> tuple[str, int]:
+        try:
+            if self._credential is None:
+                identity = import_module("azure.identity")
+                self._credential = identity.DefaultAzureCredential()
+            made = self._credential.get_token(scope)
+        except ImportError:
+            raise InvalidRequest(
+                "AUTH is `entra_id`, but this server has no package azure-identity. An "
+                "administrator has to install it, or to choose another AUTH."
+            ) from None
+        except Exception as error:  # whatever the package and its network raise
+            reason = redact(" ".join(str(error).split()))[:_LONGEST_REASON]
+            raise InvalidRequest(
+                "Microsoft Entra ID gave this server no token. An administrator has to "
+                f"look at the identity of this server. It said: {reason}"
+            ) from None
+        return str(made.token), int(made.expires_on)
+
+
+def entra_scope(endpoint: Endpoint) -> str:
+    cloud = endpoint.host.rpartition(".azure.")[2] if endpoint.is_azure else "com"
+    return f"https://cognitiveservices.azure.{cloud}/.default"
 
 
 # ==== openai_responses.requests.parameters
@@ -9018,6 +9072,9 @@ class RunLog:
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._lock = Lock()
 
+    def hide(self, secret: str) -> None:
+        self._secrets += (secret,)
+
     def line(self, level: str, text: str) -> None:
         known = level if level in LOG_LEVELS else "INFO"
         one_line = redact_line(text[: 2 * _LONGEST_LINE], self._secrets)[:_LONGEST_LINE]
@@ -9085,6 +9142,20 @@ class Valves(BaseModel):
         "",
         'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
         secret=True,
+    )
+    AUTH: Literal["key", "bearer", "entra_id"] = _valve(
+        "key",
+        "How the key is sent: `key` as the server expects it, `bearer` always as a "
+        "bearer token. `entra_id` sends a token of Microsoft Entra ID for the identity "
+        "of this server instead.",
+    )
+    AUTH_SCOPE: str = _valve(
+        "", "What an Entra ID token is asked for. Empty: that of Azure's own addresses."
+    )
+    FORWARD_USER_INFO: Literal["auto", "always", "never"] = _valve(
+        "auto",
+        "Send Open WebUI's headers about the user, if ENABLE_FORWARD_USER_INFO_HEADERS "
+        "is on there: `auto` not to OpenAI and Azure.",
     )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
         "auto",
@@ -9460,6 +9531,8 @@ class Config(NamedTuple):
     shows_log: bool
     log_level: str
     refused: tuple[str, ...]
+    token: str = ""
+    identity: Mapping[str, str] = MappingProxyType({})
 
 
 def read_config(
@@ -9622,7 +9695,8 @@ def build_endpoint(
     if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
         raise InvalidRequest(_NO_OWN_KEY)
     key = own_key or valves.effective_key()
-    if not key:
+    takes_token = valves.AUTH == "entra_id" and not own_key
+    if not key and not takes_token:
         raise InvalidRequest(_NO_KEY)
     headers = parse_string_map(valves.EXTRA_HEADERS)
     if headers is None:
@@ -9631,7 +9705,8 @@ def build_endpoint(
     billed = _BILLED_HEADERS if own_key else ()
     return Endpoint(
         base_url=valves.BASE_URL,
-        api_key=key,
+        api_key="" if takes_token else key,
+        token=key if valves.AUTH == "bearer" else "",
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
         extra_headers={k: v for k, v in headers.items() if k.lower() not in billed},
@@ -9803,7 +9878,9 @@ class PipeCall(NamedTuple):
     @property
     def endpoint(self) -> Endpoint:
         config, is_admin = self.config, self.caller.is_admin
-        return build_endpoint(config.valves, config.own_key, is_admin=is_admin)
+        made = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
+        headers = {**config.identity, **made.extra_headers}
+        return replace(made, token=config.token or made.token, extra_headers=headers)
 
     @property
     def model(self) -> ResolvedModel:
@@ -9867,6 +9944,18 @@ def server_secret() -> str:
 
 async def user_model(user_id: str) -> Any:
     return await _host_name("models.users", "Users").get_user_by_id(user_id)
+
+
+async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
+    if not user_id or not _host_name("env", "ENABLE_FORWARD_USER_INFO_HEADERS"):
+        return {}
+    include = _host_name("utils.headers", "include_user_info_headers")
+    user = await user_model(user_id)
+    headers: dict[str, str] = include({}, user, request=host.request)
+    if chat_id := host.metadata.get("chat_id"):
+        name = _host_name("env", "FORWARD_SESSION_INFO_HEADER_CHAT_ID")
+        headers[name] = quote(str(chat_id), safe=":")
+    return headers
 
 
 async def legacy_model(model_id: str) -> Any:
@@ -11874,6 +11963,7 @@ class Pipe:
         self._listing = Listing()
         self._capabilities.shutdown_dates = self._listing.shutdown_dates
         self._threads = ToolThreads()
+        self._tokens = EntraTokens()
 
     def pipes(self) -> list[dict[str, str]]:
         models = list_models(self.valves, self._listing, self._connections)
@@ -11954,7 +12044,7 @@ class Pipe:
             call.log.line("WARNING", _NO_LEGACY_TOOLS)
             return task_result(text, call.caller.host_model)
         try:
-            text = await self._task_text(await permitted_call(call))
+            text = await self._task_text(await self._permitted(call))
         except Exception as error:
             report_exception(call, error)
         return task_result(text, call.caller.host_model)
@@ -11970,10 +12060,23 @@ class Pipe:
                 return "" if ended.ending.is_failure else completion_text(ended)
 
     async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
+        permitted = await self._permitted(call)
         if is_check_command(call):
-            return run_diagnostics(call, self._connections)
-        request = await build_chat_request(await permitted_call(call))
+            return run_diagnostics(permitted, self._connections)
+        request = await build_chat_request(permitted)
         return answer_events(request, self._connections)
+
+    async def _permitted(self, call: PipeCall) -> PipeCall:
+        config, valves, endpoint = call.config, call.valves, call.endpoint
+        if valves.AUTH == "entra_id" and not config.own_key:
+            scope = valves.AUTH_SCOPE.strip() or entra_scope(endpoint)
+            token = await self._tokens.token(scope)
+            config = config._replace(token=token, secrets=(*config.secrets, token))
+            call.log.hide(token)
+        if valves.FORWARD_USER_INFO in ("always", *["auto"] * endpoint.is_gateway):
+            headers = await identity_headers(call.host, call.caller.user_id)
+            config = config._replace(identity=headers)
+        return await permitted_call(call._replace(config=config))
 
     async def _watch(
         self,
