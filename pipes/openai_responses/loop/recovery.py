@@ -196,9 +196,9 @@ def _best(refusal: _Refusal, repairs: Iterable[Status]) -> Status | None:
     """Return the first that was not done, nor gives back what one took away."""
     given_up = {(one.target, one.value) for one in refusal.done if one.value}
     for found in repairs:
-        if (repair := found.repair) and repair not in refusal.done:
-            if (repair.target, repair.new) not in given_up:
-                return found
+        repair = found.repair or Repair("", "")
+        if repair not in refusal.done and (repair.target, repair.new) not in given_up:
+            return found
     return None
 
 
