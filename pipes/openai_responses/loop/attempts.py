@@ -181,14 +181,11 @@ class Attempts:
     @property
     def ending(self) -> Ending:
         """How the response ended."""
-        if self.response.ending:
-            return self._named(self.response.ending)
-        if self.error is not None:
-            has_begun = self.response.event_count > 0
-            return self._named(ending_of_exception(self.error, has_begun))
-        return CUT if self.response.event_count else UNREADABLE
-
-    def _named(self, ending: Ending) -> Ending:
+        ending, has_begun = self.response.ending, self.response.event_count > 0
+        if not ending:
+            ending = CUT if has_begun else UNREADABLE
+            if self.error:
+                ending = ending_of_exception(self.error, has_begun)
         sentence = ending.sentence.replace(ASKED_MODEL, self.request.model)
         return ending._replace(sentence=self.endpoint.name_server(sentence))
 

@@ -313,26 +313,26 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     """Yield the repairs of one item; what people wrote always stays."""
     target, sent = refusal.rows[number]
-    if item_type(sent) in APPENDED:
-        yield _lower(item_type(sent))
+    if (kind := item_type(sent)) in APPENDED:
+        yield _lower(kind)
         return
     if has_plain_reasoning(sent):
         yield _told(Repair("reasoning_text", ""))
         return
-    noun = item_type(sent).removesuffix("_call").replace("_", " ")
+    noun = kind.removesuffix("_call").replace("_", " ")
+    as_text = f"One earlier {noun} was sent as plain text."
     if has_media(sent):
         yield Status(_NO_PICTURE, Repair("text", target))
-    elif item_type(sent) == "message" and plain_item(sent) != sent:
-        sentence = f"One earlier {noun} was sent as plain text."
-        yield Status(sentence, Repair("text", target))
+    elif kind == "message" and plain_item(sent) != sent:
+        yield Status(as_text, Repair("text", target))
     if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
         words = f"Earlier items of the kind {noun} were left out."
-        yield Status(words, Repair("kind", f"{item_type(sent)}@{refusal.last}"))
-    if is_call_output(sent) or sent.get("role", "assistant") == "assistant":
-        sentence = f"One earlier {noun} could not be sent again and was left out."
-        if is_call(sent) or is_call_output(sent):
-            sentence = f"One earlier {noun} was sent as plain text."
-        yield Status(sentence, Repair("item", target))
+        yield Status(words, Repair("kind", f"{kind}@{refusal.last}"))
+    if is_call(sent) or is_call_output(sent):
+        yield Status(as_text, Repair("item", target))
+    elif sent.get("role", "assistant") == "assistant":
+        words = f"One earlier {noun} could not be sent again and was left out."
+        yield Status(words, Repair("item", target))
 
 
 def _by_parameter(refusal: _Refusal) -> Iterator[Status]:
