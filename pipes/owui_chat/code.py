@@ -10,7 +10,7 @@ The page draws the code between two fences and does not draw `output` (observed 
 output, which the page's last fence closes.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 
 from openai_responses.items import Item, code_output
 from openai_responses.json_input import JsonObject
@@ -45,41 +45,34 @@ _MOST_DELETED = 20
 """Deleted cards of one run that are searched for: each time all texts are read."""
 
 
-class CodeTexts:
-    """The texts of a run, out of which the host's texts for stored code are taken.
+def take_out_code(
+    texts: Sequence[str], items: Iterable[Item]
+) -> tuple[dict[int, str], list[Item]]:
+    """Return the texts of a run that are shorter without the code of `items`.
 
-    They stand in the order of the code.
+    They are given by their places. What the host inserted stands in the order of the
+    code. Return also the code that is not there: somebody has deleted its card.
     """
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        """Begin with the first text."""
-        self._texts = list(texts)
-        self._cuts: dict[int, list[int]] = {}
-        self._place = self._start = self._deleted = 0
-
-    def take_out(self, item: JsonObject) -> bool:
-        """Take out what the host inserted for `item`.
-
-        Return False if that is not there: somebody has deleted the card.
-        """
-        code = code_host_item(item)["code"]
-        if not code or self._deleted >= _MOST_DELETED:
-            return not code
+    cuts: dict[int, list[int]] = {}
+    deleted: list[Item] = []
+    place = start = 0
+    for item in items:
+        if not (code := code_host_item(item)["code"]):
+            continue
         told = code_text(code)
-        start = self._start
-        for place in range(self._place, len(self._texts)):
-            at = self._texts[place].find(told, start)
+        last = len(texts) if len(deleted) < _MOST_DELETED else 0
+        for number in range(place, last):
+            at = texts[number].find(told, start if number == place else 0)
             if at >= 0:
-                self._place, self._start = place, at + len(told)
-                self._cuts.setdefault(place, []).extend([at, self._start])
-                return True
-            start = 0
-        self._deleted += 1
-        return False
+                place, start = number, at + len(told)
+                cuts.setdefault(place, []).extend([at, start])
+                break
+        else:
+            deleted.append(item)
+    return {n: _without_ranges(texts[n], cuts[n]) for n in cuts}, deleted
 
-    def rest(self) -> Iterator[tuple[int, str]]:
-        """Yield what is left of the texts that became shorter, with their places."""
-        for place, cuts in self._cuts.items():
-            text = self._texts[place]
-            ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
-            yield place, "".join(text[start:end] for start, end in ends).strip()
+
+def _without_ranges(text: str, cuts: Sequence[int]) -> str:
+    """Return a text without the ranges whose beginnings and ends are `cuts`."""
+    ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
+    return "".join(text[start:end] for start, end in ends).strip()

@@ -10,7 +10,9 @@ at their marker.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from openai_responses.items import (
     CALL_OUTPUTS,
@@ -37,7 +39,7 @@ from openai_responses.requests.replay import (
     reorder_remote_outputs,
     strip_for_replay,
 )
-from owui_chat.code import CodeTexts
+from owui_chat.code import take_out_code
 from owui_chat.messages import (
     AssistantText,
     ChatPart,
@@ -95,8 +97,8 @@ def build_input(
     if repairs and any(map(is_compaction, items)):
         sent = {id(item) for _, item in repair_items(items, repairs)}
         items = [one for one in items if id(one) in sent or not is_compaction(one)]
-    # A picture is an input message: inserted last, to keep reasoning next to its text.
     kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [one for item in kept for one in past_items(item)]
 
 
@@ -121,32 +123,30 @@ class _RunHistory:
         Without what nobody at this request's server can read. A call whose card was
         deleted stays for now, because it tells which reasoning must be removed with it.
         """
-        pieces = self._pieces = [piece for part in run for piece in _split(part)]
-        self._records = {
-            piece.ulid: records.pop(piece.ulid)
-            for piece in pieces
-            if isinstance(piece, MarkedText) and piece.ulid in records
-        }
-        codes = CodeTexts(p.text if isinstance(p, MarkedText) else "" for p in pieces)
-        self._waiting = {  # the first item of each stands last
-            ulid: [
-                item
-                for item in map(strip_for_replay, filter(is_replayed, record.payload))
-                if _can_read(reader, record, item)
-                and (not is_code(item) or codes.take_out(item))
-            ][::-1]
-            for ulid, record in self._records.items()
-        }
-        for place, text in codes.rest():
-            piece = pieces[place]
-            if isinstance(piece, MarkedText):
-                pieces[place] = piece._replace(text=text)
-        self._ulid_of_call = {
-            str(item.get("call_id")): ulid
-            for ulid, waiting in self._waiting.items()
-            for item in reversed(waiting)
-            if is_call(item)
-        }
+        self._pieces = [piece for part in run for piece in _split(part)]
+        self._waiting: dict[str, deque[Item]] = {}
+        self._shown: dict[str, str] = {}
+        self._ulid_of_call: dict[str, str] = {}
+        for ulid in [p.ulid for p in self._pieces if isinstance(p, MarkedText)]:
+            if record := records.pop(ulid, None):
+                items = deque(_readable_items(record, reader))
+                self._waiting[ulid], self._shown[ulid] = items, record.shown
+                ids = (str(item.get("call_id")) for item in filter(is_call, items))
+                self._ulid_of_call.update(dict.fromkeys(ids, ulid))
+        self._take_out_code()
+
+    def _take_out_code(self) -> None:
+        """Remove the host's text for code, and code whose card was deleted."""
+        codes = [*filter(is_code, chain.from_iterable(self._waiting.values()))]
+        if not codes:
+            return
+        texts = [p.text if isinstance(p, MarkedText) else "" for p in self._pieces]
+        shorter, deleted = take_out_code(texts, codes)
+        for place, text in shorter.items():
+            self._pieces[place] = self._pieces[place]._replace(text=text)
+        gone = set(map(id, deleted))
+        for ulid, waiting in self._waiting.items():
+            self._waiting[ulid] = deque(i for i in waiting if id(i) not in gone)
 
     def items(self) -> list[Item]:
         """Return the items of the run in order."""
@@ -167,23 +167,22 @@ class _RunHistory:
     def _call(self, call: ToolCall) -> list[Item]:
         """Return a call in its stored bytes, after the items stored before it."""
         ulid = self._ulid_of_call.pop(call.call_id, "")
-        waiting, before = self._waiting.get(ulid, []), list[Item]()
+        waiting, before = self._waiting.get(ulid, deque()), list[Item]()
         while waiting:
-            item = waiting.pop()
+            item = waiting.popleft()
             own = str(item.get("call_id")) if is_call(item) else ""
             if own == call.call_id:
                 # Of a record that is not signed only the chat's own words count.
-                whole = item if item.get("name") else _call_item(call)
-                return [*before, whole]
+                return [*before, item if item.get("name") else _call_item(call)]
             if self._ulid_of_call.get(own) == ulid:
                 del self._ulid_of_call[own]
             before.append(item)
         return [_call_item(call)]
 
     def _text(self, piece: MarkedText) -> list[Item]:
-        items, message = self._waiting.pop(piece.ulid, [])[::-1], None
+        items, message = [*self._waiting.pop(piece.ulid, ())], None
         if items and _is_answer(items[-1]):
-            last, shown = items[-1], self._records[piece.ulid].shown
+            last, shown = items[-1], self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
             # The host does not return the text of commentary.
@@ -192,13 +191,15 @@ class _RunHistory:
         return [*items, _message_item(message, piece.text)] if piece.text else items
 
 
-def _can_read(reader: Origin | None, record: Record, item: Item) -> bool:
-    """Say whether `item` is for this reader; a configuration is for its model."""
-    is_update = item_type(item) == CONFIGURATION
-    if not (is_update or is_encrypted(item)):
-        return True
+def _readable_items(record: Record, reader: Origin | None) -> Iterator[Item]:
+    """Yield what is sent of a record: a configuration is for its model alone."""
     is_ours = reader is not None and reader.can_decrypt(record.origin)
-    return is_ours and (is_update or bool(item.get("encrypted_content")))
+    for item in filter(is_replayed, record.payload):
+        is_update = item_type(item) == CONFIGURATION
+        if is_update or is_encrypted(item):
+            if not (is_ours and (is_update or item.get("encrypted_content"))):
+                continue
+        yield strip_for_replay(item)
 
 
 def _call_item(call: ToolCall) -> Item:

@@ -27,7 +27,6 @@ from openai_responses.items import (
     has_plain_reasoning,
     is_reasoning,
     item_type,
-    message_text,
 )
 from openai_responses.json_input import as_list, as_mapping, as_text
 from openai_responses.requests.replay import Origin, read_origin, replay_output
@@ -41,18 +40,12 @@ _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
 
 
-class _DetailItem(NamedTuple):
-    """An item as it is sent again."""
-
-    item: Item
-    shown: str | int = ""
-    """The text that the host has, or its length if the message has none of its own."""
-
-
 class DetailTurn(NamedTuple):
     """A response as it came back, with its notes."""
 
-    items: tuple[_DetailItem, ...]
+    items: Sequence[Item]
+    shown: Sequence[str | int]
+    """Of each item the text that the host has, or its length if the item has none."""
     origin: Origin
     notes: Mapping[str, Any]
 
@@ -87,7 +80,7 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     for entry in filter(_is_entry, as_list(details)):
         turns.setdefault(entry["turn"], []).append(entry)
     ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
-    return [_turn(turn, sign) for turn in ordered]
+    return [_read_turn(turn, sign) for turn in ordered]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -126,34 +119,38 @@ def _is_entry(entry: object) -> bool:
     return kind in (_REASONING, _ITEM) and bool(needed)
 
 
-def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
+def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     head = next((entry for entry in entries if entry["type"] == _TURN), {})
     carried = [entry for entry in entries if entry["type"] != _TURN]
-    details = tuple(map(_detail_item, carried))
+    items, shown = list(map(_carried_item, carried)), list(map(_shown_text, carried))
     origin = read_origin(head.get("origin"), "")
     if is_signed(head, sign, carried):
-        return DetailTurn(details, origin, as_mapping(head.get("notes")))
+        return DetailTurn(items, shown, origin, as_mapping(head.get("notes")))
     notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
-    stubs = harmless_items([detail.item for detail in details])
-    items = (
-        detail if is_signed(entry, sign) else _stub_detail(detail, stub)
-        for entry, detail, stub in zip(carried, details, stubs, strict=True)
-    )
-    return DetailTurn(tuple(filter(None, items)), origin, notes)
+    used = zip(carried, items, harmless_items(items), shown, strict=True)
+    rows = [
+        # Of an entry of somebody else the place in the shown text is used.
+        (item, text) if is_signed(entry, sign) else (stub, text and _length(text))
+        for entry, item, stub, text in used
+    ]
+    left = [(item, text) for item, text in rows if item]
+    return DetailTurn([i for i, _ in left], [s for _, s in left], origin, notes)
 
 
-def _detail_item(entry: Item) -> _DetailItem:
+def _carried_item(entry: Item) -> Item:
     if entry["type"] == _REASONING:
-        return _DetailItem({**entry["item"], "encrypted_content": entry["data"]})
+        return {**entry["item"], "encrypted_content": entry["data"]}
+    item: Item = entry["item"]
+    return item
+
+
+def _shown_text(entry: Item) -> str | int:
     shown = entry.get("shown")
-    return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
+    return shown if isinstance(shown, str | int) else ""
 
 
-def _stub_detail(detail: _DetailItem, stub: Item | None) -> _DetailItem | None:
-    """Return an entry of somebody else: its place in the shown text is used."""
-    shown = detail.shown
-    length = shown if isinstance(shown, int) else len(shown)
-    return None if stub is None else _DetailItem(stub, length)
+def _length(shown: str | int) -> int:
+    return shown if isinstance(shown, int) else len(shown)
 
 
 def restore_from_details(
@@ -185,28 +182,21 @@ def _name_records(
 
     A record ends with a message whose text the host shows, or with its response.
     """
-    shown = [one.shown for turn in turns for one in turn.items if one.shown]
+    shown = [text for turn in turns for text in turn.shown if text]
     texts = deque(_split_text(content if content.strip() else "", shown))
     for turn in turns:
-        begun: list[_DetailItem] = []
-        for detail in turn.items:
-            begun.append(detail)
-            if detail.shown or detail is turn.items[-1]:
-                has_text = detail.shown and texts
-                text = _own_text(detail, texts.popleft()) if has_text else ""
-                yield AssistantText(text, [_add_record(begun, turn.origin, records)])
-                begun = []
+        start = 0
+        for end, own in enumerate(turn.shown, 1):
+            if own or end == len(turn.items):
+                text = texts.popleft() if own and texts else ""
+                digest = text_digest(own) if own and isinstance(own, str) else ""
+                ulid, payload = f"{len(records):026d}", tuple(turn.items[start:end])
+                records[ulid] = Record(
+                    ulid, "", 0, payload, "", turn.origin, shown=digest
+                )
+                yield AssistantText(text, [ulid])
+                start = end
     yield from map(AssistantText, texts)
-
-
-def _add_record(
-    items: Sequence[_DetailItem], origin: Origin, records: dict[str, Record]
-) -> str:
-    ulid, last = f"{len(records):026d}", items[-1]
-    payload = tuple([detail.item for detail in items])
-    shown = as_text(last.shown) and text_digest(message_text(last.item))
-    records[ulid] = Record(ulid, "", 0, payload, "", origin, shown)
-    return ulid
 
 
 def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
@@ -214,19 +204,12 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
 
     If a person changed the text so that the places do not fit, it stays in one piece.
     """
-    lengths = [one if isinstance(one, int) else len(one) for one in shown]
     texts, start = list[str](), 0
-    for length in lengths[:-1]:
+    for one in shown[:-1]:
+        length = _length(one)
         end = start + length
         if length < 0 or content[end : end + 1] != "\n":
             return [content] if content else []
         texts.append(content[start:end])
         start = end + 1
     return [*texts, content[start:]] if content[start:] else texts
-
-
-def _own_text(detail: _DetailItem, text: str) -> str:
-    """Return the model's own text if another one is shown, unless it was edited."""
-    if isinstance(detail.shown, str) and detail.shown.strip() == text.strip():
-        return message_text(detail.item)
-    return text
