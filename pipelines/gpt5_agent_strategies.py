@@ -650,22 +650,19 @@ class ApiRefused(ResponsesError):
 def read_api_error(wire: object) -> ApiError:
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
-    if isinstance(wire, str):
-        return _inner_error(wire) or ApiError(message=wire)
-    if not isinstance(wire, Mapping):
-        return ApiError()
-    if isinstance(wire.get("detail"), list):
-        wire = _read_detail(wire["detail"])
-    message = as_text(wire.get("message") or wire.get("detail"))
-    raw = as_text(as_mapping(wire.get("metadata")).get("raw"))
+    fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
+    if isinstance(fields.get("detail"), list):
+        fields = _read_detail(fields["detail"])
+    message = as_text(fields.get("message") or fields.get("detail"))
+    raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
     if inner := _inner_error(raw) or _inner_error(message):
         return inner
-    code, kind, param = (
-        as_text(wire.get(key)) or None for key in ("code", "type", "param")
-    )
-    number = wire.get("code")
+    number = fields.get("code")
     if isinstance(number, int) and 400 <= number < 600:
-        code = str(number)
+        fields = {**fields, "code": str(number)}
+    code, kind, param = (
+        as_text(fields.get(key)) or None for key in ("code", "type", "param")
+    )
     return ApiError(code, kind, param, f"{message} {raw}".strip())
 
 
@@ -710,6 +707,13 @@ _SERVER_ERROR = "OpenAI had an error of its own. Try again in a moment."
 _RATE_LIMIT = (
     "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
 )
+_ARRIVED = "What arrived is kept"
+_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
+
+
+def check_valves(problem: str, valves: str) -> str:
+    return f"{problem}. An administrator has to check {valves} in the valves."
+
 
 NO_CREDIT_CODES = frozenset(
     {
@@ -731,16 +735,15 @@ PICTURE_CODES = frozenset(
 
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
-        "max_output_tokens": "The answer stops here because it reached its length "
-        "limit. Raise the maximum of output tokens, or ask to continue.",
-        "content_filter": "The answer stops here because OpenAI's content filter cut "
-        "it off. Put the question in other words.",
-        "max_messages": "The answer stops here because it reached the limit of "
-        "messages in one answer. Ask to continue.",
-        "cancelled": "The answer stops here because it was cancelled at OpenAI. "
-        "Regenerate it, or ask to continue.",
-        "steered": "The answer stops here because the request was steered away. Ask "
-        "again.",
+        "max_output_tokens": "The answer reached its length limit. Raise the maximum "
+        "of output tokens, or ask to continue.",
+        "content_filter": "OpenAI's content filter cut the answer off. Put the "
+        "question in other words.",
+        "max_messages": "The answer reached the limit of messages in one answer. Ask "
+        "to continue.",
+        "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
+        "continue.",
+        "steered": "The request was steered away. Ask again.",
         "": "The answer is not complete{code}. Ask to continue.",
     },
     "failed": {
@@ -751,8 +754,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "server_is_overloaded": _OVERLOADED,
         "context_length_exceeded": "This chat is longer than the model can read. "
         "Start a new chat, or choose a model with a larger context.",
-        "invalid_prompt": "OpenAI refused this prompt under its usage policies. Put "
-        "the question in other words.",
+        "invalid_prompt": _POLICY,
         "bio_policy": _POLICY,
         "misalignment_policy_violation": _POLICY,
         "image_content_policy_violation": _POLICY,
@@ -768,17 +770,19 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "or this API key may not use it. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
-        "3": "The server at BASE_URL redirects requests (HTTP {status}), which is not "
-        "followed, because the key would go along. An administrator has to check "
-        "BASE_URL in the valves of this pipe.",
-        "401": "OpenAI does not accept the API key. An administrator has to check "
-        "API_KEY in the valves of this pipe.",
+        "3": check_valves(
+            "The server at BASE_URL redirects requests (HTTP {status}), which is not "
+            "followed, because the key would go along",
+            "BASE_URL",
+        ),
+        "401": check_valves("OpenAI does not accept the API key", "API_KEY"),
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
-        "404": "There is no Responses API at BASE_URL. An administrator has to check "
-        "BASE_URL in the valves of this pipe.",
-        "407": "The proxy on the way to the model's server does not let us through. An "
-        "administrator has to check PROXY in the valves of this pipe.",
+        "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
+        "407": check_valves(
+            "The proxy on the way to the model's server does not let us through",
+            "PROXY",
+        ),
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and pictures.",
         "429": _RATE_LIMIT,
@@ -788,36 +792,36 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "An administrator finds the details in the log.",
     },
     "cut": {
-        "": "The connection to the model broke before the answer was finished. What "
-        "arrived is kept; regenerate the answer, or ask to continue.",
+        "": "The connection to the model broke before the answer was finished. "
+        + _CONTINUE,
         "lost": "The connection to the model broke, and the rest of the answer could "
-        "not be fetched. What arrived is kept; regenerate the answer, or ask to "
-        "continue.",
+        "not be fetched. " + _CONTINUE,
     },
     "unreadable": {
-        "": "The server at BASE_URL answered, but not as the Responses API does. An "
-        "administrator has to check BASE_URL in the valves of this pipe.",
-        "compressed": "The server at BASE_URL sent a compressed answer, which is not "
-        "read. An administrator has to check BASE_URL and EXTRA_HEADERS in the valves.",
+        "": check_valves(
+            "The server at BASE_URL answered, but not as the Responses API does",
+            "BASE_URL",
+        ),
+        "compressed": check_valves(
+            "The server at BASE_URL sent a compressed answer, which is not read",
+            "BASE_URL and EXTRA_HEADERS",
+        ),
     },
     "malformed": {
-        "": "The model's server sent something that cannot be read, so the answer "
-        "ends here. Regenerate it, or ask to continue.",
+        "": "The model's server sent something that cannot be read. " + _CONTINUE,
         "too_large": "The model's server sent more than this pipe accepts for one "
-        "answer, which ends here. What arrived is kept; regenerate it, or ask to "
-        "continue.",
+        "answer. " + _CONTINUE,
     },
     "first_event_timeout": {
         "": "The model's server accepted the request and then said nothing for too "
         "long. Try again, perhaps with less effort.",
     },
     "idle_timeout": {
-        "": "The model's server fell silent in the middle of the answer. What arrived "
-        "is kept; regenerate the answer, or ask to continue.",
+        "": "The model's server fell silent in the middle of the answer. " + _CONTINUE,
     },
     "total_timeout": {
-        "": "The answer took longer than an administrator allows. What arrived is "
-        "kept; ask to continue, or choose less effort.",
+        "": "The answer took longer than an administrator allows. "
+        f"{_ARRIVED}; ask to continue, or choose less effort.",
     },
 }
 
@@ -832,7 +836,7 @@ class Ending(NamedTuple):
         return self.kind != "completed"
 
     def without_text(self) -> Self:
-        before, _, rest = self.sentence.partition("What arrived is kept")
+        before, _, rest = self.sentence.partition(_ARRIVED)
         return self._replace(sentence=f"{before}Try again.") if rest else self
 
 
@@ -891,23 +895,21 @@ def failure_sentence(error: ApiError) -> str:
 
 
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
-    refused = SENTENCES["refused"]
-    if status == 401:
-        return refused["401"]
-    if status < 400:
-        return refused["3"].format(status=status)
-    known = {**SENTENCES["failed"], **refused}
-    for word in _words(error):
-        if word in known and word != str(status):
-            return known[word].format(code="", model=model, status=status)
-    if status == 404 and _ABOUT_A_MODEL.search(error.message):
-        return refused["model_not_found"].format(model=model)
-    other = refused["5"] if status >= 500 else refused[""]
+    known = {**SENTENCES["failed"], **SENTENCES["refused"]}
+    code, param = _shown(error.code), _shown(error.param, " at {}")
+    words = [word for word in _words(error) if word in known and word != str(status)]
     names_place = error.param or "input[" in error.message or "tools[" in error.message
-    if status == 404 and names_place:
-        refused = {}
-    about = {"code": _shown(error.code), "param": _shown(error.param, " at {}")}
-    return refused.get(str(status), other).format(**about, model=model, status=status)
+    if status == 401 or status < 400:
+        word = str(status) if status == 401 else "3"
+    elif words:
+        word, code = words[0], ""
+    elif status == 404 and _ABOUT_A_MODEL.search(error.message):
+        word = "model_not_found"
+    elif str(status) in known and not (status == 404 and names_place):
+        word = str(status)
+    else:
+        word = "5" if status >= 500 else ""
+    return known[word].format(code=code, param=param, model=model, status=status)
 
 
 def failure_status(failure: Failure) -> str:
@@ -4664,9 +4666,8 @@ class Approver:
     def rule_for(self, name: str, via: str = "") -> Approval:
         found = [_find_rule(self.rules, name, self.default_rule)]
         rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
-        if rest:
-            others = (via, *self.other_names(name))
-            found += [_find_rule(rest, other, "auto") for other in others if other]
+        for other in (via, *self.other_names(name)):
+            found.append(_find_rule(rest, other, "auto"))
         return max(found, key=_STRICTNESS.index)
 
     @property
@@ -4682,12 +4683,10 @@ class Approver:
             case "deny":
                 return f"The administrator does not allow {name}. Do not call it again."
         try:
-            approved = self.ask and await self.ask(call_id, name, arguments)
+            if self.ask and await self.ask(call_id, name, arguments):
+                return None
         except Exception as error:  # nobody could be asked: no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
-            approved = False
-        if approved:
-            return None
         return f"The user did not approve this call of {name}. Go on without it."
 
 
@@ -4785,25 +4784,18 @@ class _ReadyCall(NamedTuple):
 async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-    checked = []
-    for call in calls:
-        checked.append(_check_call(call, toolset.tools))
-        await asyncio.sleep(0)
     batch = _Batch(toolset)
-    tasks = [
-        asyncio.create_task(batch.answer(str(call["call_id"]), one))
-        for call, one in zip(calls, checked, strict=True)
-    ]
-    limited = {
-        task
-        for one, task in zip(checked, tasks, strict=True)
-        if isinstance(one, ToolResult) or not one.is_interactive
-    }
+    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether a person is waited for
     try:
-        for call, task in zip(calls, tasks, strict=True):
-            await (batch.wait(task) if task in limited else asyncio.wait([task]))
+        for call in calls:
+            one = _check_call(call, toolset.tools)
+            task = asyncio.create_task(batch.answer(str(call["call_id"]), one))
+            tasks[task] = isinstance(one, _ReadyCall) and one.is_interactive
+            await asyncio.sleep(0)
+        for call, (task, is_interactive) in zip(calls, tasks.items(), strict=True):
+            await (asyncio.wait([task]) if is_interactive else batch.wait(task))
             if not task.done():
-                _cancel(limited)
+                _cancel(task for task, waits in tasks.items() if not waits)
             if task.done() and not task.cancelled():
                 yield call, task.result()
             else:
@@ -4853,10 +4845,8 @@ class _Batch:
                 self._end += self._loop.time() - began
         if refusal is not None:
             return tool_error(refusal)
-        if call.is_interactive:
-            return await _call_tool(call, self._toolset, None)
-        async with self._slots:
-            return await _call_tool(call, self._toolset, self._toolset.limits.seconds)
+        async with nullcontext() if call.is_interactive else self._slots:
+            return await _call_tool(call, self._toolset)
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
@@ -4897,10 +4887,9 @@ def _arguments(call: Item) -> object:
     return load_json(text) if isinstance(text, str) and text.strip() else {}
 
 
-async def _call_tool(
-    ready: _ReadyCall, toolset: Toolset, seconds: float | None
-) -> ToolResult:
+async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
     name = ready.name
+    seconds = None if ready.is_interactive else toolset.limits.seconds
     try:
         async with asyncio.timeout(seconds) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
@@ -5155,8 +5144,9 @@ def _new_id(own: str) -> str:
 
 # ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.
 
-_ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
-_CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
+_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
+_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
+_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
 _RAN_ALREADY = "was not run: a call with this call_id ran already."
 _BROKEN_OFF = "was not run: the answer that asked for it broke off."
 
@@ -5169,28 +5159,14 @@ async def run(
     toolset: Toolset | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
     attempts = Attempts(endpoint, connections, limits)
-    answers = _Answers()
-    while True:
+    answers = _Answers(request)
+    while answers.request is not None:
         had_output = bool(answers.output)
-        sent = attempts.events(request, len(answers.output))
-        async with aclosing(sent) as events:
-            async for event in events:
-                yield event
-        answers.add_response(attempts)
-        if attempts.ending.is_failure:
-            for event in answers.refuse(answers.calls, _BROKEN_OFF):
-                yield event
-            break
-        if toolset is None or not (answers.calls or answers.requests):
-            break
-        was_last = answers.is_limited
-        with attempts.deadlines.paused():
-            async with aclosing(answers.events(toolset)) as events:
+        sent = attempts.events(answers.request, len(answers.output))
+        for part in (sent, answers.events(attempts, toolset)):
+            async with aclosing(part) as events:
                 async for event in events:
                     yield event
-        if was_last or (answers.calls and not toolset.runs_calls):
-            break
-        request = _next_request(attempts, toolset, answers)
     has_text = had_output or attempts.has_shown
     yield RunDone(
         attempts.ending if has_text else attempts.ending.without_text(),
@@ -5203,59 +5179,83 @@ async def run(
 
 
 class _Answers:
-    def __init__(self) -> None:
+    def __init__(self, request: ResponsesRequest) -> None:
+        self.request: ResponsesRequest | None = request
         self.output: list[Item] = []
-        self.is_limited = False
+        self._is_limited = False
         self._rounds = 0
         self._calls_run = 0
         self._seen: set[str] = set()
 
-    def add_response(self, attempts: Attempts) -> None:
-        response = attempts.response
-        self.output += response.output
-        self.calls = list(filter(is_call, response.output))
-        self.requests = list(filter(is_approval_request, response.output))
-        self.items: list[Item] = []
+    async def events(
+        self, attempts: Attempts, toolset: Toolset | None
+    ) -> AsyncGenerator[RunEvent, None]:
+        output, self.request = attempts.response.output, None
+        self._items: list[Item] = []
+        self.output += output
+        calls = list(filter(is_call, output))
+        approvals = list(filter(is_approval_request, output))
+        if attempts.ending.is_failure:
+            for event in self._refuse(calls, _BROKEN_OFF):
+                yield event
+            return
+        if toolset is None or not (calls or approvals):
+            return
+        was_last = self._is_limited
+        with attempts.deadlines.paused():
+            async with aclosing(self._answer_all(calls, approvals, toolset)) as rest:
+                async for answer in rest:
+                    yield answer
+        if not was_last and (toolset.runs_calls or not calls):
+            reasoning = toolset.carries_reasoning or bool(approvals)
+            self.request = self._next_request(attempts, reasoning)
 
-    async def events(self, toolset: Toolset) -> AsyncGenerator[RunEvent, None]:
+    async def _answer_all(
+        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
+    ) -> AsyncGenerator[RunEvent, None]:
         is_over = self._rounds >= toolset.rounds
-        refusals = [
-            await _remote_refusal(one, toolset, is_over) for one in self.requests
-        ]
-        for request, refusal in zip(self.requests, refusals, strict=True):
+        for request in approvals:
+            refusal = await _remote_refusal(request, toolset, is_over)
             for event in self._decide(request, refusal):
                 yield event
-        calls, repeated = self._new_calls() if toolset.runs_calls else ([], [])
-        for event in self.refuse(repeated, _RAN_ALREADY):
+        new, repeated = self._new_calls(calls if toolset.runs_calls else ())
+        for event in self._refuse(repeated, _RAN_ALREADY):
             yield event
-        left = 0 if is_over else max(0, toolset.most_calls - self._calls_run)
-        async with aclosing(run_calls(calls[:left], toolset)) as results:
+        left = 0 if is_over else toolset.most_calls - self._calls_run
+        async with aclosing(run_calls(new[:left], toolset)) as results:
             async for call, result in results:
                 yield self._answer(call, result)
-        for event in self.refuse(
-            calls[left:], _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
-        ):
+        why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
+        for event in self._refuse(new[left:], why):
             yield event
-        self.is_limited = is_over or len(calls) > left
+        self._is_limited = is_over or len(new) > left
         self._rounds += 1
-        self._calls_run += len(calls[:left])
+        self._calls_run += len(new[:left])
 
-    def _new_calls(self) -> tuple[list[Item], list[Item]]:
+    def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
+        request = attempts.request
+        received = replay_output(attempts.response.output, with_reasoning=reasoning)
+        items = drop_settled_approvals([*request.input, *received, *self._items])
+        choice = "none" if self._is_limited else next_tool_choice(request.tool_choice)
+        changed = {"input": since_compaction(items), "tool_choice": choice}
+        return request.model_copy(update=changed)
+
+    def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
         found: tuple[list[Item], list[Item]] = [], []
-        for call in self.calls:
+        for call in calls:
             call_id = as_text(call.get("call_id"))
             found[call_id in self._seen].append(call)
             self._seen.add(call_id)
         return found
 
-    def refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
+    def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
         for call in calls:
             yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
 
     def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
         item, index = output_item(call, result), len(self.output)
         self.output.append(item)
-        self.items.append(item)
+        self._items.append(item)
         return ToolOutput(index, item, result.failed, result.card)
 
     def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
@@ -5264,7 +5264,7 @@ class _Answers:
             "approval_request_id": request.get("id"),
             "approve": refusal is None,
         }
-        self.items.append(response)
+        self._items.append(response)
         if refusal is None:
             self.output.append(response)
             return
@@ -5284,22 +5284,9 @@ async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     shown = {"arguments": text} if arguments is None else arguments
-    own = [str(request.get("name"))]
-    approver = replace(toolset.approver, default_rule="ask", other_names=lambda _: own)
-    return await approver.refusal(str(request.get("id")), name, shown)
-
-
-def _next_request(
-    attempts: Attempts, toolset: Toolset, answers: _Answers
-) -> ResponsesRequest:
-    request = attempts.request
-    # An approval request cannot be answered without the reasoning before it.
-    reasoning = toolset.carries_reasoning or bool(answers.requests)
-    received = replay_output(attempts.response.output, with_reasoning=reasoning)
-    choice = "none" if answers.is_limited else next_tool_choice(request.tool_choice)
-    items = drop_settled_approvals([*request.input, *received, *answers.items])
-    items = since_compaction(items)
-    return request.model_copy(update={"input": items, "tool_choice": choice})
+    approver = replace(toolset.approver, default_rule="ask")
+    own_name = str(request.get("name"))
+    return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
 
 # ==== owui_chat.storage.signature: Signatures of what is stored in a chat, which its owner can read and change.
