@@ -195,11 +195,12 @@ def _readable_items(record: Record, reader: Origin | None) -> Iterator[Item]:
     """Yield what is sent of a record: a configuration is for its model alone."""
     is_ours = reader is not None and reader.can_decrypt(record.origin)
     for item in filter(is_replayed, record.payload):
-        is_update = item_type(item) == CONFIGURATION
-        if is_update or is_encrypted(item):
-            if not (is_ours and (is_update or item.get("encrypted_content"))):
-                continue
-        yield strip_for_replay(item)
+        if is_encrypted(item):
+            is_read = is_ours and item.get("encrypted_content")
+        else:
+            is_read = is_ours or item_type(item) != CONFIGURATION
+        if is_read:
+            yield strip_for_replay(item)
 
 
 def _call_item(call: ToolCall) -> Item:

@@ -23,15 +23,19 @@ from typing import Any, NamedTuple
 
 from openai_responses.items import (
     Item,
-    content_parts,
     has_plain_reasoning,
     is_reasoning,
     item_type,
 )
-from openai_responses.json_input import as_list, as_mapping, as_text
+from openai_responses.json_input import as_list, as_mapping
 from openai_responses.requests.replay import Origin, read_origin, replay_output
 from owui_chat.messages import AssistantText, ChatPart, UserMessage
-from owui_chat.storage.records import Record, harmless_items, text_digest
+from owui_chat.storage.records import (
+    Record,
+    harmless_items,
+    omit_shown_text,
+    text_digest,
+)
 from owui_chat.storage.signature import Sign, is_signed, sign_object
 
 _FORMAT = "openai-responses-v1"
@@ -89,21 +93,9 @@ def _entry(item: Item, shown: str) -> Item:
         rest = {k: v for k, v in item.items() if k != "encrypted_content"}
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
     typed = {"type": item_type(item), **item}
-    if not _says_just(item, shown):
-        return {"type": _ITEM, "item": typed, "shown": shown}
-    [part] = content_parts(item["content"])
-    rest = {k: v for k, v in part.items() if k != "text"}
-    return {"type": _ITEM, "item": {**typed, "content": [rest]}, "shown": len(shown)}
-
-
-def _says_just(item: Item, shown: str) -> bool:
-    """Say whether a message has one text that the host will return unchanged.
-
-    The host strips the ends of texts.
-    """
-    parts = content_parts(item.get("content"))
-    whole = bool(shown) and shown == shown.strip()
-    return whole and [part.get("text") for part in parts] == [shown]
+    kept = omit_shown_text(typed, shown)
+    length = shown if kept is typed else len(shown)
+    return {"type": _ITEM, "item": kept, "shown": length}
 
 
 def _is_entry(entry: object) -> bool:

@@ -200,9 +200,7 @@ def _with_records(
             yield part
 
 
-def _cut_at_records(
-    part: ChatPart, ulids: dict[int, list[str]]
-) -> Iterator[ChatPart]:
+def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> Iterator[ChatPart]:
     """Yield a part behind its records, which are given by their places in its text."""
     text = part if isinstance(part, AssistantText) else AssistantText("")
     ulids[0] = [*ulids.get(0, ()), *text.ulids]

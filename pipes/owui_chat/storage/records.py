@@ -39,7 +39,7 @@ from openai_responses.items import (
     is_reasoning,
     item_type,
 )
-from openai_responses.json_input import as_list, as_mapping
+from openai_responses.json_input import as_list, as_mapping, as_text
 from openai_responses.requests.repairs import CHAT_ACTIONS, Repair
 from openai_responses.requests.replay import Origin, read_origin
 from owui_chat.storage.signature import Sign, is_signed, sign_object
@@ -81,6 +81,18 @@ def text_digest(text: str) -> str:
     """
     stripped = text.strip().encode("utf-8", "surrogatepass")
     return hashlib.sha256(stripped).hexdigest()[:32]
+
+
+def omit_shown_text(item: Item, shown: str) -> Item:
+    """Return a message without its text, if that is all that the host returns for it.
+
+    The host strips the ends of texts and does not know refusals or several parts.
+    """
+    parts = content_parts(item.get("content"))
+    texts = [part.get("text") for part in parts]
+    if not shown or shown != shown.strip() or texts != [shown]:
+        return item
+    return {**item, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}
 
 
 def message_key(message_id: str) -> str:
@@ -242,17 +254,17 @@ def prune(
     have at most `most` characters. With `sign`, a signed record that is shortened is
     signed again.
     """
-    present = set(map(message_key, messages)) if messages else set(values)
-    growing = {message_key(id) for id, message in messages.items() if _grows(message)}
-    ours = {
-        key: value
-        for key, value in values.items()
-        if key not in (own, _SEED_KEY) and isinstance(value, Mapping)
-    }
-    now = {k: _without_kept(v) for k, v in ours.items() if k not in present}
-    left = {k: v for k, v in ours.items() if k in present and k not in growing}
+    over = {message_key(name): _is_over(row) for name, row in messages.items()}
+    now, left = dict[str, Any](), dict[str, _Values]()
+    for key, value in values.items():
+        if key in (own, _SEED_KEY) or not isinstance(value, Mapping):
+            continue
+        if over.get(key, not messages):
+            left[key] = value
+        elif key not in over:
+            now[key] = {name: value[name] for name in _STAYS if name in value}
     now |= _prune_values(left, most, sign)
-    return {key: value for key, value in now.items() if value != ours[key]}
+    return {key: value for key, value in now.items() if value != values[key]}
 
 
 def stored_size(value: object) -> int:
@@ -260,12 +272,8 @@ def stored_size(value: object) -> int:
     return len(json.dumps(value, separators=(",", ":")))
 
 
-def _grows(message: object) -> bool:
-    return as_mapping(message).get("done") is False
-
-
-def _without_kept(value: _Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name in _STAYS}
+def _is_over(message: object) -> bool:
+    return as_mapping(message).get("done") is not False
 
 
 def _empty_value(value: _Values) -> dict[str, Any]:
@@ -314,21 +322,13 @@ def _short_record(ulid: str, wire: Any, sign: Sign | None) -> Any:
 
 
 def _short_item(item: Any) -> Any:
-    """Return an item with a shorter output, or with shorter logs of its code."""
-    if not isinstance(item, dict):
+    """Return an item with shorter logs of its code."""
+    if not isinstance(item, dict) or not isinstance(item.get("outputs"), list):
         return item
-    short: Item = {}
-    if isinstance(item.get("output"), str):
-        short["output"] = _cut(item["output"])
-    if isinstance(item.get("outputs"), list):
-        short["outputs"] = list(map(_short_logs, content_parts(item["outputs"])))
-    return {**item, **short}
+    return {**item, "outputs": list(map(_short_logs, content_parts(item["outputs"])))}
 
 
 def _short_logs(part: Item) -> Item:
-    logs = part.get("logs")
-    return {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
+    logs = as_text(part.get("logs"))
+    is_long = len(logs) > _SHORT
+    return {**part, "logs": f"{logs[:_SHORT]} [shortened]"} if is_long else part
