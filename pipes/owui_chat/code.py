@@ -45,34 +45,29 @@ _MOST_DELETED = 20
 """Deleted cards of one run that are searched for: each time all texts are read."""
 
 
+_BETWEEN = "\0"
+
+
 def take_out_code(
     texts: Sequence[str], items: Iterable[Item]
-) -> tuple[dict[int, str], list[Item]]:
-    """Return the texts of a run that are shorter without the code of `items`.
+) -> tuple[list[str], list[Item]]:
+    """Return the texts of a run without what the host inserted for code.
 
-    They are given by their places. What the host inserted stands in the order of the
-    code. Return also the code that is not there: somebody has deleted its card.
+    It stands there in the order of the `items`. Return also the code that is not there:
+    somebody has deleted its card.
     """
-    cuts: dict[int, list[int]] = {}
-    deleted: list[Item] = []
-    place = start = 0
+    whole = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
+    kept, deleted, start = list[str](), list[Item](), 0
     for item in items:
         if not (code := code_host_item(item)["code"]):
             continue
         told = code_text(code)
-        last = len(texts) if len(deleted) < _MOST_DELETED else 0
-        for number in range(place, last):
-            at = texts[number].find(told, start if number == place else 0)
-            if at >= 0:
-                place, start = number, at + len(told)
-                cuts.setdefault(place, []).extend([at, start])
-                break
-        else:
+        place = whole.find(told, start) if len(deleted) < _MOST_DELETED else -1
+        if place < 0:
             deleted.append(item)
-    return {n: _without_ranges(texts[n], cuts[n]) for n in cuts}, deleted
-
-
-def _without_ranges(text: str, cuts: Sequence[int]) -> str:
-    """Return a text without the ranges whose beginnings and ends are `cuts`."""
-    ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
-    return "".join(text[start:end] for start, end in ends).strip()
+        else:
+            kept.append(whole[start:place])
+            start = place + len(told)
+    left = "".join([*kept, whole[start:]]).split(_BETWEEN)
+    rows = zip(texts, left, strict=True)
+    return [text if rest == text else rest.strip() for text, rest in rows], deleted

@@ -44,8 +44,8 @@ CODES = [
 
 def removed(text: str, item: Item) -> str | None:
     """A text without what the host made of code; None if that is not in it."""
-    shorter, deleted = take_out_code([text], [item])
-    return None if deleted else shorter.get(0, text)
+    (rest,), deleted = take_out_code([text], [item])
+    return None if deleted else rest
 
 
 def host_text(host: HostFunctions, *output: Item) -> str:

@@ -10,7 +10,6 @@ at their marker.
 """
 
 import re
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
@@ -124,29 +123,35 @@ class _RunHistory:
         deleted stays for now, because it tells which reasoning must be removed with it.
         """
         self._pieces = [piece for part in run for piece in _split(part)]
-        self._waiting: dict[str, deque[Item]] = {}
+        self._items: dict[str, list[Item]] = {}
         self._shown: dict[str, str] = {}
-        self._ulid_of_call: dict[str, str] = {}
         for ulid in [p.ulid for p in self._pieces if isinstance(p, MarkedText)]:
             if record := records.pop(ulid, None):
-                items = deque(_readable_items(record, reader))
-                self._waiting[ulid], self._shown[ulid] = items, record.shown
-                ids = (str(item.get("call_id")) for item in filter(is_call, items))
-                self._ulid_of_call.update(dict.fromkeys(ids, ulid))
+                self._items[ulid] = [*_readable_items(record, reader)]
+                self._shown[ulid] = record.shown
         self._take_out_code()
+        self._ends = {
+            str(item.get("call_id")): (ulid, end)
+            for ulid, items in self._items.items()
+            for end, item in enumerate(items, 1)
+            if is_call(item)
+        }
+        self._done: dict[str, int] = {}
 
     def _take_out_code(self) -> None:
         """Remove the host's text for code, and code whose card was deleted."""
-        codes = [*filter(is_code, chain.from_iterable(self._waiting.values()))]
+        codes = [*filter(is_code, chain.from_iterable(self._items.values()))]
         if not codes:
             return
         texts = [p.text if isinstance(p, MarkedText) else "" for p in self._pieces]
-        shorter, deleted = take_out_code(texts, codes)
-        for place, text in shorter.items():
-            self._pieces[place] = self._pieces[place]._replace(text=text)
+        left, deleted = take_out_code(texts, codes)
+        self._pieces = [
+            MarkedText(piece.ulid, text) if isinstance(piece, MarkedText) else piece
+            for piece, text in zip(self._pieces, left, strict=True)
+        ]
         gone = set(map(id, deleted))
-        for ulid, waiting in self._waiting.items():
-            self._waiting[ulid] = deque(i for i in waiting if id(i) not in gone)
+        for items in self._items.values():
+            items[:] = [item for item in items if id(item) not in gone]
 
     def items(self) -> list[Item]:
         """Return the items of the run in order."""
@@ -166,21 +171,19 @@ class _RunHistory:
 
     def _call(self, call: ToolCall) -> list[Item]:
         """Return a call in its stored bytes, after the items stored before it."""
-        ulid = self._ulid_of_call.pop(call.call_id, "")
-        waiting, before = self._waiting.get(ulid, deque()), list[Item]()
-        while waiting:
-            item = waiting.popleft()
-            own = str(item.get("call_id")) if is_call(item) else ""
-            if own == call.call_id:
-                # Of a record that is not signed only the chat's own words count.
-                return [*before, item if item.get("name") else _call_item(call)]
-            if self._ulid_of_call.get(own) == ulid:
-                del self._ulid_of_call[own]
-            before.append(item)
-        return [_call_item(call)]
+        ulid, end = self._ends.get(call.call_id, ("", 0))
+        *before, stored = self._take_items(ulid, end) or [{}]
+        # Of a record that is not signed only the chat's own words count.
+        return [*before, stored if stored.get("name") else _call_item(call)]
+
+    def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
+        """Return the items of a record that are left, up to a place."""
+        items, start = self._items.get(ulid, []), self._done.get(ulid, 0)
+        self._done[ulid] = max(start, len(items) if end is None else end)
+        return items[start:end]
 
     def _text(self, piece: MarkedText) -> list[Item]:
-        items, message = [*self._waiting.pop(piece.ulid, ())], None
+        items, message = self._take_items(piece.ulid), None
         if items and _is_answer(items[-1]):
             last, shown = items[-1], self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
@@ -226,14 +229,13 @@ def _is_answer(item: Item) -> bool:
 
 def _message_item(kept: Item | None, shown: str) -> Item:
     """Return a message in the model's own bytes, unless a person edited it."""
-    plain = text_message("assistant", shown)
     if kept is None:
-        return plain
+        return text_message("assistant", shown)
     if message_text(kept).strip() == shown:
         return kept
     parts = as_list(kept.get("content"))
-    if [as_mapping(one).get("type") for one in parts] == ["output_text"]:
-        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
-        part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
-        return {**kept, "content": [part]}
-    return {**kept, "content": plain["content"]}
+    if [as_mapping(one).get("type") for one in parts] != ["output_text"]:
+        return {**kept, "content": text_message("assistant", shown)["content"]}
+    is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
+    part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
+    return {**kept, "content": [part]}

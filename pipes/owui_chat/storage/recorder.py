@@ -207,9 +207,8 @@ class Recorder:
 
         The host strips texts. A marker would have to stand in front of this one.
         """
-        record, text = self._records.pop(ended.output_index, None), message_text(
-            ended.item
-        )
+        record = self._records.pop(ended.output_index, None)
+        text = message_text(ended.item)
         if record is None:
             if text == text.strip() or self._pending or self._scope.carrier != "output":
                 return
