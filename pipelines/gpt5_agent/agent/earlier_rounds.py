@@ -81,7 +81,7 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
         signed_calls=tuple(
             item
             for turn in (turns if answers else ())
-            for item in turn.items
+            for item, _ in turn.items
             if is_call(item) and item.get("name")
         ),
         open_turn=open_turn,
@@ -115,7 +115,7 @@ def _find_open_turn(
     outputs: Mapping[str, str],
     answers: Mapping[str, Decision],
 ) -> tuple[Item, ...]:
-    items = tuple(turns[-1].items) if turns else ()
+    items = tuple(item for item, _ in turns[-1].items) if turns else ()
     calls = [item for item in items if is_call(item)]
     answered = any(call.get("call_id") in outputs for call in calls)
     # A call that this pipeline did not sign has no name, and is not gone on with.

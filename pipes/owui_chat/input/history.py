@@ -30,7 +30,6 @@ from openai_responses.items import (
     since_compaction,
     text_message,
 )
-from openai_responses.json_input import as_list, as_mapping
 from openai_responses.requests.repairs import Repair, repair_items
 from openai_responses.requests.replay import (
     Origin,
@@ -82,7 +81,7 @@ def build_input(
     content and directly before its product.
     """
     items: list[Item] = []
-    run: list[ChatPart] = []
+    run: list[_Said] = []
     left = dict(records)  # a copied marker names nothing: each record is used once
     for part in parts:
         if isinstance(part, UserMessage):
@@ -108,12 +107,15 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
 
 
+_Said = AssistantText | ToolCall | ToolMessage
+
+
 class _RunHistory:
     """The items of one run, combined from the host's parts and the stored items."""
 
     def __init__(
         self,
-        run: Sequence[ChatPart],
+        run: Sequence[_Said],
         records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
@@ -158,13 +160,13 @@ class _RunHistory:
         items: list[Item] = []
         call_types: dict[str, str] = {}
         for piece in self._pieces:
-            match piece:
-                case MarkedText():
-                    items += (found := self._text(piece))
-                case ToolCall():
-                    items += (found := self._call(piece))
-                case ToolMessage():
-                    items += (found := [tool_message_item(piece, call_types)])
+            if isinstance(piece, MarkedText):
+                found = self._text(piece)
+            elif isinstance(piece, ToolCall):
+                found = self._call(piece)
+            else:
+                found = [tool_message_item(piece, call_types)]
+            items += found
             for item in filter(is_call, found):
                 call_types.setdefault(str(item.get("call_id")), item_type(item))
         return items
@@ -184,7 +186,7 @@ class _RunHistory:
 
     def _text(self, piece: MarkedText) -> list[Item]:
         items, message = self._take_items(piece.ulid), None
-        if items and _is_answer(items[-1]):
+        if items and item_type(items[-1]) == "message":
             last, shown = items[-1], self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
@@ -214,7 +216,10 @@ def _call_item(call: ToolCall) -> Item:
     return {**head, key: call.arguments}
 
 
-def _split(part: ChatPart) -> Iterable[MarkedText | ChatPart]:
+_Piece = MarkedText | ToolCall | ToolMessage
+
+
+def _split(part: _Said) -> Iterable[_Piece]:
     if not isinstance(part, AssistantText):
         return (part,)
     *others, last = part.ulids or ("",)
@@ -222,20 +227,16 @@ def _split(part: ChatPart) -> Iterable[MarkedText | ChatPart]:
     return (*bare, *split_at_markers(_strip_old_blocks(part.text), last))
 
 
-def _is_answer(item: Item) -> bool:
-    """Say whether `item` is a model's message; earlier writers stored other kinds."""
-    return item_type(item) == "message" and item.get("role") == "assistant"
-
-
 def _message_item(kept: Item | None, shown: str) -> Item:
     """Return a message in the model's own bytes, unless a person edited it."""
+    plain = text_message("assistant", shown)
     if kept is None:
-        return text_message("assistant", shown)
+        return plain
     if message_text(kept).strip() == shown:
         return kept
-    parts = as_list(kept.get("content"))
-    if [as_mapping(one).get("type") for one in parts] != ["output_text"]:
-        return {**kept, "content": text_message("assistant", shown)["content"]}
-    is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
-    part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
-    return {**kept, "content": [part]}
+    match kept.get("content"):
+        case [{"type": "output_text"} as part]:
+            # The positions of annotations are no longer valid.
+            edited: Item = {"annotations": []} if "text" in part else {}
+            return {**kept, "content": [{**part, "text": shown, **edited}]}
+    return {**kept, "content": plain["content"]}

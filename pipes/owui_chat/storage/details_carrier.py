@@ -47,9 +47,8 @@ _TURN = "openai_responses.turn"
 class DetailTurn(NamedTuple):
     """A response as it came back, with its notes."""
 
-    items: Sequence[Item]
-    shown: Sequence[str | int]
-    """Of each item the text that the host has, or its length if the item has none."""
+    items: Sequence[tuple[Item, str | int]]
+    """With the text that the host has for each, or its length if the item has none."""
     origin: Origin
     notes: Mapping[str, Any]
 
@@ -100,40 +99,35 @@ def _entry(item: Item, shown: str) -> Item:
 
 def _is_entry(entry: object) -> bool:
     """Say whether an entry is a complete entry of ours."""
-    if not isinstance(entry, dict) or entry.get("format") != _FORMAT:
-        return False
-    if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
-        return False
-    kind, item = entry.get("type"), entry.get("item")
-    if kind == _TURN or not isinstance(item, dict):
-        return kind == _TURN
-    needed = entry.get("data") if kind == _REASONING else "type" in item
-    return kind in (_REASONING, _ITEM) and bool(needed)
+    match entry:
+        case {"format": form, "turn": str(), "index": int(), "type": kind, **rest}:
+            has_item = "type" in as_mapping(rest.get("item"))
+            is_carried = kind == _ITEM or (kind == _REASONING and "data" in rest)
+            return form == _FORMAT and (kind == _TURN or (has_item and is_carried))
+    return False
 
 
 def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     head = next((entry for entry in entries if entry["type"] == _TURN), {})
     carried = [entry for entry in entries if entry["type"] != _TURN]
-    items, shown = list(map(_carried_item, carried)), list(map(_shown_text, carried))
+    pairs = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
     origin = read_origin(head.get("origin"), "")
     if is_signed(head, sign, carried):
-        return DetailTurn(items, shown, origin, as_mapping(head.get("notes")))
+        return DetailTurn(pairs, origin, as_mapping(head.get("notes")))
     notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
-    used = zip(carried, items, harmless_items(items), shown, strict=True)
-    rows = [
+    stubs = harmless_items([item for item, _ in pairs])
+    used = [
         # Of an entry of somebody else the place in the shown text is used.
-        (item, text) if is_signed(entry, sign) else (stub, text and _length(text))
-        for entry, item, stub, text in used
+        pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
+        for entry, pair, stub in zip(carried, pairs, stubs, strict=True)
     ]
-    left = [(item, text) for item, text in rows if item]
-    return DetailTurn([i for i, _ in left], [s for _, s in left], origin, notes)
+    return DetailTurn([(item, shown) for item, shown in used if item], origin, notes)
 
 
 def _carried_item(entry: Item) -> Item:
-    if entry["type"] == _REASONING:
-        return {**entry["item"], "encrypted_content": entry["data"]}
     item: Item = entry["item"]
-    return item
+    is_sealed = entry["type"] == _REASONING
+    return {**item, "encrypted_content": entry["data"]} if is_sealed else item
 
 
 def _shown_text(entry: Item) -> str | int:
@@ -174,20 +168,21 @@ def _name_records(
 
     A record ends with a message whose text the host shows, or with its response.
     """
-    shown = [text for turn in turns for text in turn.shown if text]
+    shown = [text for turn in turns for _, text in turn.items if text]
     texts = deque(_split_text(content if content.strip() else "", shown))
     for turn in turns:
-        start = 0
-        for end, own in enumerate(turn.shown, 1):
-            if own or end == len(turn.items):
+        payload: list[Item] = []
+        for number, (item, own) in enumerate(turn.items, 1):
+            payload.append(item)
+            if own or number == len(turn.items):
                 text = texts.popleft() if own and texts else ""
                 digest = text_digest(own) if own and isinstance(own, str) else ""
-                ulid, payload = f"{len(records):026d}", tuple(turn.items[start:end])
+                ulid = f"{len(records):026d}"
                 records[ulid] = Record(
-                    ulid, "", 0, payload, "", turn.origin, shown=digest
+                    ulid, "", 0, tuple(payload), "", turn.origin, digest
                 )
                 yield AssistantText(text, [ulid])
-                start = end
+                payload = []
     yield from map(AssistantText, texts)
 
 

@@ -151,8 +151,8 @@ class Recorder:
                 (item, "" if is_commentary(item) and item != closing else shown)
                 for item, shown in turn
             ]
-            (name, _), scope = self._new_record(), self._scope
-            details = write_details(name, pairs, scope.origin, {}, scope.sign)
+            name, origin = self._new_record()[0], self._scope.origin
+            details = write_details(name, pairs, origin, {}, self._scope.sign)
             yield TurnDetails(details)
 
     def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
