@@ -119,7 +119,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-# ==== openai_responses.json_input: JSON that others wrote, which may be invalid.
+# ==== openai_responses.json_input
 
 JsonObject = Mapping[str, Any]
 
@@ -232,7 +232,7 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-# ==== openai_responses.items: The API's items: their kinds, their texts, and pairs of calls and outputs.
+# ==== openai_responses.items
 
 Item = dict[str, Any]
 
@@ -551,7 +551,7 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     return kept
 
 
-# ==== openai_responses.errors: The exceptions of this package, and the API's own error.
+# ==== openai_responses.errors
 
 
 class ResponsesError(Exception):
@@ -688,7 +688,7 @@ def _inner_error(text: str) -> ApiError | None:
 _LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 
 
-# ==== openai_responses.endings: How a run can end, and the sentence for each ending.
+# ==== openai_responses.endings
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -953,7 +953,7 @@ def api_word(word: str | None) -> str | None:
     return word if word and (known or _WORD.fullmatch(word)) else None
 
 
-# ==== openai_responses.models.catalog: The table of models, generated from `scripts/catalog/models.json`; do not edit.
+# ==== openai_responses.models.catalog
 
 # ruff: noqa: E501 - one model a line reads as a table
 
@@ -1051,7 +1051,7 @@ CATALOG_ALIASES: dict[str, str] = {
 }
 
 
-# ==== openai_responses.models.resolve: Resolves a model name to an id and to the facts about the model.
+# ==== openai_responses.models.resolve
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -1259,7 +1259,7 @@ def _prices(text: str) -> list[float | None]:
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 
 
-# ==== openai_responses.models.usage: The tokens that a run used, and what they cost.
+# ==== openai_responses.models.usage
 
 
 class Usage(NamedTuple):
@@ -1342,7 +1342,7 @@ def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
     return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
 
 
-# ==== openai_responses.clock: Time, random numbers, ids of both, digests, recent texts; threads for long work.
+# ==== openai_responses.clock
 
 
 def unix_seconds() -> int:
@@ -1413,7 +1413,7 @@ def new_ulid() -> str:
     return "".join(digits)
 
 
-# ==== openai_responses.requests.repairs: Changes that make a request acceptable to a server that refused it.
+# ==== openai_responses.requests.repairs
 
 
 class Repair(NamedTuple):
@@ -1678,7 +1678,7 @@ def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
     return found
 
 
-# ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
+# ==== openai_responses.transport.stream
 
 
 class ServerSentEvent(NamedTuple):
@@ -1939,7 +1939,7 @@ _READERS: Mapping[str, _Reader] = {
 }
 
 
-# ==== openai_responses.loop.events: What a run reports to those who show it or record it.
+# ==== openai_responses.loop.events
 
 NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
 
@@ -1989,7 +1989,7 @@ class RunDone(NamedTuple):
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 
 
-# ==== openai_responses.redaction: Removes secrets from text: known values, then what looks like a secret.
+# ==== openai_responses.redaction
 
 _REDACTED = "[redacted]"
 
@@ -2076,7 +2076,7 @@ def _inside_base64(raw: bytes, offset: int) -> str:
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
 
-# ==== openai_responses.endpoint: Where requests go: address, headers, certificates and proxy.
+# ==== openai_responses.endpoint
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
@@ -2199,7 +2199,7 @@ def _environment_proxy(url: str) -> str | None:
     return proxy
 
 
-# ==== openai_responses.requests.parameters: The caller's parameters, in the names and forms of the API.
+# ==== openai_responses.requests.parameters
 
 CALLERS_KEYS = (
     *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
@@ -2355,7 +2355,7 @@ def _hash_id(kind: str, value: str) -> str | None:
     return sha256(text.encode()).hexdigest()[:48] if value else None
 
 
-# ==== openai_responses.requests.json_schema: JSON Schemas of tools in the API's two forms, open and strict.
+# ==== openai_responses.requests.json_schema
 
 _Schema = dict[str, Any]
 
@@ -2491,10 +2491,8 @@ def function_parameters(
     mended = _MendedSchema(schema)
     if strict_left and mended.is_simple:
         with suppress(_NotStrict, TypeError, AttributeError, ValueError):
-            strict_left.spend(json_size(mended.root, LARGEST_SCHEMA))
-            strict = _strict(mended.root, 1)
-            if _is_within_limits(strict):
-                return strict, True
+            strict_left.spend(json_size(mended.root, _LARGEST_STRICT))
+            return _strict(mended.root, 1), True
     return mended.root, False
 
 
@@ -2611,8 +2609,7 @@ _STRICT_FORMATS = (
 )
 
 _DEEPEST_STRICT = 10
-_MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
-_LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
+_LARGEST_STRICT = 10_000
 
 LARGEST_SCHEMA = 300_000
 MOST_STRICT_WORK = 300_000
@@ -2693,28 +2690,7 @@ def _types_of(node: JsonObject, enum: object) -> list[str]:
     return kinds
 
 
-def _is_within_limits(schema: JsonObject) -> bool:
-    nodes = list(_nodes(schema))
-    properties = [name for node in nodes for name in node.get("properties", ())]
-    enums = [list(map(str, node.get("enum", ()))) for node in nodes]
-    values = [value for enum in enums for value in enum]
-    longest = [sum(map(len, enum)) for enum in enums if len(enum) > _LONG_ENUM]
-    return (
-        len(properties) <= _MOST_PROPERTIES
-        and len(values) <= _MOST_VALUES
-        and sum(map(len, [*properties, *values])) <= _MOST_TEXT
-        and max(longest, default=0) <= _LONG_ENUM_CHARACTERS
-    )
-
-
-def _nodes(node: JsonObject) -> Iterator[JsonObject]:
-    yield node
-    items = [node["items"]] if "items" in node else []
-    for inner in (*node.get("anyOf", ()), *items, *node.get("properties", {}).values()):
-        yield from _nodes(inner)
-
-
-# ==== openai_responses.requests.tools: Tools in the API's form, with names that it allows.
+# ==== openai_responses.requests.tools
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
@@ -2987,7 +2963,7 @@ def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
     return (kind, label, name), (kind, "", name)
 
 
-# ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
+# ==== openai_responses.requests.build
 
 SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
@@ -3177,7 +3153,7 @@ def _strict_item(item: Item) -> Item:
     return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item
 
 
-# ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or repair the request.
+# ==== openai_responses.loop.recovery
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
@@ -3515,7 +3491,7 @@ _FINDERS = (
 )
 
 
-# ==== openai_responses.loop.response: The state machine of one response.
+# ==== openai_responses.loop.response
 
 
 class ResponseState:
@@ -3730,7 +3706,7 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
     return COMPLETED
 
 
-# ==== openai_responses.transport.connections: Pooled HTTP sessions; the only module that opens a connection.
+# ==== openai_responses.transport.connections
 
 _IDLE_SECONDS = 60.0
 _MAX_CONNECTIONS = 1000
@@ -4096,7 +4072,7 @@ def _network_sentence(error: Exception, host: str) -> str:
     )
 
 
-# ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
+# ==== openai_responses.loop.attempts
 
 _THOUGHT_SHARE = 0.1
 
@@ -4459,7 +4435,7 @@ def _may_run(error: ResponsesError | None) -> bool:
     return error is None or isinstance(error, TimedOut)
 
 
-# ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
+# ==== openai_responses.loop.arguments
 
 _DEEPEST_ARGUMENT = 40
 _MOST_WORK = 200_000
@@ -4644,7 +4620,7 @@ def _chosen_option(value: Any, options: list[Any], work: _SchemaWork) -> list[An
     return options
 
 
-# ==== openai_responses.loop.tools: Calls of tools: who may run them, how they run, and what they return.
+# ==== openai_responses.loop.tools
 
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
@@ -4926,7 +4902,7 @@ def _name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
-# ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent again.
+# ==== openai_responses.requests.replay
 
 
 class Origin(NamedTuple):
@@ -5142,7 +5118,7 @@ def _new_id(own: str) -> str:
     return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
 
 
-# ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.
+# ==== openai_responses.loop.run
 
 _TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
 _ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
@@ -5289,7 +5265,7 @@ async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str
     return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
 
-# ==== owui_chat.storage.signature: Signatures of what is stored in a chat, which its owner can read and change.
+# ==== owui_chat.storage.signature
 
 Sign = Callable[[object], str]
 
@@ -5334,7 +5310,7 @@ def _signature(key: bytes, value: object) -> str:
     return hmac.digest(key, _ENCODER.encode(value).encode(), "sha256").hex()[:32]
 
 
-# ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
+# ==== owui_chat.host_tools
 
 CALL_TOOL = "call_tool"
 
@@ -5348,7 +5324,7 @@ def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
     return None if params is None else (arguments.get("tool_name"), params)
 
 
-# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
+# ==== owui_chat.messages
 
 
 class Attachment(NamedTuple):
@@ -5501,7 +5477,7 @@ def _plain_text(content: object) -> str:
     return "".join(as_text(as_mapping(p).get("text")) for p in as_list(content))
 
 
-# ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
+# ==== owui_chat.storage.records
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 
@@ -5547,7 +5523,7 @@ def _stub(item: Item) -> Item | None:
     return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
 
 
-# ==== owui_chat.storage.details_carrier: Records carried by the `reasoning_details` of reasoning items.
+# ==== owui_chat.storage.details_carrier
 
 _FORMAT = "openai-responses-v1"
 _REASONING = "reasoning.encrypted"
@@ -5715,7 +5691,7 @@ def _own_text(detail: _DetailItem, text: str) -> str:
     return text
 
 
-# ==== owui_chat.code: Code that the API ran, in the host's form.
+# ==== owui_chat.code
 
 CODE_CARD = "open_webui:code_interpreter"
 
@@ -5772,7 +5748,7 @@ class CodeTexts:
             yield place, "".join(text[start:end] for start, end in ends).strip()
 
 
-# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
+# ==== owui_chat.storage.markers
 
 # A query has a limit, so that a hostile text is read in linear time.
 _V2 = (
@@ -5838,7 +5814,7 @@ def _named(match: re.Match[str]) -> str:
     return (match["ulid"] or match["ulid1"] or "").upper()
 
 
-# ==== owui_chat.input.history: The input items of a chat's history.
+# ==== owui_chat.input.history
 
 _SIGN = "<details type="
 _BLOCK = re.compile(
@@ -6007,7 +5983,7 @@ def _message_item(kept: Item | None, shown: str) -> Item:
     return {**kept, "content": plain["content"]}
 
 
-# ==== owui_chat.events: The events of an answer: those of its run, with what is shown and stored of it.
+# ==== owui_chat.events
 
 
 class SourceCited(NamedTuple):
@@ -6032,7 +6008,7 @@ CitedEvent = RunEvent | SourceCited
 AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 
 
-# ==== owui_chat.files: Files that an answer made: their addresses and the lines below the text.
+# ==== owui_chat.files
 
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
@@ -6051,7 +6027,7 @@ def file_lines(card: JsonObject) -> str:
     return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
 
 
-# ==== owui_chat.citations: Sources of an answer: `[n]` in its text, links, and annotations.
+# ==== owui_chat.citations
 
 _TRACKED = "utm_source=openai"
 _LABEL = r"[^\[\]\n]{0,300}"
@@ -6296,7 +6272,7 @@ def _url_citation(annotation: Item, shift: _PlaceShift, before: int) -> Item:
     return {"type": "url_citation", "url_citation": cited}
 
 
-# ==== owui_chat.render.chunks: Chunks that Open WebUI understands in addition to an answer's text.
+# ==== owui_chat.render.chunks
 
 Chunk = dict[str, Any]
 Chunks = Iterator[Chunk]
@@ -6343,7 +6319,7 @@ def host_event(kind: str, data: JsonObject) -> Chunk:
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
-# ==== owui_chat.storage.output_carrier: Records carried by the host's own stored output of a message.
+# ==== owui_chat.storage.output_carrier
 
 COMMENTARY_TYPE = "openai_responses:remark"
 
@@ -6368,7 +6344,7 @@ def record_item(stored: StoredRecord, before: str) -> Item:
     return {**head, "kept": dict(stored.value)}
 
 
-# ==== owui_chat.render.completions: Run events as Chat Completions for plain HTTP clients.
+# ==== owui_chat.render.completions
 
 _GAP = "\n\n"
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -6553,7 +6529,7 @@ def _progress(ended: RunDone) -> str:
     return strip_tracking(_GAP.join(texts))
 
 
-# ==== owui_chat.render.items: The host's output items of one message, and the events that make them.
+# ==== owui_chat.render.items
 
 
 def call_host_item(item: Item) -> Item:
@@ -6735,7 +6711,7 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
     return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
-# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
+# ==== owui_chat.render.commentary
 
 
 class Commentary:
@@ -6807,7 +6783,7 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
     return {**head, "status": status, "content": content}
 
 
-# ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
+# ==== owui_chat.render.native
 
 
 def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
@@ -6982,7 +6958,7 @@ def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
-# ==== owui_chat.input.tasks: Small jobs that the host gives a model: titles, tags, follow-up questions.
+# ==== owui_chat.input.tasks
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
@@ -7058,7 +7034,7 @@ def _clean_part(part: object) -> object:
     return part
 
 
-# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tools, limits, connections.
+# ==== toolbox.remote_tools
 
 MAX_TOOLS_PER_SERVER = 128
 MAX_TOOL_NAME_CHARACTERS = 64
@@ -7241,7 +7217,7 @@ class RemoteConnection:
         return self._session
 
 
-# ==== toolbox.host_files: Files of Open WebUI, over its API.
+# ==== toolbox.host_files
 
 _HOST = "Open WebUI"
 _HOST_SECONDS = 30.0
@@ -7337,7 +7313,7 @@ def _header_text(text: str) -> str:
     return re.sub(r'[^ -~\u00a0-\uffff]|["\\]', "_", text)
 
 
-# ==== toolbox.processes: Child processes, in any event loop.
+# ==== toolbox.processes
 
 
 class ChildProcess:
@@ -7413,7 +7389,7 @@ async def start_process(*command: str, **options: Any) -> ChildProcess:
     return child
 
 
-# ==== toolbox.sandbox.backend: Limits of a sandbox, and a process that can be ended at any time.
+# ==== toolbox.sandbox.backend
 
 MEBIBYTE = 1024 * 1024
 
@@ -7488,7 +7464,7 @@ class SandboxBackend(Protocol):
         """Start a program in a sandbox; raises SandboxUnavailable."""
 
 
-# ==== toolbox.sandbox.bubblewrap: Bubblewrap: empty namespaces around a Python interpreter.
+# ==== toolbox.sandbox.bubblewrap
 
 _INODE_BYTES = 1024
 _WRITABLE_FOLDERS = ("work", "tmp")
@@ -7725,7 +7701,7 @@ def _encode_instruction(
     return struct.pack("=HBBI", code, skip_if, skip_unless, operand)
 
 
-# ==== toolbox.sandbox.containers: Sandboxes made by Docker or Podman.
+# ==== toolbox.sandbox.containers
 
 _CLIENT_VARIABLES = ("PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
 _CLIENT_EXIT_SECONDS = 1.0
@@ -7805,7 +7781,7 @@ def _client_environment() -> dict[str, str]:
     return {name: os.environ[name] for name in names}
 
 
-# ==== toolbox.sandbox.program: Source text of the program that runs inside the sandbox.
+# ==== toolbox.sandbox.program
 
 SANDBOX_PROGRAM = r'''"""What a run does inside the sandbox."""
 
@@ -8264,7 +8240,7 @@ if __name__ == "__main__":
 '''
 
 
-# ==== toolbox.sandbox.runs: One run in the sandbox, whose memory and time are watched.
+# ==== toolbox.sandbox.runs
 
 _MAX_JSON_CHARACTER_BYTES = 12
 
@@ -8482,7 +8458,7 @@ def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
         yield "user"
 
 
-# ==== toolbox.sandbox.workspaces: The workspaces of the chats, in a temporary folder.
+# ==== toolbox.sandbox.workspaces
 
 _ROOT_PREFIX = "sandbox-workspaces-"
 
@@ -8689,7 +8665,7 @@ def printable_name(name: str) -> str:
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
 
 
-# ==== toolbox.sandbox.tools: The tools of the sandbox: descriptions for the model, calls, results.
+# ==== toolbox.sandbox.tools
 
 ReadFile = Callable[[], Awaitable[bytes | str]]
 
@@ -9000,7 +8976,7 @@ class SandboxTools:
         return None
 
 
-# ==== toolbox.server_entries: Parses the JSON lists of tool servers that an administrator typed.
+# ==== toolbox.server_entries
 
 _ADDRESS_FORM = "an address that begins with http:// or https:// and holds no password"
 _MAP_FORM = "a JSON object of texts"
@@ -9209,7 +9185,7 @@ def _read_label(row: object) -> str:
     return str(label) if is_label else ""
 
 
-# ==== toolbox.mcp.transports: Two ways to an MCP server: streamable HTTP, and a child process.
+# ==== toolbox.mcp.transports
 
 _RpcMessage = dict[str, Any]
 
@@ -9518,7 +9494,7 @@ class McpStdioTransport(_McpTransport):
                 answer.set_exception(RemoteError(f"{self._name} {self._end_reason}."))
 
 
-# ==== toolbox.mcp.client: One MCP session, and the tools that its server offers.
+# ==== toolbox.mcp.client
 
 _PROTOCOL_VERSION = "2025-06-18"
 _SUPPORTED_VERSIONS = ("2024-11-05", "2025-03-26", _PROTOCOL_VERSION, "2025-11-25")
@@ -9707,7 +9683,7 @@ def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
     return {"isError": result.get("isError") is True, "content": told}
 
 
-# ==== toolbox.openapi.document: Reads an OpenAPI document into operations that can be tools.
+# ==== toolbox.openapi.document
 
 _MAX_DOCUMENT_WORK = 20 * MAX_SCHEMA_SIZE
 _MAX_URL_CHARACTERS = 2_000
@@ -9998,7 +9974,7 @@ def _operation_description(operation: Mapping[str, Any]) -> str:
     return "\n".join(dict.fromkeys(shown))
 
 
-# ==== toolbox.openapi.client: The tools of a server with an OpenAPI document, each call one HTTP request.
+# ==== toolbox.openapi.client
 
 _MAX_TEXT_BYTES = 1024 * 1024
 _MAX_HTTP_ERROR_CHARACTERS = 2_000
@@ -10188,7 +10164,7 @@ def _serialize_scalar(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-# ==== toolbox.tool_servers: The tools of all configured servers, lent to one run at a time.
+# ==== toolbox.tool_servers
 
 _TOOLS_CACHE_SECONDS = 60.0
 _FAILURE_CACHE_SECONDS = 30.0
@@ -10322,7 +10298,7 @@ def _make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
     return tuple(found.values())
 
 
-# ==== gpt5_agent.events: What an agent reports in addition to the events of its runs.
+# ==== gpt5_agent.events
 
 AgentState = Literal[
     "thinking",
@@ -10435,7 +10411,7 @@ AgentOnlyEvent = (
 AgentEvent = RunEvent | AgentOnlyEvent
 
 
-# ==== gpt5_agent.ports: The interfaces that connect the agent to users, tools, models, listeners and presets.
+# ==== gpt5_agent.ports
 
 
 class Tool(Protocol):
@@ -10483,7 +10459,7 @@ class Guide(BaseModel):
     initial_memories: tuple[str, ...] = ()
 
 
-# ==== gpt5_agent.request: The question to the agent, with its settings.
+# ==== gpt5_agent.request
 
 Message = Mapping[str, Any]
 
@@ -10543,7 +10519,7 @@ class AgentRequest(NamedTuple):
         return signer(self.endpoint.api_key, "gpt5_agent reasoning_details")
 
 
-# ==== gpt5_agent.agent.accounting: What a run has used: tokens, seconds, rounds and calls, and the log of its steps.
+# ==== gpt5_agent.agent.accounting
 
 _ITERATION_LIMIT_TEXT = (
     "Maximum iteration limit ({limit}) reached. Cannot call tool '{tool}'. "
@@ -10699,7 +10675,7 @@ def format_step(ended: StepEnded) -> str:
     return f"{ended.step.label}: {', '.join(notes)}"
 
 
-# ==== gpt5_agent.agent.memory: What the model reads beside its instruction: context, memories, a window of the chat.
+# ==== gpt5_agent.agent.memory
 
 _TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
 _NAME_KEYS = ("title", "name", "source", "file_name")
@@ -10816,7 +10792,7 @@ def _parse_window(policy: str) -> int:
     )
 
 
-# ==== gpt5_agent.tools.guard: Decides whether a call may be made: a known tool, valid arguments, no repeated failure.
+# ==== gpt5_agent.tools.guard
 
 
 def resolve_host_call(call: Item) -> Item:
@@ -10959,7 +10935,7 @@ def _option_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-# ==== gpt5_agent.tools.confirmations: A person's approval of a call: requested through Open WebUI, and read back.
+# ==== gpt5_agent.tools.confirmations
 
 _HARMFUL_WORDS: Mapping[str, str] = {
     "It can delete things.": "delete remove drop",
@@ -11144,7 +11120,7 @@ def _read_decision(answer: object) -> Decision:
     return "chat" if label == _ALLOW_CHAT else "deny"
 
 
-# ==== gpt5_agent.agent.earlier_rounds: What earlier rounds of an answer left in the messages.
+# ==== gpt5_agent.agent.earlier_rounds
 
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",
@@ -11269,7 +11245,7 @@ def _is_failed_output(text: str) -> bool:
     return list(parse_json_object(text) or ()) == ["error"]
 
 
-# ==== gpt5_agent.agent.policy: The system instruction: policy blocks, and presets that describe the agent.
+# ==== gpt5_agent.agent.policy
 
 _DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
 
@@ -11421,7 +11397,7 @@ def _read_preset_file(path: str) -> Guide:
         return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
 
 
-# ==== gpt5_agent.tools.execution: Runs the agent's own tools and converts their results for the model and the page.
+# ==== gpt5_agent.tools.execution
 
 MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
 _MAX_FILES = 10
@@ -11609,7 +11585,7 @@ def describe_tool(tool: Tool) -> Item:
     }
 
 
-# ==== gpt5_agent.agent.preparation: Builds what the first round of the agent needs from a question.
+# ==== gpt5_agent.agent.preparation
 
 
 class PreparedRun(NamedTuple):
@@ -11749,7 +11725,7 @@ def _merge_body(
     return {**default, **given, "tool_choice": choice if tools else None}
 
 
-# ==== gpt5_agent.agent.transcript: The items of one run: checked as they arrive, and kept as history for the next request.
+# ==== gpt5_agent.agent.transcript
 
 
 class AnswerEvents:
@@ -11842,7 +11818,7 @@ class Transcript:
         return self.next_index - 1
 
 
-# ==== gpt5_agent.agent.calls: The calls of one round: refused, put to a person, run here, or left to the host.
+# ==== gpt5_agent.agent.calls
 
 _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
@@ -12050,7 +12026,7 @@ class RoundCalls:
         return self._approver.rule_for(name) == "ask"
 
 
-# ==== gpt5_agent.agent.delegation: The tool `delegate`: a bounded task for a second run of the loop.
+# ==== gpt5_agent.agent.delegation
 
 MAX_TASKS_AT_ONCE = 3
 _TASK_SECONDS = 600.0
@@ -12120,7 +12096,7 @@ class DelegateTool(NamedTuple):
             return tool_error("the time of the task is used up.")
 
 
-# ==== gpt5_agent.agent.thoughts: Converts run events so that thoughts are shown as reasoning, or left out.
+# ==== gpt5_agent.agent.thoughts
 
 _TAG = re.compile(r"(?<!`)<(/?)think>", re.ASCII | re.IGNORECASE)
 _TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORECASE)
@@ -12383,7 +12359,7 @@ def _answer_text(message: Item) -> str:
     return "".join(span.text for span in spans if not span.is_thought).strip()
 
 
-# ==== gpt5_agent.agent.provider: The Responses API as the agent's provider.
+# ==== gpt5_agent.agent.provider
 
 
 class ResponsesProvider:
@@ -12426,7 +12402,7 @@ def _build_model_answer(ended: RunDone) -> ModelAnswer:
     return ModelAnswer(not calls, calls, read_answer_text(ended.output), run_end=ended)
 
 
-# ==== gpt5_agent.agent.loop: The agent's loop: the model answers, its calls are run, until there are no more calls.
+# ==== gpt5_agent.agent.loop
 
 
 class _Agent:
@@ -12679,7 +12655,7 @@ def _build_metadata(
     return RunMetadata(request.strategy, model.id, ending, *used)
 
 
-# ==== gpt5_agent.shell.bridge: Makes an async iterator a plain iterator for a server's threads.
+# ==== gpt5_agent.shell.bridge
 
 AnswerPiece = dict[str, Any] | str
 _Result = TypeVar("_Result")
@@ -12835,7 +12811,7 @@ def close_on_sigterm(bridge: AsyncBridge) -> Callable[[], object]:
     return undo
 
 
-# ==== gpt5_agent.shell.log: Lines in the server's log, with the id of their answer and without secrets.
+# ==== gpt5_agent.shell.log
 
 _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
@@ -12858,7 +12834,7 @@ class AgentLog:
         _LOGGER.log(level, "%s %s", self.run_id, redact_line(text, self._secrets))
 
 
-# ==== gpt5_agent.shell.sealing: Secrets in the valves: named by a reference, or encrypted.
+# ==== gpt5_agent.shell.sealing
 
 SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
 
@@ -12979,7 +12955,7 @@ def _write_sealing_key(key: bytes) -> None:
         file.write(key)
 
 
-# ==== gpt5_agent.shell.valves: The administrator's valves; any stored value loads.
+# ==== gpt5_agent.shell.valves
 
 _PASSWORD: dict[str, Any] = {"input": {"type": "password"}}
 _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
@@ -13306,7 +13282,7 @@ class Valves(BaseModel):
         return seal_servers(value)
 
 
-# ==== gpt5_agent.shell.settings: One call of the pipeline: who calls, and the settings from valves and request.
+# ==== gpt5_agent.shell.settings
 
 CONTEXT_KEY = "agent_context"
 _MAX_ATTACHED = 20
@@ -13523,7 +13499,7 @@ def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Setting
     )
 
 
-# ==== gpt5_agent.shell.own_tools: The agent's own tools for one answer: tools of other servers, tools of the sandbox.
+# ==== gpt5_agent.shell.own_tools
 
 
 class _SandboxTool(NamedTuple):
@@ -13669,7 +13645,7 @@ def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
     )
 
 
-# ==== gpt5_agent.shell.views: Renders agent events: native events for Open WebUI, chunks for plain HTTP clients.
+# ==== gpt5_agent.shell.views
 
 _LISTENER_EVENTS: Mapping[type, str] = {
     NewMessage: "new_message",
@@ -13857,7 +13833,7 @@ class ClientRenderer:
                 self._run_end = shown
 
 
-# ==== gpt5_agent.shell.answers: Answers one call of the pipeline: a chat as a stream or as one result, or a task.
+# ==== gpt5_agent.shell.answers
 
 DONE_LINE = "data: [DONE]"
 
@@ -13984,7 +13960,7 @@ def _report_exception(error: Exception, log: AgentLog) -> str:
     return f"{sentence} (Error id: {log.run_id})"
 
 
-# ==== gpt5_agent.shell.request_keys: What a request may set; everything else is the administrator's.
+# ==== gpt5_agent.shell.request_keys
 
 _CHAT_KEYS = frozenset(
     {
@@ -14041,7 +14017,7 @@ def select_keys(
     return kept, sorted(refused & _SETTINGS)
 
 
-# ==== gpt5_agent.pipeline: The story of a question, from the Pipelines server's call to the last piece.
+# ==== gpt5_agent.pipeline
 
 STRATEGY_NAMES: Mapping[str, str] = {
     "gpt5_function_calling": "GPT-5 Function Calling",

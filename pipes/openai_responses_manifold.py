@@ -90,7 +90,7 @@ from pydantic import (
     field_validator,
 )
 
-# ==== openai_responses.clock: Time, random numbers, ids of both, digests, recent texts; threads for long work.
+# ==== openai_responses.clock
 
 
 def unix_seconds() -> int:
@@ -161,7 +161,7 @@ def new_ulid() -> str:
     return "".join(digits)
 
 
-# ==== openai_responses.json_input: JSON that others wrote, which may be invalid.
+# ==== openai_responses.json_input
 
 JsonObject = Mapping[str, Any]
 
@@ -274,7 +274,7 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-# ==== openai_responses.errors: The exceptions of this package, and the API's own error.
+# ==== openai_responses.errors
 
 
 class ResponsesError(Exception):
@@ -411,7 +411,7 @@ def _inner_error(text: str) -> ApiError | None:
 _LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 
 
-# ==== openai_responses.endings: How a run can end, and the sentence for each ending.
+# ==== openai_responses.endings
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -676,7 +676,7 @@ def api_word(word: str | None) -> str | None:
     return word if word and (known or _WORD.fullmatch(word)) else None
 
 
-# ==== openai_responses.items: The API's items: their kinds, their texts, and pairs of calls and outputs.
+# ==== openai_responses.items
 
 Item = dict[str, Any]
 
@@ -1011,7 +1011,7 @@ def _texts(values: object) -> list[str]:
     return [row for row in as_list(values) if isinstance(row, str) and row]
 
 
-# ==== openai_responses.models.catalog: The table of models, generated from `scripts/catalog/models.json`; do not edit.
+# ==== openai_responses.models.catalog
 
 # ruff: noqa: E501 - one model a line reads as a table
 
@@ -1109,7 +1109,7 @@ CATALOG_ALIASES: dict[str, str] = {
 }
 
 
-# ==== openai_responses.models.resolve: Resolves a model name to an id and to the facts about the model.
+# ==== openai_responses.models.resolve
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -1366,7 +1366,7 @@ def _entry_error(model: str, what: str) -> InvalidRequest:
     return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
 
 
-# ==== openai_responses.models.usage: The tokens that a run used, and what they cost.
+# ==== openai_responses.models.usage
 
 
 class Usage(NamedTuple):
@@ -1473,7 +1473,7 @@ def _read_row(row: object) -> ModelPrices:
     return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
 
 
-# ==== openai_responses.requests.repairs: Changes that make a request acceptable to a server that refused it.
+# ==== openai_responses.requests.repairs
 
 
 class Repair(NamedTuple):
@@ -1738,7 +1738,7 @@ def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
     return found
 
 
-# ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
+# ==== openai_responses.transport.stream
 
 
 class ServerSentEvent(NamedTuple):
@@ -1999,7 +1999,7 @@ _READERS: Mapping[str, _Reader] = {
 }
 
 
-# ==== openai_responses.loop.events: What a run reports to those who show it or record it.
+# ==== openai_responses.loop.events
 
 NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
 
@@ -2049,7 +2049,7 @@ class RunDone(NamedTuple):
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 
 
-# ==== openai_responses.redaction: Removes secrets from text: known values, then what looks like a secret.
+# ==== openai_responses.redaction
 
 _REDACTED = "[redacted]"
 
@@ -2136,7 +2136,7 @@ def _inside_base64(raw: bytes, offset: int) -> str:
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
 
-# ==== openai_responses.endpoint: Where requests go: address, headers, certificates and proxy.
+# ==== openai_responses.endpoint
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
@@ -2259,7 +2259,7 @@ def _environment_proxy(url: str) -> str | None:
     return proxy
 
 
-# ==== openai_responses.transport.connections: Pooled HTTP sessions; the only module that opens a connection.
+# ==== openai_responses.transport.connections
 
 _IDLE_SECONDS = 60.0
 _MAX_CONNECTIONS = 1000
@@ -2638,7 +2638,7 @@ async def container_file(
         return bytes(await answer.read_all(most_bytes))
 
 
-# ==== openai_responses.requests.parameters: The caller's parameters, in the names and forms of the API.
+# ==== openai_responses.requests.parameters
 
 CALLERS_KEYS = (
     *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
@@ -2794,7 +2794,7 @@ def _hash_id(kind: str, value: str) -> str | None:
     return sha256(text.encode()).hexdigest()[:48] if value else None
 
 
-# ==== openai_responses.requests.json_schema: JSON Schemas of tools in the API's two forms, open and strict.
+# ==== openai_responses.requests.json_schema
 
 _Schema = dict[str, Any]
 
@@ -2930,10 +2930,8 @@ def function_parameters(
     mended = _MendedSchema(schema)
     if strict_left and mended.is_simple:
         with suppress(_NotStrict, TypeError, AttributeError, ValueError):
-            strict_left.spend(json_size(mended.root, LARGEST_SCHEMA))
-            strict = _strict(mended.root, 1)
-            if _is_within_limits(strict):
-                return strict, True
+            strict_left.spend(json_size(mended.root, _LARGEST_STRICT))
+            return _strict(mended.root, 1), True
     return mended.root, False
 
 
@@ -3050,8 +3048,7 @@ _STRICT_FORMATS = (
 )
 
 _DEEPEST_STRICT = 10
-_MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
-_LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
+_LARGEST_STRICT = 10_000
 
 LARGEST_SCHEMA = 300_000
 MOST_STRICT_WORK = 300_000
@@ -3132,28 +3129,7 @@ def _types_of(node: JsonObject, enum: object) -> list[str]:
     return kinds
 
 
-def _is_within_limits(schema: JsonObject) -> bool:
-    nodes = list(_nodes(schema))
-    properties = [name for node in nodes for name in node.get("properties", ())]
-    enums = [list(map(str, node.get("enum", ()))) for node in nodes]
-    values = [value for enum in enums for value in enum]
-    longest = [sum(map(len, enum)) for enum in enums if len(enum) > _LONG_ENUM]
-    return (
-        len(properties) <= _MOST_PROPERTIES
-        and len(values) <= _MOST_VALUES
-        and sum(map(len, [*properties, *values])) <= _MOST_TEXT
-        and max(longest, default=0) <= _LONG_ENUM_CHARACTERS
-    )
-
-
-def _nodes(node: JsonObject) -> Iterator[JsonObject]:
-    yield node
-    items = [node["items"]] if "items" in node else []
-    for inner in (*node.get("anyOf", ()), *items, *node.get("properties", {}).values()):
-        yield from _nodes(inner)
-
-
-# ==== openai_responses.requests.tools: Tools in the API's form, with names that it allows.
+# ==== openai_responses.requests.tools
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
@@ -3426,7 +3402,7 @@ def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
     return (kind, label, name), (kind, "", name)
 
 
-# ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
+# ==== openai_responses.requests.build
 
 SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
@@ -3647,7 +3623,7 @@ def _strict_item(item: Item) -> Item:
     return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item
 
 
-# ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent again.
+# ==== openai_responses.requests.replay
 
 
 class Origin(NamedTuple):
@@ -3867,7 +3843,7 @@ def _new_id(own: str) -> str:
     return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
 
 
-# ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or repair the request.
+# ==== openai_responses.loop.recovery
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
@@ -4205,7 +4181,7 @@ _FINDERS = (
 )
 
 
-# ==== openai_responses.loop.response: The state machine of one response.
+# ==== openai_responses.loop.response
 
 
 class ResponseState:
@@ -4420,7 +4396,7 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
     return COMPLETED
 
 
-# ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
+# ==== openai_responses.loop.attempts
 
 _THOUGHT_SHARE = 0.1
 
@@ -4783,7 +4759,7 @@ def _may_run(error: ResponsesError | None) -> bool:
     return error is None or isinstance(error, TimedOut)
 
 
-# ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
+# ==== openai_responses.loop.arguments
 
 _DEEPEST_ARGUMENT = 40
 _MOST_WORK = 200_000
@@ -4968,7 +4944,7 @@ def _chosen_option(value: Any, options: list[Any], work: _SchemaWork) -> list[An
     return options
 
 
-# ==== openai_responses.loop.tools: Calls of tools: who may run them, how they run, and what they return.
+# ==== openai_responses.loop.tools
 
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
@@ -5250,7 +5226,7 @@ def _name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
-# ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.
+# ==== openai_responses.loop.run
 
 _TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
 _ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
@@ -5397,7 +5373,7 @@ async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str
     return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
 
-# ==== openai_responses.models.choice: Which models are offered, chosen by an automatic name, and retired.
+# ==== openai_responses.models.choice
 
 _VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
 _NO_CHAT = re.compile(
@@ -5520,7 +5496,7 @@ def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
     return "the question is long" if len(text) > _LONG_QUESTION else ""
 
 
-# ==== openai_responses.requests.turns: What the turns of a chat change: tools, effort, text format. The chat only grows.
+# ==== openai_responses.requests.turns
 
 _LONGEST_TURN = 200_000
 _MOST_DECLARED = 128
@@ -5636,7 +5612,7 @@ def _schema(tool: Item) -> Item:
     return {**tool, "description": None}
 
 
-# ==== openai_responses.requests.mcp_servers: Remote MCP servers, from an administrator's JSON to tools of a request.
+# ==== openai_responses.requests.mcp_servers
 
 _SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
@@ -5787,7 +5763,7 @@ def _server_error(
     return None
 
 
-# ==== openai_responses.audit: The lines of the audit log: JSON, without any text of a chat.
+# ==== openai_responses.audit
 
 _OPENAI_HOST = "api.openai.com"
 
@@ -5857,7 +5833,7 @@ def _message_count(items: object) -> int:
     return sum(item.get("type", "message") == "message" for item in found if item)
 
 
-# ==== owui_chat.events: The events of an answer: those of its run, with what is shown and stored of it.
+# ==== owui_chat.events
 
 
 class SourceCited(NamedTuple):
@@ -5882,7 +5858,7 @@ CitedEvent = RunEvent | SourceCited
 AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 
 
-# ==== owui_chat.code: Code that the API ran, in the host's form.
+# ==== owui_chat.code
 
 CODE_CARD = "open_webui:code_interpreter"
 
@@ -5939,7 +5915,7 @@ class CodeTexts:
             yield place, "".join(text[start:end] for start, end in ends).strip()
 
 
-# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
+# ==== owui_chat.messages
 
 
 class Attachment(NamedTuple):
@@ -6156,7 +6132,7 @@ def _stored_branch(
         message_id = str(row.get("parentId") or "")
 
 
-# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
+# ==== owui_chat.storage.markers
 
 # A query has a limit, so that a hostile text is read in linear time.
 _V2 = (
@@ -6226,7 +6202,7 @@ def _named(match: re.Match[str]) -> str:
     return (match["ulid"] or match["ulid1"] or "").upper()
 
 
-# ==== owui_chat.storage.signature: Signatures of what is stored in a chat, which its owner can read and change.
+# ==== owui_chat.storage.signature
 
 Sign = Callable[[object], str]
 
@@ -6271,7 +6247,7 @@ def _signature(key: bytes, value: object) -> str:
     return hmac.digest(key, _ENCODER.encode(value).encode(), "sha256").hex()[:32]
 
 
-# ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
+# ==== owui_chat.storage.records
 
 _SEED_KEY = "openai_responses_pipe"
 _VERSION = 5
@@ -6523,7 +6499,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
 
 
-# ==== owui_chat.input.history: The input items of a chat's history.
+# ==== owui_chat.input.history
 
 _SIGN = "<details type="
 _BLOCK = re.compile(
@@ -6692,7 +6668,7 @@ def _message_item(kept: Item | None, shown: str) -> Item:
     return {**kept, "content": plain["content"]}
 
 
-# ==== owui_chat.input.tasks: Small jobs that the host gives a model: titles, tags, follow-up questions.
+# ==== owui_chat.input.tasks
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
@@ -6768,7 +6744,7 @@ def _clean_part(part: object) -> object:
     return part
 
 
-# ==== owui_chat.render.chunks: Chunks that Open WebUI understands in addition to an answer's text.
+# ==== owui_chat.render.chunks
 
 Chunk = dict[str, Any]
 Chunks = Iterator[Chunk]
@@ -6815,7 +6791,7 @@ def host_event(kind: str, data: JsonObject) -> Chunk:
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
-# ==== owui_chat.files: Files that an answer made: their addresses and the lines below the text.
+# ==== owui_chat.files
 
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
@@ -6848,7 +6824,7 @@ def file_lines(card: JsonObject) -> str:
     return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
 
 
-# ==== owui_chat.citations: Sources of an answer: `[n]` in its text, links, and annotations.
+# ==== owui_chat.citations
 
 _TRACKED = "utm_source=openai"
 _LABEL = r"[^\[\]\n]{0,300}"
@@ -7093,7 +7069,7 @@ def _url_citation(annotation: Item, shift: _PlaceShift, before: int) -> Item:
     return {"type": "url_citation", "url_citation": cited}
 
 
-# ==== owui_chat.storage.output_carrier: Records carried by the host's own stored output of a message.
+# ==== owui_chat.storage.output_carrier
 
 COMMENTARY_TYPE = "openai_responses:remark"
 
@@ -7266,7 +7242,7 @@ def _item_id(item: Item) -> str:
     return str(item.get("id") or "")
 
 
-# ==== owui_chat.render.completions: Run events as Chat Completions for plain HTTP clients.
+# ==== owui_chat.render.completions
 
 _GAP = "\n\n"
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -7451,7 +7427,7 @@ def _progress(ended: RunDone) -> str:
     return strip_tracking(_GAP.join(texts))
 
 
-# ==== owui_chat.render.items: The host's output items of one message, and the events that make them.
+# ==== owui_chat.render.items
 
 
 def call_host_item(item: Item) -> Item:
@@ -7633,7 +7609,7 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
     return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
-# ==== owui_chat.render.hosted: What the page shows of the items that OpenAI's own tools make.
+# ==== owui_chat.render.hosted
 
 
 class HostedItems:
@@ -7810,7 +7786,7 @@ _HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
 }
 
 
-# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
+# ==== owui_chat.render.commentary
 
 
 class Commentary:
@@ -7882,7 +7858,7 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
     return {**head, "status": status, "content": content}
 
 
-# ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
+# ==== owui_chat.render.native
 
 
 def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
@@ -8057,7 +8033,7 @@ def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
-# ==== owui_chat.storage.details_carrier: Records carried by the `reasoning_details` of reasoning items.
+# ==== owui_chat.storage.details_carrier
 
 _FORMAT = "openai-responses-v1"
 _REASONING = "reasoning.encrypted"
@@ -8225,7 +8201,7 @@ def _own_text(detail: _DetailItem, text: str) -> str:
     return text
 
 
-# ==== owui_chat.storage.images: Pictures that an answer made, as they are stored and sent back.
+# ==== owui_chat.storage.images
 
 
 def stored_item(event: ItemDone) -> Item:
@@ -8279,7 +8255,7 @@ def _fill_images(
             yield {**kept, "result": pictures[item["stored"]]}
 
 
-# ==== owui_chat.storage.recorder: Decides what of a run is recorded, and where its marker stands.
+# ==== owui_chat.storage.recorder
 
 _EARLIER = -1
 
@@ -8472,7 +8448,7 @@ def _without_shown_text(item: Item) -> Item:
     return {**kept, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}
 
 
-# ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
+# ==== owui_chat.host_tools
 
 CALL_TOOL = "call_tool"
 
@@ -8486,7 +8462,7 @@ def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
     return None if params is None else (arguments.get("tool_name"), params)
 
 
-# ==== owui_chat.input.attachments: Pictures and files that people or tools attached, as input parts.
+# ==== owui_chat.input.attachments
 
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -8799,7 +8775,7 @@ def _image_counts(rows: JsonObject) -> dict[str, int]:
     }
 
 
-# ==== owui_chat.input.directive_words: What Open WebUI's page says for two wishes, in each of its languages.
+# ==== owui_chat.input.directive_words
 
 DETAILED = """
 03a45bb5 078c8e28 0d4183f6 0e91ef99 10d840ee 138dcec3 13b536eb 15a9dcdd 163e471a
@@ -8822,7 +8798,7 @@ f59e1a9e f7c9fea5 fd7fb473
 """
 
 
-# ==== owui_chat.input.directives: The wishes "Add Details" and "More Concise" for a new version of an answer.
+# ==== owui_chat.input.directives
 
 
 def words_digest(words: str) -> str:
@@ -8847,7 +8823,7 @@ def _requested_verbosity(message: UserMessage) -> str:
     return "low" if digest in CONCISE.split() else ""
 
 
-# ==== owui_chat.input.prefix: Everything that was sent before and around earlier messages, sent again unchanged.
+# ==== owui_chat.input.prefix
 
 _MOST_CHARACTERS = 200_000
 _Text = str | tuple[str, str]
@@ -9024,7 +9000,7 @@ def _read_context(wire: JsonObject) -> SentContext:
     )
 
 
-# ==== owui_manifold.log: Lines in the server's log, without secrets; the newest of each run are kept in memory.
+# ==== owui_manifold.log
 
 _LOGGER = logging.getLogger("openai_responses_manifold")
 
@@ -9066,7 +9042,7 @@ def _write(level: str, line: str) -> None:
     _LOGGER.handle(record)
 
 
-# ==== owui_manifold.valves: What an administrator can set, and what a user can.
+# ==== owui_manifold.valves
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 _Summary = Literal["auto", "concise", "detailed", "disabled"]
@@ -9459,7 +9435,7 @@ class UserValves(BaseModel):
     )
 
 
-# ==== owui_manifold.config: What the valves come to for one call: they are read once, into a `Config`.
+# ==== owui_manifold.config
 
 
 class Config(NamedTuple):
@@ -9709,7 +9685,7 @@ def run_limits(valves: Valves, model: ResolvedModel) -> Limits:
     )
 
 
-# ==== owui_manifold.threads: Threads of each user, for tools that are not coroutines.
+# ==== owui_manifold.threads
 
 _SHARE = 8
 
@@ -9742,7 +9718,7 @@ class UserThreads(ThreadPoolExecutor):
 ToolThreads = WeakValueDictionary[str, UserThreads]
 
 
-# ==== owui_manifold.context: One call of the pipe: who asks, and what the host passes.
+# ==== owui_manifold.context
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
@@ -9848,7 +9824,7 @@ class PipeCall(NamedTuple):
         return resolve_model(name, self.config.overrides)
 
 
-# ==== owui_manifold.host: The only module that uses `open_webui`.
+# ==== owui_manifold.host
 
 _FLOOR = (0, 11, 4)
 
@@ -10051,7 +10027,7 @@ def _host_name(module: str, name: str) -> Any:
         ) from None
 
 
-# ==== owui_manifold.files: Files of Open WebUI, read for the model and stored for the page.
+# ==== owui_manifold.files
 
 _MOST_BYTES = 50_000_000
 
@@ -10174,7 +10150,7 @@ async def load_stored_images(
     return restore_images(records, pictures)
 
 
-# ==== owui_manifold.host_tools: Runs Open WebUI's tools in the same way as the host does.
+# ==== owui_manifold.host_tools
 
 
 def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approver:
@@ -10385,7 +10361,7 @@ def _run_at_once(
     raise RuntimeError("a tool that claims to be synchronous waited")
 
 
-# ==== owui_manifold.hosted_tools: The tools that a request offers: OpenAI's own, the host's, and those of filters.
+# ==== owui_manifold.hosted_tools
 
 _HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
 
@@ -10532,7 +10508,7 @@ def _first_word(tool: Item) -> str:
     return as_text(tool.get("name")).split("_")[0][:50]
 
 
-# ==== owui_manifold.rounds: What one round of tools leaves for the next, inside one request of the host.
+# ==== owui_manifold.rounds
 
 _ATTRIBUTE = "openai_responses_rounds"
 
@@ -10569,7 +10545,7 @@ def continue_round(
     return request.model_copy(update=changed)
 
 
-# ==== owui_manifold.store: Where the records of a chat are written and read, signed and in part encrypted.
+# ==== owui_manifold.store
 
 _PURPOSE = "openai_responses_pipe "
 _NONCE_BYTES = 12
@@ -10741,7 +10717,7 @@ def _messages_of(chat: JsonObject) -> JsonObject:
     return as_mapping(as_mapping(chat.get(_HISTORY)).get("messages"))
 
 
-# ==== owui_manifold.chat: Builds the request for a chat or a task.
+# ==== owui_manifold.chat
 
 _LEAST_THRESHOLD = 1000
 
@@ -11120,7 +11096,7 @@ def _task_lack(endpoint: Endpoint, model: str) -> str:
     return f"{endpoint.account()} {model} task"
 
 
-# ==== owui_manifold.artifacts: Stores the pictures and files of a run in the host before they are shown.
+# ==== owui_manifold.artifacts
 
 _MOST_FETCHED = 32 * 1024**2
 _MOST_FILES = 20
@@ -11243,7 +11219,7 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
         return kind, b""
 
 
-# ==== owui_manifold.callers: What a caller may set; the rest is the administrator's (docs/parameters.md).
+# ==== owui_manifold.callers
 
 _LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOLS = ("tools", "extra_tools")
@@ -11340,7 +11316,7 @@ def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
     return asked > most and value != may.stored.get(name)
 
 
-# ==== owui_manifold.report: What the log and the current user are told about a run.
+# ==== owui_manifold.report
 
 _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
@@ -11574,7 +11550,7 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     ]
 
 
-# ==== owui_manifold.answer: Runs a prepared request and yields its events, with the markers of stored items.
+# ==== owui_manifold.answer
 
 _NOT_WRITTEN = (
     "Open WebUI refused to store the items that this chat does not show: later turns go "
@@ -11715,7 +11691,7 @@ def _hand_over(
     save_round(call.state, call.caller.message_id, ended_round)
 
 
-# ==== owui_manifold.models: The models that the pipe lists.
+# ==== owui_manifold.models
 
 _FRESH_SECONDS = 3600.0
 _PAUSE_SECONDS = 60.0
@@ -11777,7 +11753,7 @@ def list_models(
     return {name: resolve_model(name, overrides) for name in names}
 
 
-# ==== owui_manifold.checkup: The `/check` command: tests an administrator's set-up and says what works.
+# ==== owui_manifold.checkup
 
 _FEWEST_TOKENS = 16
 _PING: Item = {
@@ -11882,7 +11858,7 @@ async def run_diagnostics(
     yield RunDone(COMPLETED, output=(whole,))
 
 
-# ==== owui_manifold.pipe: How a request is handled, from Open WebUI's call to the last chunk.
+# ==== owui_manifold.pipe
 
 _NO_LEGACY_TOOLS = "Function Calling is Legacy, so TOOL_APPROVAL lets no tool run"
 
