@@ -28,6 +28,7 @@ from openai_responses.json_input import (
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import Approver, CallLimits, read_rules
+from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import Settings
 from openai_responses.requests.parameters import hash_ids, read_bool
 from openai_responses.transport.connections import Connections, Timeouts
@@ -248,9 +249,12 @@ def _build_run_limits(valves: Valves) -> Limits:
 
 def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
     valves, caller = question.valves, question.caller
-    threshold = max(valves.COMPACTION_TOKENS, 1000)  # the API refuses less
+    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
+    most = valves.COMPACTION_TOKENS
+    window = model.facts.context or 2 * most
+    threshold = max(min(most, window // 2), 1000)  # the API refuses less
     compaction = [{"type": "compaction", "compact_threshold": threshold}]
-    compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
+    compacts = most and not endpoint.is_azure
     streams, summary = bool(question.body.get("stream")), valves.REASONING_SUMMARY
     return Settings(
         effort=valves.REASONING_EFFORT or None,
