@@ -149,8 +149,10 @@ def build_agent_request(
     valves, body, choose_text = question.valves, question.body, question.choose_text
     iterations = body.get("maximum_iterations")
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, "the valves of this pipeline")
+    notices = question.notices
     if rules_error:
         log.warn(rules_error)
+        notices = (*notices, rules_error)
     return AgentRequest(
         strategy=question.strategy,
         model=choose_text("agent_model", valves.MODEL),
@@ -187,7 +189,7 @@ def build_agent_request(
         ),
         query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
-        notices=(*question.notices, rules_error) if question.caller.is_admin else (),
+        notices=notices if question.caller.is_admin else (),
         is_new=question.is_new,
         chat=question.caller.workspace,
         log=log.line,

@@ -122,13 +122,15 @@ def test_rule_that_cannot_be_read_is_told(caplog: pytest.LogCaptureFixture) -> N
     of_admin = one._replace(caller=PipelineCaller(is_admin=True))
     endpoint, log = build_endpoint(one.valves, AgentLog("ID")), AgentLog("ID")
 
-    found, told = [
-        build_agent_request(q, endpoint, Connections(), log) for q in (one, of_admin)
+    readable = of_admin._replace(valves=question().valves)
+    found, told, silent = [
+        build_agent_request(q, endpoint, Connections(), log)
+        for q in (one, of_admin, readable)
     ]
 
     approver = found.own_tools.approver
     assert [approver.rule_for(name) for name in ("read_x", "other")] == ["ask"] * 2
-    assert not any(found.notices)
+    assert found.notices == silent.notices == ()  # an empty one hides other lines
     assert "'delete_*:deny'" in "".join(told.notices)
     assert "the valves of this pipeline" in caplog.messages[-1]
 
