@@ -47,6 +47,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import (
     aclosing,
     asynccontextmanager,
+    closing,
     contextmanager,
     nullcontext,
     suppress,
@@ -341,6 +342,10 @@ class ApiError(NamedTuple):
     type: str | None = None
     param: str | None = None
     message: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.param} {self.message}"
 
     @property
     def status(self) -> int:
@@ -1016,77 +1021,77 @@ def _texts(values: object) -> list[str]:
 # ruff: noqa: E501 - one model a line reads as a table
 
 CATALOG_TABLE = """
-model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
-chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5
-chatgpt-image-latest||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-codex-mini-latest|||reasoning summary functions vision|||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||functions|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||functions|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||functions|4096||2026-09-28|gpt-5.6-terra
-gpt-4|||functions|4096||2026-10-23|gpt-5.6-sol
-gpt-4-0125-preview|||functions|||2026-03-26|gpt-5.6-sol
-gpt-4-0314|||functions|||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||functions|4096||2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||functions|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||functions vision|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo-preview|||functions|||2026-03-26|gpt-5.6-sol
-gpt-4.1|||functions hosted vision|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
-gpt-4.1-mini|||functions hosted vision|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||functions vision|32768||2026-10-23|gpt-5.6-luna
-gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||functions hosted vision|4096||2026-10-23|gpt-5.6-sol
-gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal some|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||vision|16384||2026-07-23|gpt-5.5
-gpt-5-codex|some|medium|usual|+||2026-07-23|gpt-5.4
-gpt-5-mini|minimal some|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal some|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
-gpt-5.1|none some|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-07-23|gpt-5.5
-gpt-5.1-codex|some|medium|usual|+||2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|some xhigh|medium|usual|+||2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|some|medium|usual|+||2026-07-23|gpt-5.4-mini
-gpt-5.2|none some xhigh|none|full|+|1.75 0.175 - 14 2||
-gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
-gpt-5.2-codex|some xhigh||usual|+||2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
-gpt-5.3-codex|none some xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none some xhigh|none|5.4|+|2.5 0.25 - 15 2||
-gpt-5.4-mini|none some xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
-gpt-5.4-nano|none some xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.5|none some xhigh|medium|5.4|+|5 0.5 - 30 2.5||
-gpt-5.5-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.6-cyber|none more|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none more|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2 2||
-gpt-5.6-sol|none more|medium|5.6 pro_mode|+|4 0.4 5 20 2||
-gpt-5.6-terra|none more|medium|5.6 pro_mode|+|2 0.2 2.5 12 2||
-gpt-6-astra|more|medium|6 pro_mode|+|10 1 12.5 50 2 6||
-gpt-6-astra-law|more||6 pro_mode|+|10 1 - 50||
-gpt-6-cyber|||6||||
-gpt-6-luna|none more|medium|6 pro_mode|+|0.1 0.01 0.125 0.5 2||
-gpt-6-rosalind|||6|+|15 1.5 18.75 75||
-gpt-6-sol|none more|medium|6 pro_mode|+|2 0.2 2.5 10 2||
-gpt-6.1-sol|more|medium|6 pro_mode|+|2 0.1 2.5 10 2 6||
-gpt-6.1-terra|none more|medium|6 pro_mode|+|1 0.05 1.25 5 2||
-gpt-6.2-astra|more||6.2|+|8 0.4 10 40 2||
-gpt-6.2-astra-law|||6.2||||
-gpt-6.2-sol|more||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
-gpt-daybreak-blue-latest|||usual long_prices|+|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual long_prices|+|12.5 1.25 15.625 75||
-gpt-image-1-mini||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-image-1.5||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-rosalind-research|||usual||5 0.5 - 25||
-o1|some|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol
-o1-pro|some|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol-pro
-o3|some|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|some|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
-o3-mini|some|medium|reasoning summary functions|100000||2026-10-23|gpt-5.6-sol
-o3-pro|some|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
-o4-mini|some|medium|usual -image_generation|100000||2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|some|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
+model|efforts|default_effort|traits|context|max_output_tokens|prices|shutdown|successor
+chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
+chatgpt-image-latest|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
+codex-mini-latest|||reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
+gpt-3.5-turbo|||functions|16385|4096||2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-0125|||functions|16385|4096||2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-1106|||functions|16385|4096||2026-09-28|gpt-5.6-terra
+gpt-4|||functions|8192|4096||2026-10-23|gpt-5.6-sol
+gpt-4-0125-preview|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0314|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0613|||functions|8192|4096||2026-10-23|gpt-5.6-sol
+gpt-4-1106-preview|||functions|128k|4096||2026-10-23|gpt-5.6-sol
+gpt-4-turbo|||functions vision|128k|4096||2026-10-23|gpt-5.6-sol
+gpt-4-turbo-preview|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4.1|||functions hosted vision|1047576|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
+gpt-4.1-mini|||functions hosted vision|1047576|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
+gpt-4.1-nano|||functions vision|1047576|32768||2026-10-23|gpt-5.6-luna
+gpt-4o|||functions hosted vision|128k|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
+gpt-4o-2024-05-13|||functions hosted vision|128k|4096||2026-10-23|gpt-5.6-sol
+gpt-4o-mini|||functions hosted vision|128k|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
+gpt-5|minimal some|medium|full|400k|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
+gpt-5-chat-latest|||vision|128k|16384||2026-07-23|gpt-5.5
+gpt-5-codex|some|medium|usual|400k|+||2026-07-23|gpt-5.4
+gpt-5-mini|minimal some|medium|full|400k|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal some|medium|full -web_search|400k|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-pro|high|high|full -code_interpreter|400k|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
+gpt-5.1|none some|none|full|400k|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
+gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-07-23|gpt-5.5
+gpt-5.1-codex|some|medium|usual|400k|+||2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|some xhigh|medium|usual|400k|+||2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|some|medium|usual|400k|+||2026-07-23|gpt-5.4-mini
+gpt-5.2|none some xhigh|none|full|400k|+|1.75 0.175 - 14 2||
+gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
+gpt-5.2-codex|some xhigh||usual|400k|+||2026-07-23|gpt-5.4
+gpt-5.2-pro|medium high xhigh|medium|full|400k|+|21 - - 168||
+gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
+gpt-5.3-codex|none some xhigh|none|usual|400k|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none some xhigh|none|5.4|1050k|+|2.5 0.25 - 15 2||
+gpt-5.4-mini|none some xhigh|none|5.4|400k|+|0.75 0.075 - 4.5 2||
+gpt-5.4-nano|none some xhigh|none|5.4|400k|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
+gpt-5.5|none some xhigh|medium|5.4|1050k|+|5 0.5 - 30 2.5||
+gpt-5.5-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
+gpt-5.6-cyber|none more|medium|5.6 pro_mode|400k|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none more|medium|5.6 pro_mode|1050k|+|0.2 0.02 0.25 1.2 2||
+gpt-5.6-sol|none more|medium|5.6 pro_mode|1050k|+|4 0.4 5 20 2||
+gpt-5.6-terra|none more|medium|5.6 pro_mode|1050k|+|2 0.2 2.5 12 2||
+gpt-6-astra|more|medium|6 pro_mode|1050k|+|10 1 12.5 50 2 6||
+gpt-6-astra-law|more||6 pro_mode|1050k|+|10 1 - 50||
+gpt-6-cyber|||6|||||
+gpt-6-luna|none more|medium|6 pro_mode|1050k|+|0.1 0.01 0.125 0.5 2||
+gpt-6-rosalind|||6|1050k|+|15 1.5 18.75 75||
+gpt-6-sol|none more|medium|6 pro_mode|1050k|+|2 0.2 2.5 10 2||
+gpt-6.1-sol|more|medium|6 pro_mode|1050k|+|2 0.1 2.5 10 2 6||
+gpt-6.1-terra|none more|medium|6 pro_mode|1050k|+|1 0.05 1.25 5 2||
+gpt-6.2-astra|more||6.2|1050k|+|8 0.4 10 40 2||
+gpt-6.2-astra-law|||6.2|||||
+gpt-6.2-sol|more||6.2|1050k|+|2 0.1 2.5 10 2 3 20270228 6||
+gpt-daybreak-blue-latest|||usual long_prices|1050k|+|4 0.4 5 20||
+gpt-daybreak-red-latest|||usual long_prices|400k|+|12.5 1.25 15.625 75||
+gpt-image-1-mini|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
+gpt-image-1.5|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
+gpt-rosalind-research|||usual|||5 0.5 - 25||
+o1|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol
+o1-pro|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol-pro
+o3|some|medium|usual|200k|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
+o3-mini|some|medium|reasoning summary functions|200k|100000||2026-10-23|gpt-5.6-sol
+o3-pro|some|medium|usual -code_interpreter|200k|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
+o4-mini|some|medium|usual -image_generation|200k|100000||2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
 """
 
 CATALOG_WORDS: dict[str, str] = {
@@ -1152,6 +1157,7 @@ class ModelFacts(NamedTuple):
     diagnostics: bool = False
     long_prices: bool = False
     regional: bool = False
+    context: int | None = None
     max_output_tokens: int | None = None
     shutdown: str | None = None
     successor: str | None = None
@@ -1293,8 +1299,8 @@ _YES_OR_NO_FACTS = frozenset(
 
 
 def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
-    name, efforts, effort, traits, output, *rest = line.split("|")
-    prices, shutdown, successor = rest
+    name, efforts, effort, traits, *rest = line.split("|")
+    context, output, prices, shutdown, successor = rest
     words = _expand_words(traits)
     sampling = "never" if "reasoning" in words else "always"
     return name, ModelFacts(
@@ -1303,6 +1309,7 @@ def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
         efforts=tuple(_expand_words(efforts)),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
+        context=int(context.replace("k", "000")) if context else None,
         max_output_tokens=int(output.replace("+", "128000")) if output else None,
         shutdown=shutdown or None,
         successor=successor or None,
@@ -1316,7 +1323,7 @@ def _prices(text: str) -> list[float | None]:
 
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 
-_UNUSED_FACTS = ("phase", "context")
+_UNUSED_FACTS = ("phase",)
 _OVERRIDE_TEXTS = ("default_effort", "shutdown", "successor", "like", "name")
 
 
@@ -1349,7 +1356,7 @@ def _can_be(key: str, value: object) -> bool:
         return isinstance(value, bool)
     if key in _UNUSED_FACTS:
         return True
-    if key == "max_output_tokens":
+    if key in ("context", "max_output_tokens"):
         return isinstance(value, int) and value > 0
     if key == "sampling":
         return value in ("always", "with_none", "never")
@@ -1882,26 +1889,19 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
     text = event.data.strip(" \t\n\r")
     try:
         wire, end = _JSON_READER.raw_decode(text)
-    except (ValueError, RecursionError):
-        wire, end = None, -1
-    if end != len(text) or not isinstance(wire, dict):
-        raise MalformedEvent("The server sent an event that is not an object.")
-    may_be_deep = (
-        len(text) > 2 * MAX_JSON_DEPTH
-        and text.count("[") + text.count("{") > MAX_JSON_DEPTH
-    )
-    if may_be_deep and is_too_deep(wire):
-        raise MalformedEvent("The server sent an event of too many levels.")
-    kind = wire.get("type") or event.event
-    read = _READERS.get(kind) if isinstance(kind, str) else None
-    if read is None:
-        return None
-    try:
-        return read(wire)
-    except (KeyError, TypeError, AttributeError):
-        raise MalformedEvent(
-            f"The server sent a {kind} event without the fields it must have."
-        ) from None
+        may_be_deep = (
+            len(text) > 2 * MAX_JSON_DEPTH
+            and text.count("[") + text.count("{") > MAX_JSON_DEPTH
+        )
+        if end != len(text) or (may_be_deep and is_too_deep(wire)):
+            raise ValueError
+        read = _READERS.get(wire.get("type") or event.event)
+        return read(wire) if read else None
+    except _ODD_EVENT:
+        raise MalformedEvent from None
+
+
+_ODD_EVENT = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
 
 
 def _checked(value: object, kind: type) -> Any:
@@ -2008,11 +2008,10 @@ class ToolOutput(NamedTuple):
     output_index: int
     item: Item
     failed: bool = False
-    card: Mapping[str, Any] = NO_CARD
+    card: JsonObject = NO_CARD
 
 
 class ResponseDone(NamedTuple):
-    response_id: str
     status: str
     usage: Usage | None
 
@@ -2033,7 +2032,7 @@ class Trace(NamedTuple):
     removed: Mapping[str, int] = MappingProxyType({})
     subject: str = ""
     response_id: str = ""
-    cache: Mapping[str, Any] = MappingProxyType({})
+    cache: JsonObject = MappingProxyType({})
 
 
 class RunDone(NamedTuple):
@@ -2047,6 +2046,7 @@ class RunDone(NamedTuple):
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
+RunEvents = AsyncGenerator[RunEvent, None]
 
 
 # ==== openai_responses.redaction
@@ -2155,6 +2155,7 @@ class Endpoint:
     proxy: str = field(default="", repr=False)
     strict: bool = False
     is_alike: bool = False
+    token: str = field(default="", repr=False)
 
     def url(self, path: str) -> str:
         base = _normalize_base_url(self.base_url)
@@ -2167,14 +2168,21 @@ class Endpoint:
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, sentence: str) -> str:
-        if "OpenAI" not in sentence or self.host.endswith(".openai.com"):
-            return sentence
-        return sentence.replace("OpenAI", self.host)
+        is_own = "OpenAI" not in sentence or self._is_openais
+        return sentence if is_own else sentence.replace("OpenAI", self.host)
+
+    @property
+    def _is_openais(self) -> bool:
+        return f".{self.host}".endswith(".openai.com")
 
     @property
     def is_openai(self) -> bool:
-        is_own = f".{self.host}".endswith(".openai.com") and not self.strict
+        is_own = self._is_openais and not self.strict
         return is_own or (self.is_alike and not self.is_azure)
+
+    @property
+    def is_gateway(self) -> bool:
+        return not (self._is_openais or self.is_azure)
 
     @property
     def is_azure(self) -> bool:
@@ -2189,8 +2197,9 @@ class Endpoint:
         return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
-        key = self.api_key.strip()
-        ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
+        key, bearer = self.api_key.strip(), self.token or self.api_key.strip()
+        has_key = self.is_azure and not self.token
+        ours = {"api-key": key} if has_key else {"Authorization": f"Bearer {bearer}"}
         ours["Content-Type"] = "application/json"
         if self.organization:
             ours["OpenAI-Organization"] = self.organization
@@ -2508,21 +2517,9 @@ class Connections:
         deadlines: Deadlines,
     ) -> AsyncIterator[_HttpResponse]:
         body = None if payload is None else await _encode(payload)
-        async with self._sent(endpoint, path, body, deadlines) as response:
-            answer = _HttpResponse(response, deadlines)
-            if response.status >= 300 or (body is None and response.status != 200):
-                raise await answer.refusal(str((payload or {}).get("model", "")))
-            if response.headers.get("Content-Encoding", "identity") != "identity":
-                raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
-            yield answer
-
-    @asynccontextmanager
-    async def _sent(
-        self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
         url = endpoint.url(path)
         with self._pool().lend() as session:
-            answer = session.request(
+            sent = session.request(
                 "GET" if body is None else "POST",
                 url,
                 allow_redirects=False,
@@ -2532,11 +2529,13 @@ class Connections:
                 proxy=proxy_for(endpoint, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
-            response = await _receive(answer, endpoint, deadlines)
-            try:
-                yield response
-            finally:
-                response.close()
+            with closing(await _receive(sent, endpoint, deadlines)) as response:
+                answer = _HttpResponse(response, deadlines)
+                if response.status >= 300 or (body is None and response.status != 200):
+                    raise await answer.refusal(str((payload or {}).get("model", "")))
+                if response.headers.get("Content-Encoding", "identity") != "identity":
+                    raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
+                yield answer
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
         path, contexts = endpoint.ca_bundle, self._certificates
@@ -2548,10 +2547,8 @@ class Connections:
                 contexts[key] = ssl.create_default_context(cafile=path)
             return contexts[key]
         except (OSError, ValueError):
-            problem = (
-                "CA_BUNDLE is not a file with certificates that this server can read"
-            )
-            raise valve_error(problem, place=PIPE_VALVES) from None
+            problem = "CA_BUNDLE is not a file with readable certificates"
+            raise valve_error(problem) from None
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
         self.do_later(self._post_quietly(endpoint, path))
@@ -2562,11 +2559,14 @@ class Connections:
     async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
         for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
-            with suppress(ResponsesError):
-                limits = Deadlines(Timeouts(connect=10, first_event=20, total=30))
-                async with self._sent(endpoint, path, b"", limits) as response:
-                    if response.status < 500 and response.status != 429:
-                        return
+            limits = Deadlines(Timeouts(connect=10, first_event=20))
+            try:
+                async with self.request(endpoint, path, {}, limits):
+                    return
+            except ResponsesError as error:
+                status = error.status if isinstance(error, ApiRefused) else 500
+                if status < 500 and status != 429:
+                    return
 
     async def close(self) -> None:
         await self._pool().close()
@@ -2576,6 +2576,8 @@ _ITEMS_AT_ONCE = 1000
 
 
 async def _encode(payload: JsonObject) -> bytes:
+    if not payload:
+        return b""
     items, texts = payload.get("input"), list[str]()
     if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:
         payload = {**payload, "input": []}
@@ -2603,11 +2605,8 @@ async def _receive(
             was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
     except ValueError:
-        problem = (
-            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot be "
-            "sent"
-        )
-        raise valve_error(problem, place=PIPE_VALVES) from None
+        problem = "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds a bad character"
+        raise valve_error(problem) from None
 
 
 def _network_sentence(error: Exception, host: str) -> str:
@@ -2615,13 +2614,11 @@ def _network_sentence(error: Exception, host: str) -> str:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
             return SENTENCES["refused"]["407"]
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            return (
-                f"The certificate of {host} is not trusted here. An administrator has "
-                "to check BASE_URL, CA_BUNDLE and VERIFY_SSL in the valves."
-            )
+            problem = f"The certificate of {host} is not trusted here"
+            return check_valves(problem, "BASE_URL, CA_BUNDLE and VERIFY_SSL")
     return (
         f"The model's server at {host} cannot be reached. Try again; if it lasts, an "
-        "administrator has to check BASE_URL in the valves of this pipe."
+        "administrator has to check BASE_URL in the valves."
     )
 
 
@@ -2636,6 +2633,51 @@ async def container_file(
     path = f"/containers/{container}/files/{file}/content"
     async with connections.request(endpoint, path, None, deadlines) as answer:
         return bytes(await answer.read_all(most_bytes))
+
+
+# ==== openai_responses.transport.entra
+
+_RENEWED_BEFORE = 300
+_LONGEST_REASON = 300
+
+
+class EntraTokens:
+    def __init__(self) -> None:
+        self._credential: Any = None
+        self._known: dict[str, tuple[str, int]] = {}
+        self._lock = asyncio.Lock()
+
+    async def token(self, scope: str) -> str:
+        async with self._lock:
+            token, end = self._known.get(scope, ("", 0))
+            if unix_seconds() > end - _RENEWED_BEFORE:
+                token, end = await asyncio.to_thread(self._ask, scope)
+                self._known[scope] = token, end
+        return token
+
+    def _ask(self, scope: str) -> tuple[str, int]:
+        try:
+            if self._credential is None:
+                identity = import_module("azure.identity")
+                self._credential = identity.DefaultAzureCredential()
+            made = self._credential.get_token(scope)
+        except ImportError:
+            raise InvalidRequest(
+                "AUTH is `entra_id`, but this server has no package azure-identity. An "
+                "administrator has to install it, or to choose another AUTH."
+            ) from None
+        except Exception as error:  # whatever the package and its network raise
+            reason = redact(" ".join(str(error).split()))[:_LONGEST_REASON]
+            raise InvalidRequest(
+                "Microsoft Entra ID gave this server no token. An administrator has to "
+                f"look at the identity of this server. It said: {reason}"
+            ) from None
+        return str(made.token), int(made.expires_on)
+
+
+def entra_scope(endpoint: Endpoint) -> str:
+    cloud = endpoint.host.rpartition(".azure.")[2] if endpoint.is_azure else "com"
+    return f"https://cognitiveservices.azure.{cloud}/.default"
 
 
 # ==== openai_responses.requests.parameters
@@ -3875,20 +3917,16 @@ def _is_retried(failure: Failure) -> bool:
     if failure.should_retry is not None:
         return failure.should_retry
     if failure.status in (None, 200):
-        is_nameless = words == {None} and not _NAMED_PLACE.search(failure.error.message)
+        is_nameless = words == {None} and not _NAMED_PLACE.search(failure.error.text)
         return is_nameless or bool(words & _RETRIED_CODES)
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
 _MOST_REPAIRS = 3
 _OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
-_OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
-    *PICTURE_CODES,
-    "invalid_encrypted_content",
-    "404",
-    "",
-}
-_LASTING_CODES = _OWN_SENTENCES | _RETRIED_CODES
+_LASTING_CODES = (
+    _RETRIED_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
+) - {*PICTURE_CODES, "invalid_encrypted_content", "404"}
 _UNREAD = "invalid_encrypted_content"
 _UNREADABLE = re.compile(
     r"provided without its required"
@@ -3934,8 +3972,8 @@ class _Refusal(NamedTuple):
         return self.rows[-1][0] if self.rows else ""
 
     @property
-    def text(self) -> str:
-        return f"{self.error.param} {self.error.message}"
+    def tools(self) -> Iterator[Item]:
+        return all_tools(declared_tools(self.payload))
 
     @property
     def is_unknown(self) -> bool:
@@ -3953,12 +3991,13 @@ def find_repair(
     refusal = _Refusal(request.payload(), rows, error, repairs)
     if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
         return found
-    is_lost = failure.status == 404 and not _NAMED_PLACE.search(refusal.text)
+    is_lost = failure.status == 404 and not _NAMED_PLACE.search(error.text)
     if failure.status is None or is_lost or _is_retried(failure):
         return None
     plain = Repair("plain", refusal.last)
-    changed = [sent for _, sent in repair_items(request.items(), [*repairs, plain])]
-    return _told(plain) if changed not in ([], [sent for _, sent in rows]) else None
+    changed = repair_items(request.items(), [*repairs, plain])
+    sent = [[item for _, item in some] for some in (changed, rows)]
+    return _told(plain) if changed and sent[0] != sent[1] else None
 
 
 def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
@@ -3972,9 +4011,8 @@ def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
 def _best(refusal: _Refusal, repairs: Iterable[Status]) -> Status | None:
     given_up = {(one.target, one.value) for one in refusal.done if one.value}
     for found in repairs:
-        repair = found.repair
-        is_new = repair and repair not in refusal.done
-        if is_new and repair and (repair.target, repair.new) not in given_up:
+        repair = found.repair or Repair("", "")
+        if repair not in refusal.done and (repair.target, repair.new) not in given_up:
             return found
     return None
 
@@ -3984,7 +4022,7 @@ def _told(repair: Repair) -> Status:
 
 
 def _repairs(refusal: _Refusal) -> Iterator[Status]:
-    first = [_plain_reasoning] if "reasoning" in refusal.text.lower() else []
+    first = [_plain_reasoning] if "reasoning" in refusal.error.text.lower() else []
     for find in (*first, *_FINDERS):
         yield from find(refusal)
 
@@ -4013,8 +4051,11 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _lower(kind: str) -> Status:
-    sentence = f"The model's server does not take {kind}: answering without it."
-    return Status(sentence, Repair("lower", kind), is_named=True)
+    return Status(_refused_sentence(kind), Repair("lower", kind), is_named=True)
+
+
+def _refused_sentence(refused: str) -> str:
+    return f"The model's server does not take {refused}: answering without it."
 
 
 def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
@@ -4033,7 +4074,7 @@ def _newest_media(refusal: _Refusal) -> Iterator[Status]:
 def _find_place(
     payload: Mapping[str, Any], error: ApiError
 ) -> tuple[str, int, str, Item] | None:
-    found = _NAMED_PLACE.match(error.param or "") or _NAMED_PLACE.search(error.message)
+    found = _NAMED_PLACE.search(error.text)
     rows = payload.get(found[1]) or () if found else ()
     if found is None or int(found[2]) >= len(rows):
         return None
@@ -4041,10 +4082,8 @@ def _find_place(
 
 
 def named_place(request: ResponsesRequest, error: ApiError) -> str:
-    if not _NAMED_PLACE.search(f"{error.param} {error.message}"):
-        return ""
-    found = _find_place(request.payload(), error)
-    if found is None:
+    found = _NAMED_PLACE.search(error.text) and _find_place(request.payload(), error)
+    if not found:
         return ""
     where, number, _, named = found
     return f"{where}[{number}] ({tool_name({'type': item_type(named), **named})}):"
@@ -4064,8 +4103,9 @@ def _by_place(refusal: _Refusal) -> Iterator[Status]:
         yield from map(_tool, _searches(refusal))
     if refusal.is_unknown and keys:
         target = f"{where}:{'.'.join([item_type(named), *keys])}"
-        sentence = f"The model's server does not know {keys[-1]}: answering without it."
-        yield Status(sentence, Repair("field", target), is_named=is_named)
+        yield Status(
+            _refused_sentence(keys[-1]), Repair("field", target), is_named=is_named
+        )
     elif where == "tools":
         yield _tool(named)._replace(is_named=is_named)
     else:
@@ -4081,26 +4121,26 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     target, sent = refusal.rows[number]
-    if item_type(sent) in APPENDED:
-        yield _lower(item_type(sent))
+    if (kind := item_type(sent)) in APPENDED:
+        yield _lower(kind)
         return
     if has_plain_reasoning(sent):
         yield _told(Repair("reasoning_text", ""))
         return
-    noun = item_type(sent).removesuffix("_call").replace("_", " ")
+    noun = kind.removesuffix("_call").replace("_", " ")
+    as_text = f"One earlier {noun} was sent as plain text."
     if has_media(sent):
         yield Status(_NO_PICTURE, Repair("text", target))
-    elif item_type(sent) == "message" and plain_item(sent) != sent:
-        sentence = f"One earlier {noun} was sent as plain text."
-        yield Status(sentence, Repair("text", target))
+    elif kind == "message" and plain_item(sent) != sent:
+        yield Status(as_text, Repair("text", target))
     if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
         words = f"Earlier items of the kind {noun} were left out."
-        yield Status(words, Repair("kind", f"{item_type(sent)}@{refusal.last}"))
-    if is_call_output(sent) or sent.get("role", "assistant") == "assistant":
-        sentence = f"One earlier {noun} could not be sent again and was left out."
-        if is_call(sent) or is_call_output(sent):
-            sentence = f"One earlier {noun} was sent as plain text."
-        yield Status(sentence, Repair("item", target))
+        yield Status(words, Repair("kind", f"{kind}@{refusal.last}"))
+    if is_call(sent) or is_call_output(sent):
+        yield Status(as_text, Repair("item", target))
+    elif sent.get("role", "assistant") == "assistant":
+        words = f"One earlier {noun} could not be sent again and was left out."
+        yield Status(words, Repair("item", target))
 
 
 def _by_parameter(refusal: _Refusal) -> Iterator[Status]:
@@ -4113,11 +4153,8 @@ def _parameter_paths(refusal: _Refusal) -> list[str]:
     inner = [
         f"{key}.{k}" for key in ("reasoning", "text") for k in payload.get(key, ())
     ]
-    kept = {*_NOT_REPAIRED}
-    if "format" in payload.get("text", ()):
-        kept.add("text")
-    if not refusal.is_unknown:
-        kept.add("store")
+    kept = {*_NOT_REPAIRED, "text" if "text.format" in inner else ""}
+    kept.add("" if refusal.is_unknown else "store")
     return [path for path in (*inner, *payload) if path not in kept]
 
 
@@ -4133,8 +4170,7 @@ def _by_parameter_name(refusal: _Refusal) -> Iterator[Status]:
 def _parameter(refusal: _Refusal, path: str) -> Status:
     now = parameter_at(refusal.payload, path.split("."))
     value = "" if refusal.is_unknown else json.dumps(now)
-    new = ""
-    sentence = f"The model's server does not take {path}: answering without it."
+    new, sentence = "", _refused_sentence(path)
     if path == "reasoning.effort" and (nearest := _nearest_effort(now, refusal.error)):
         new = json.dumps(nearest)
         sentence = f"The model does not have this effort: answering with {nearest}."
@@ -4155,23 +4191,18 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
     words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
-    for tool in _tools(refusal):
+    for tool in refusal.tools:
         if words & {tool_name(tool), tool.get("type")}:
             is_down = "retrieving tool list" in refusal.error.message
             yield _tool(tool)._replace(is_lasting=not is_down)
 
 
-def _tools(refusal: _Refusal) -> Iterator[Item]:
-    return all_tools(declared_tools(refusal.payload))
-
-
 def _searches(refusal: _Refusal) -> Iterator[Item]:
-    return (t for t in _tools(refusal) if t.get("type") == "tool_search")
+    return (t for t in refusal.tools if t.get("type") == "tool_search")
 
 
 def _tool(tool: Item) -> Status:
-    name = tool_name(tool)
-    sentence = f"The model's server refused the tool {name}: answering without it."
+    sentence = _refused_sentence(f"the tool {tool_name(tool)}")
     return Status(sentence, Repair("tool", json_digest(tool)))
 
 
@@ -4322,29 +4353,27 @@ class ResponseState:
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
         self.usage = read_usage(response.get("usage"), response.get("service_tier"))
-        self.ending = _ending_of(event.status, response)
         error = read_api_error(response.get("error"))
+        self.ending = _ending_of(event.status, response, error)
         self.refusal = error if event.status == "failed" else None
-        response_id = as_text(response.get("id"))
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
             error=error,
             removed=_removals(response.get("input_transformations")),
-            response_id=response_id,
+            response_id=as_text(response.get("id")),
             cache=as_mapping(response.get("prompt_cache_diagnostics")),
         )
         events: list[RunEvent] = []
         for place, item in self._match(content_parts(response.get("output"))):
             events += self._end(place, _NOWHERE, item)
-        return [*events, ResponseDone(response_id, event.status, self.usage)]
+        return [*events, ResponseDone(event.status, self.usage)]
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
         places = [self._find_item(_NOWHERE, item) for item in items]
-        left: dict[str, list[int]] = {}
-        for place in sorted(
-            {*range(len(self._items))}.difference(places), reverse=True
-        ):
-            left.setdefault(item_type(self._items[place]), []).append(place)
+        taken, left = set(places), dict[str, list[int]]()
+        for place, known in reversed([*enumerate(self._items)]):
+            if place not in taken:
+                left.setdefault(item_type(known), []).append(place)
         for found, item in zip(places, items, strict=True):
             others = left.get(item_type(item))
             yield others.pop() if found is None and others else found, item
@@ -4385,15 +4414,12 @@ def _removals(transformations: object) -> Mapping[str, int]:
     )
 
 
-def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
-    if status == "incomplete":
-        details = as_mapping(response.get("incomplete_details"))
-        return ending_of_incomplete(as_text(details.get("reason")) or None)
-    if status == "cancelled":
-        return ending_of_incomplete(status)
+def _ending_of(status: str, response: JsonObject, error: ApiError) -> Ending:
     if status == "failed":
-        return ending_of_failure("failed", read_api_error(response.get("error")))
-    return COMPLETED
+        return ending_of_failure("failed", error)
+    details = as_mapping(response.get("incomplete_details"))
+    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
+    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
 
 
 # ==== openai_responses.loop.attempts
@@ -4422,7 +4448,7 @@ class Attempts:
 
     async def events(
         self, request: ResponsesRequest, first_index: int = 0
-    ) -> AsyncGenerator[RunEvent, None]:
+    ) -> RunEvents:
         self.request = request
         self._retries = self._repaired = 0
         self._thought: ItemAdded | None = None
@@ -4477,14 +4503,11 @@ class Attempts:
 
     @property
     def ending(self) -> Ending:
-        if self.response.ending:
-            return self._named(self.response.ending)
-        if self.error is not None:
-            has_begun = self.response.event_count > 0
-            return self._named(ending_of_exception(self.error, has_begun))
-        return CUT if self.response.event_count else UNREADABLE
-
-    def _named(self, ending: Ending) -> Ending:
+        ending, has_begun = self.response.ending, self.response.event_count > 0
+        if not ending:
+            ending = CUT if has_begun else UNREADABLE
+            if self.error:
+                ending = ending_of_exception(self.error, has_begun)
         sentence = ending.sentence.replace(ASKED_MODEL, self.request.model)
         return ending._replace(sentence=self.endpoint.name_server(sentence))
 
@@ -4495,7 +4518,7 @@ class Attempts:
             trace = Trace(error.request_id, "", error.failure.status, error.error)
         return trace._replace(subject=named_place(self.request, trace.error))
 
-    def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
+    def _send(self, request: ResponsesRequest) -> RunEvents:
         payload = request.payload()
         if self.endpoint.strict:
             payload = strict_payload(payload)
@@ -4504,15 +4527,12 @@ class Attempts:
         return _stream_response("/responses", payload, self)
 
     def _next(self) -> tuple[Status | None, float]:
-        failure = (
-            None if self.has_shown else _retriable_failure(self.error, self.response)
-        )
+        failure = _retriable_failure(self.error, self.response)
         is_open = self.request.background and not self.response.refusal
-        if failure is None or (is_open and _may_run(self.error)):
+        if self.has_shown or not failure or (is_open and _may_run(self.error)):
             return None, 0.0
-        wait = retry_wait(
-            self.limits.retries, self._retries, failure, random_fraction()
-        )
+        limits, fraction = self.limits.retries, random_fraction()
+        wait = retry_wait(limits, self._retries, failure, fraction)
         found = find_repair(self.request, failure, self._repaired)
         if not found and wait is None:
             found = last_repair(self.request, failure)
@@ -4521,7 +4541,7 @@ class Attempts:
             self._repaired += 1
             repairs = (*self.request.repairs, found.repair)
             self.request = self.request.model_copy(update={"repairs": repairs})
-            reason = " ".join(filter(None, (place, failure.error.message)))
+            reason = f"{place} {failure.error.message}".strip()
             return found._replace(reason=reason), 0.0
         if wait is None:
             return None, 0.0
@@ -4537,36 +4557,29 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 
 class _Background:
     def __init__(self, attempts: Attempts) -> None:
-        self._response_id = ""
-        self._last: int | None = None
         self._attempts = attempts
-        self._named = asyncio.get_running_loop().create_future()
-        self._seen: int | None = None
+        loop = asyncio.get_running_loop()
+        self._named: asyncio.Future[str] = loop.create_future()
+        self._last = self._seen = -1
         self._failures = 0
         self._resumable = True
-        self._asks = False
-        self._is_left = False
+        self._asks = self._is_left = False
 
     def is_new(self, event: ServerSentEvent) -> bool:
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
-        if isinstance(number, int):
-            if self._last is not None and number <= self._last:
-                return False
-            self._last = number
-        return True
+        if not isinstance(number, int):
+            return True
+        before, self._last = self._last, max(self._last, number)
+        return number > before
 
     def note(self, response: object) -> None:
-        named = as_mapping(response).get("id")
-        if isinstance(named, str) and _ID.fullmatch(named):
-            self._response_id = named
-            if not self._named.done():
-                self._named.set_result(None)
+        response_id = as_text(as_mapping(response).get("id"))
+        if _ID.fullmatch(response_id) and not self._named.done():
+            self._named.set_result(response_id)
 
-    async def events(
-        self, payload: dict[str, Any] | None
-    ) -> AsyncGenerator[RunEvent, None]:
+    async def events(self, payload: dict[str, Any] | None) -> RunEvents:
         path = "/responses"
         try:
             while True:
@@ -4581,7 +4594,10 @@ class _Background:
                             yield event
                 except ResponsesError as caught:
                     error = caught
-                if self._attempts.response.ending or not self._can_go_on(error):
+                ending = self._attempts.response.ending
+                if ending or not self._named.done() or _is_final(error):
+                    if error and not ending:
+                        raise error
                     break
                 has_news, self._seen = self._last != self._seen, self._last
                 wait = self._wait_after(error, has_news)
@@ -4590,15 +4606,13 @@ class _Background:
                 if has_news:
                     yield Status(_BROKE)
                 await asyncio.sleep(wait)
-                path, payload = f"/responses/{self._response_id}", None
+                path, payload = f"/responses/{self._named.result()}", None
                 if not self._asks:
                     path += f"?stream=true&starting_after={self._last}"
         finally:
             self._abandon()
 
-    async def _first_event(
-        self, part: AsyncGenerator[RunEvent, None]
-    ) -> RunEvent | None:
+    async def _first_event(self, part: RunEvents) -> RunEvent | None:
         if self._named.done():
             return await anext(part, None)
         first = asyncio.ensure_future(anext(part, None))
@@ -4608,9 +4622,7 @@ class _Background:
             self._attempts.connections.do_later(self._close(part, first))
             raise
 
-    async def _close(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Future[Any]
-    ) -> None:
+    async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
         await asyncio.wait(
             {first, self._named},
             timeout=_LONGEST_WAIT_FOR_ID,
@@ -4620,14 +4632,6 @@ class _Background:
         await asyncio.gather(first, return_exceptions=True)
         await part.aclose()
         self._abandon()
-
-    def _can_go_on(self, error: ResponsesError | None) -> bool:
-        is_over = isinstance(error, TimedOut) and error.kind == "total_timeout"
-        is_final = is_over or isinstance(error, AnswerTooLarge)
-        goes_on = self._response_id and not is_final
-        if error is not None and not goes_on:
-            raise error
-        return bool(goes_on)
 
     def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
         asked, limits = self._asks, self._attempts.limits
@@ -4647,13 +4651,14 @@ class _Background:
 
     @property
     def _can_resume(self) -> bool:
-        return self._resumable and self._last is not None
+        return self._resumable and self._last >= 0
 
     def _abandon(self) -> None:
         attempts = self._attempts
-        if self._response_id and not attempts.response.ending and not self._is_left:
+        is_over = attempts.response.ending or self._is_left
+        if self._named.done() and not is_over:
             self._is_left = True
-            path = f"/responses/{self._response_id}/cancel"
+            path = f"/responses/{self._named.result()}/cancel"
             attempts.connections.post_later(attempts.endpoint, path)
 
 
@@ -4662,7 +4667,7 @@ async def _stream_response(
     payload: dict[str, Any] | None,
     attempts: Attempts,
     background: _Background | None = None,
-) -> AsyncGenerator[RunEvent, None]:
+) -> RunEvents:
     state, deadlines = attempts.response, attempts.deadlines
     deadlines.start_attempt()
     async with attempts.connections.request(
@@ -4682,8 +4687,8 @@ async def _stream_response(
         while not (answer.is_read or state.ending):
             chunk = await answer.read_any()
             attempts.count_bytes(chunk)
-            batch = decoder.feed(chunk) if chunk else decoder.close()
             began = asyncio.get_running_loop().time()
+            batch = decoder.feed(chunk) if chunk else decoder.close()
             if batch:
                 deadlines.event_arrived()
             events, malformed = _batch_events(batch, state, background)
@@ -4692,9 +4697,9 @@ async def _stream_response(
                 yield event
             if malformed:
                 raise malformed
-            if not state.ending:
+            if events and isinstance(last := events[-1], TextDelta):
                 with answer.paused():
-                    await _gather_deltas(events, began, attempts.limits.join_seconds)
+                    await _gather_deltas(last, began, attempts.limits.join_seconds)
         await answer.drain()
 
 
@@ -4713,12 +4718,7 @@ def _batch_events(
     return [out for event in join_deltas(read) for out in state.feed(event)], malformed
 
 
-async def _gather_deltas(
-    events: list[RunEvent], began: float, join_seconds: float
-) -> None:
-    last = events[-1] if events else None
-    if not isinstance(last, TextDelta) or join_seconds <= 0:
-        return
+async def _gather_deltas(last: TextDelta, began: float, join_seconds: float) -> None:
     share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
     spent = asyncio.get_running_loop().time() - began
     await asyncio.sleep(max(0.0, join_seconds * share - spent))
@@ -4737,18 +4737,21 @@ def _retriable_failure(
     is_cut = error is None and state.ending is None
     if isinstance(error, MalformedEvent) or (is_cut and not state.event_count):
         return Failure(error=ApiError(param="stream"), should_retry=False)
-    is_silent = isinstance(error, TimedOut) and error.kind != "total_timeout"
-    is_lost = is_cut or is_silent or isinstance(error, ConnectionFailed)
-    return Failure() if is_lost else None
+    is_lost = isinstance(error, TimedOut | ConnectionFailed) and not _is_final(error)
+    return Failure() if is_cut or is_lost else None
+
+
+def _is_final(error: ResponsesError | None) -> bool:
+    is_over = isinstance(error, TimedOut) and error.kind == "total_timeout"
+    return is_over or isinstance(error, AnswerTooLarge)
 
 
 def _is_visible(event: RunEvent) -> bool:
-    match event:
-        case ItemAdded() | ItemDone() if item_type(event.item) == "message":
-            return bool(message_text(event.item))
-        case ItemAdded() | ItemDone() if is_reasoning(event.item):
-            return any(text for _, text in item_texts(event.item))
-    return not isinstance(event, ResponseDone | Status)
+    if not isinstance(event, ItemAdded | ItemDone):
+        return not isinstance(event, ResponseDone)
+    item = event.item
+    has_text = message_text(item) or any(text for _, text in item_texts(item))
+    return bool(has_text) or item_type(item) not in ("message", "reasoning")
 
 
 def _may_run(error: ResponsesError | None) -> bool:
@@ -4778,11 +4781,10 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-class _SchemaWork:
-    def __init__(self, schema: JsonObject) -> None:
-        json_size(schema, LARGEST_SCHEMA)
-        self.references = SchemaReferences(schema)
-        self._budget = JsonBudget(_MOST_WORK)
+class _SchemaCheck(NamedTuple):
+    references: SchemaReferences
+    budget: JsonBudget
+    lenient: bool = False
 
     def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
         parts = (node.get(key) for key in _READ_KEYWORDS)
@@ -4791,42 +4793,24 @@ class _SchemaWork:
         if isinstance(value, list | dict):
             is_compared = "enum" in node or "const" in node
             size += len(value)
-            size *= json_size(value, self._budget.left) if is_compared else 1
-        self._budget.spend(size)
-
-
-@dataclass(frozen=True, slots=True)
-class _SchemaValidator:
-    work: _SchemaWork
-    lenient: bool = False
-    _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
+            size *= json_size(value, self.budget.left) if is_compared else 1
+        self.budget.spend(size)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
             return ""
-        # A schema can refer to the same part several times, and to itself.
-        place = (path, id(value), id(node))
-        if place not in self._found:
-            self._found[place] = ""
-            self._found[place] = self._error(value, node, path, depth)
-        return self._found[place]
-
-    def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
-        self.work.pay_for(value, node, path)
+        self.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            target = self.work.references.target(node)
-            return self.error(value, target, path, depth + 1)
-        found = _own_error(value, node, path)
+            return self.error(value, self.references.target(node), path, depth + 1)
         inner = (
             self.error(*child, depth + 1) for child in self._inner(value, node, path)
         )
-        found = found or next(filter(None, inner), "")
-        options = node.get("anyOf") or node.get("oneOf") or ()
-        if found or not options:
+        if found := _own_error(value, node, path) or next(filter(None, inner), ""):
             return found
-        if all(self.error(value, one, path, depth + 1) for one in options):
+        options = node.get("anyOf") or node.get("oneOf") or ()
+        if options and all(self.error(value, one, path, depth + 1) for one in options):
             return f"{path or 'object'} fits none of its forms"
         return ""
 
@@ -4835,10 +4819,9 @@ class _SchemaValidator:
     ) -> Iterator[tuple[Any, Any, str]]:
         if isinstance(value, Mapping):
             properties = node.get("properties") or {}
-            required = set(node.get("required") or ()) if self.lenient else set()
+            required = set(node.get("required") or ())
             for name in filter(value.__contains__, properties):
-                is_optional = value[name] is None and self.lenient
-                if not (is_optional and name not in required):
+                if not self.lenient or value[name] is not None or name in required:
                     yield value[name], properties[name], _joined(path, name)
         items = node.get("items")
         if isinstance(value, list) and isinstance(items, Mapping):
@@ -4892,56 +4875,51 @@ def check_arguments(
         return {}, "The arguments must be a JSON object."
     given, found = dict(arguments), ""
     with suppress(*_ODD_SCHEMA):
-        work = _SchemaWork(schema)
-        given = _drop_nulls(arguments, schema, work, 0)
-        found = _SchemaValidator(work).error(given, schema)
+        json_size(schema, LARGEST_SCHEMA)
+        check = _SchemaCheck(SchemaReferences(schema), JsonBudget(_MOST_WORK))
+        given = _drop_nulls(arguments, schema, check, 0)
+        found = check.error(given, schema)
     return given, f"The argument {found}." if found else None
 
 
-def _drop_nulls(value: Any, node: Any, work: _SchemaWork, depth: int) -> Any:
+def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
     if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
-    forms = joined_schemas(node, partial(_applicable_parts, value, work))
-    if not forms:
-        return value
+    forms = joined_schemas(node, partial(_applicable_parts, value, check))
     if isinstance(value, list):
         items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(one, items, work, depth + 1) for one in value]
-    known: dict[str, list[Any]] = {}
+        return [_drop_nulls(one, items, check, depth + 1) for one in value]
+    known: dict[str, dict[str, list[Any]]] = {}
     required: set[str] = set()
     for form in forms:
         properties = form.get("properties") or {}
         for name in filter(value.__contains__, properties):
-            known.setdefault(name, []).append(properties[name])
+            known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
         required |= set(form.get("required") or ())
-    whole = {name: {"allOf": parts} for name, parts in known.items()}
-    may_be_null = _SchemaValidator(work)
     return {
-        name: _drop_nulls(one, whole.get(name), work, depth + 1)
+        name: _drop_nulls(one, known.get(name), check, depth + 1)
         for name, one in value.items()
         if one is not None
-        or name not in whole
+        or name not in known
         or name in required
-        or not may_be_null.error(None, whole[name])
+        or not check.error(None, known[name])
     }
 
 
-def _applicable_parts(value: Any, work: _SchemaWork, node: JsonObject) -> list[Any]:
-    work.pay_for(value, node)
-    parts = [work.references.target(node)] if "$ref" in node else []
+def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
+    check.pay_for(value, node)
+    parts = [check.references.target(node)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
         if isinstance(node.get(key), list):
-            parts += _chosen_option(value, node[key], work)
+            parts += _chosen_option(value, node[key], check)
     return parts
 
 
-def _chosen_option(value: Any, options: list[Any], work: _SchemaWork) -> list[Any]:
-    check = _SchemaValidator(work, lenient=True)
-    for option in options:
-        if not check.error(value, option):
-            return [option]
-    return options
+def _chosen_option(value: Any, options: list[Any], check: _SchemaCheck) -> list[Any]:
+    lenient = check._replace(lenient=True)
+    fitting = (option for option in options if not lenient.error(value, option))
+    return [*islice(fitting, 1)] or options
 
 
 # ==== openai_responses.loop.tools
@@ -5241,7 +5219,7 @@ async def run(
     connections: Connections,
     limits: Limits,
     toolset: Toolset | None = None,
-) -> AsyncGenerator[RunEvent, None]:
+) -> RunEvents:
     attempts = Attempts(endpoint, connections, limits)
     answers = _Answers(request)
     while answers.request is not None:
@@ -5271,9 +5249,7 @@ class _Answers:
         self._calls_run = 0
         self._seen: set[str] = set()
 
-    async def events(
-        self, attempts: Attempts, toolset: Toolset | None
-    ) -> AsyncGenerator[RunEvent, None]:
+    async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
         output, self.request = attempts.response.output, None
         self._items: list[Item] = []
         self.output += output
@@ -5296,7 +5272,7 @@ class _Answers:
 
     async def _answer_all(
         self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
-    ) -> AsyncGenerator[RunEvent, None]:
+    ) -> RunEvents:
         is_over = self._rounds >= toolset.rounds
         for request in approvals:
             refusal = await _remote_refusal(request, toolset, is_over)
@@ -7026,34 +7002,29 @@ def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
 def chat_annotations(item: Item, before: int) -> list[Item]:
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
-        text = part_text(part)
-        shift = _PlaceShift(text)
+        find_place = _place_finder(part_text(part))
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") == "url_citation":
-                annotations.append(_url_citation(annotation, shift, before))
-        before += len(strip_tracking(text))
+                title = str(annotation.get("title") or "")
+                cited: Item = {"url": _key(annotation), "title": title}
+                for key in ("start_index", "end_index"):
+                    cited[key] = before + find_place(annotation.get(key))
+                annotations.append({"type": "url_citation", "url_citation": cited})
+        before += find_place(None)
     return annotations
 
 
-class _PlaceShift:
-    def __init__(self, text: str) -> None:
-        found = list(_TRACKING.finditer(text))
-        gone = (len(match[0]) - len(_kept_of_tracking(match)) for match in found)
-        self._length = len(text)
-        self._starts = [match.start() for match in found]
-        self._gone = [0, *accumulate(gone)]
+def _place_finder(text: str) -> Callable[[object], int]:
+    found = list(_TRACKING.finditer(text))
+    starts = [match.start() for match in found]
+    gone = (len(match[0]) - len(_kept_of_tracking(match)) for match in found)
+    gone_before = [0, *accumulate(gone)]
 
-    def place(self, place: object) -> int:
-        old = place if isinstance(place, int) else self._length
-        return old - self._gone[bisect_left(self._starts, old)]
+    def find(place: object) -> int:
+        old = place if isinstance(place, int) else len(text)
+        return old - gone_before[bisect_left(starts, old)]
 
-
-def _url_citation(annotation: Item, shift: _PlaceShift, before: int) -> Item:
-    title = str(annotation.get("title") or "")
-    cited: Item = {"url": _key(annotation), "title": title}
-    for key in ("start_index", "end_index"):
-        cited[key] = before + shift.place(annotation.get(key))
-    return {"type": "url_citation", "url_citation": cited}
+    return find
 
 
 # ==== owui_chat.storage.output_carrier
@@ -8954,6 +8925,9 @@ class RunLog:
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._lock = Lock()
 
+    def hide(self, secret: str) -> None:
+        self._secrets += (secret,)
+
     def line(self, level: str, text: str) -> None:
         known = level if level in LOG_LEVELS else "INFO"
         one_line = redact_line(text[: 2 * _LONGEST_LINE], self._secrets)[:_LONGEST_LINE]
@@ -9021,6 +8995,20 @@ class Valves(BaseModel):
         "",
         'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
         secret=True,
+    )
+    AUTH: Literal["key", "bearer", "entra_id"] = _valve(
+        "key",
+        "How the key is sent: `key` as the server expects it, `bearer` always as a "
+        "bearer token. `entra_id` sends a token of Microsoft Entra ID for the identity "
+        "of this server instead.",
+    )
+    AUTH_SCOPE: str = _valve(
+        "", "What an Entra ID token is asked for. Empty: that of Azure's own addresses."
+    )
+    FORWARD_USER_INFO: Literal["auto", "always", "never"] = _valve(
+        "auto",
+        "Send Open WebUI's headers about the user, if ENABLE_FORWARD_USER_INFO_HEADERS "
+        "is on there: `auto` not to OpenAI and Azure.",
     )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
         "auto",
@@ -9396,6 +9384,8 @@ class Config(NamedTuple):
     shows_log: bool
     log_level: str
     refused: tuple[str, ...]
+    token: str = ""
+    identity: Mapping[str, str] = MappingProxyType({})
 
 
 def read_config(
@@ -9558,7 +9548,8 @@ def build_endpoint(
     if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
         raise InvalidRequest(_NO_OWN_KEY)
     key = own_key or valves.effective_key()
-    if not key:
+    takes_token = valves.AUTH == "entra_id" and not own_key
+    if not key and not takes_token:
         raise InvalidRequest(_NO_KEY)
     headers = parse_string_map(valves.EXTRA_HEADERS)
     if headers is None:
@@ -9567,7 +9558,8 @@ def build_endpoint(
     billed = _BILLED_HEADERS if own_key else ()
     return Endpoint(
         base_url=valves.BASE_URL,
-        api_key=key,
+        api_key="" if takes_token else key,
+        token=key if valves.AUTH == "bearer" else "",
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
         extra_headers={k: v for k, v in headers.items() if k.lower() not in billed},
@@ -9739,7 +9731,9 @@ class PipeCall(NamedTuple):
     @property
     def endpoint(self) -> Endpoint:
         config, is_admin = self.config, self.caller.is_admin
-        return build_endpoint(config.valves, config.own_key, is_admin=is_admin)
+        made = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
+        headers = {**config.identity, **made.extra_headers}
+        return replace(made, token=config.token or made.token, extra_headers=headers)
 
     @property
     def model(self) -> ResolvedModel:
@@ -9803,6 +9797,18 @@ def server_secret() -> str:
 
 async def user_model(user_id: str) -> Any:
     return await _host_name("models.users", "Users").get_user_by_id(user_id)
+
+
+async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
+    if not user_id or not _host_name("env", "ENABLE_FORWARD_USER_INFO_HEADERS"):
+        return {}
+    include = _host_name("utils.headers", "include_user_info_headers")
+    user = await user_model(user_id)
+    headers: dict[str, str] = include({}, user, request=host.request)
+    if chat_id := host.metadata.get("chat_id"):
+        name = _host_name("env", "FORWARD_SESSION_INFO_HEADER_CHAT_ID")
+        headers[name] = quote(str(chat_id), safe=":")
+    return headers
 
 
 async def legacy_model(model_id: str) -> Any:
@@ -11810,6 +11816,7 @@ class Pipe:
         self._listing = Listing()
         self._capabilities.shutdown_dates = self._listing.shutdown_dates
         self._threads = ToolThreads()
+        self._tokens = EntraTokens()
 
     def pipes(self) -> list[dict[str, str]]:
         models = list_models(self.valves, self._listing, self._connections)
@@ -11890,7 +11897,7 @@ class Pipe:
             call.log.line("WARNING", _NO_LEGACY_TOOLS)
             return task_result(text, call.caller.host_model)
         try:
-            text = await self._task_text(await permitted_call(call))
+            text = await self._task_text(await self._permitted(call))
         except Exception as error:
             report_exception(call, error)
         return task_result(text, call.caller.host_model)
@@ -11906,10 +11913,23 @@ class Pipe:
                 return "" if ended.ending.is_failure else completion_text(ended)
 
     async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
+        permitted = await self._permitted(call)
         if is_check_command(call):
-            return run_diagnostics(call, self._connections)
-        request = await build_chat_request(await permitted_call(call))
+            return run_diagnostics(permitted, self._connections)
+        request = await build_chat_request(permitted)
         return answer_events(request, self._connections)
+
+    async def _permitted(self, call: PipeCall) -> PipeCall:
+        config, valves, endpoint = call.config, call.valves, call.endpoint
+        if valves.AUTH == "entra_id" and not config.own_key:
+            scope = valves.AUTH_SCOPE.strip() or entra_scope(endpoint)
+            token = await self._tokens.token(scope)
+            config = config._replace(token=token, secrets=(*config.secrets, token))
+            call.log.hide(token)
+        if valves.FORWARD_USER_INFO in ("always", *["auto"] * endpoint.is_gateway):
+            headers = await identity_headers(call.host, call.caller.user_id)
+            config = config._replace(identity=headers)
+        return await permitted_call(call._replace(config=config))
 
     async def _watch(
         self,
