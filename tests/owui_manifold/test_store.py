@@ -26,7 +26,7 @@ from owui_manifold.store import (
     open_store,
 )
 from owui_manifold.valves import Valves
-from run_sample import ORIGIN, call, output, reasoning
+from run_sample import ORIGIN, call, reasoning
 from signing import KEYS, SIGN
 from stand_in_host import SERVER_SECRET, Row, StandInHost
 
@@ -260,8 +260,9 @@ async def test_server_without_a_key_stores_no_instructions(
 
 async def test_shortened_records_are_signed_again(host: StandInHost) -> None:
     """But not those that were not ours."""
-    logs = "line\n" * 700_000
-    items = (call("1"), output("1", logs))
+    printed = [{"type": "logs", "logs": "line\n" * 700_000}]
+    code = {"type": "code_interpreter_call", "container_id": "1", "outputs": printed}
+    items = (call("1"), code)
     ours = Record("1" * 26, "f.m", 0, items, "m-1", ORIGIN)
     value = write_records({"1" * 26: ours}, SIGN)
     forged = {**value["items"]["1" * 26], "signature": "0" * 32}
@@ -273,7 +274,7 @@ async def test_shortened_records_are_signed_again(host: StandInHost) -> None:
     await (await opened(LATER)).write(record("3", "m-2"))
 
     found = (await opened(LATER)).records
-    assert found["1" * 26].payload[1]["output"].endswith("[shortened]")
+    assert found["1" * 26].payload[1]["outputs"][0]["logs"].endswith("[shortened]")
     assert found["2" * 26].payload == ({"type": "function_call", "call_id": "call_1"},)
 
 
