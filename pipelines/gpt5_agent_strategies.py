@@ -53,6 +53,7 @@ from concurrent.futures import CancelledError, Future
 from contextlib import (
     aclosing,
     asynccontextmanager,
+    closing,
     contextmanager,
     nullcontext,
     suppress,
@@ -191,8 +192,7 @@ _VALUE_SIZE = 10
 _DEEPEST_VALUE = 64
 
 
-class JsonTooLarge(ValueError):
-    """What others sent is more than is read."""
+class JsonTooLarge(ValueError): ...
 
 
 class JsonBudget:
@@ -554,12 +554,10 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
 # ==== openai_responses.errors
 
 
-class ResponsesError(Exception):
-    """What this package raises on purpose."""
+class ResponsesError(Exception): ...
 
 
-class InvalidRequest(ResponsesError):
-    """A request that is not sent."""
+class InvalidRequest(ResponsesError): ...
 
 
 def unknown_words(
@@ -596,12 +594,10 @@ class TimedOut(ResponsesError):
         self.kind: TimeoutKind = kind
 
 
-class ResponseLost(ResponsesError):
-    """A background response that can no longer be read."""
+class ResponseLost(ResponsesError): ...
 
 
-class UnreadableAnswer(ResponsesError):
-    """The answer does not have the form of the Responses API."""
+class UnreadableAnswer(ResponsesError): ...
 
 
 class AnswerTooLarge(ResponsesError):
@@ -609,8 +605,7 @@ class AnswerTooLarge(ResponsesError):
         super().__init__("The model's server sent more than is accepted.")
 
 
-class MalformedEvent(ResponsesError):
-    """An event of a stream cannot be read."""
+class MalformedEvent(ResponsesError): ...
 
 
 class ApiError(NamedTuple):
@@ -618,6 +613,10 @@ class ApiError(NamedTuple):
     type: str | None = None
     param: str | None = None
     message: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.param} {self.message}"
 
     @property
     def status(self) -> int:
@@ -1822,26 +1821,19 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
     text = event.data.strip(" \t\n\r")
     try:
         wire, end = _JSON_READER.raw_decode(text)
-    except (ValueError, RecursionError):
-        wire, end = None, -1
-    if end != len(text) or not isinstance(wire, dict):
-        raise MalformedEvent("The server sent an event that is not an object.")
-    may_be_deep = (
-        len(text) > 2 * MAX_JSON_DEPTH
-        and text.count("[") + text.count("{") > MAX_JSON_DEPTH
-    )
-    if may_be_deep and is_too_deep(wire):
-        raise MalformedEvent("The server sent an event of too many levels.")
-    kind = wire.get("type") or event.event
-    read = _READERS.get(kind) if isinstance(kind, str) else None
-    if read is None:
-        return None
-    try:
-        return read(wire)
-    except (KeyError, TypeError, AttributeError):
-        raise MalformedEvent(
-            f"The server sent a {kind} event without the fields it must have."
-        ) from None
+        may_be_deep = (
+            len(text) > 2 * MAX_JSON_DEPTH
+            and text.count("[") + text.count("{") > MAX_JSON_DEPTH
+        )
+        if end != len(text) or (may_be_deep and is_too_deep(wire)):
+            raise ValueError
+        read = _READERS.get(wire.get("type") or event.event)
+        return read(wire) if read else None
+    except _ODD_EVENT:
+        raise MalformedEvent from None
+
+
+_ODD_EVENT = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
 
 
 def _checked(value: object, kind: type) -> Any:
@@ -1948,11 +1940,10 @@ class ToolOutput(NamedTuple):
     output_index: int
     item: Item
     failed: bool = False
-    card: Mapping[str, Any] = NO_CARD
+    card: JsonObject = NO_CARD
 
 
 class ResponseDone(NamedTuple):
-    response_id: str
     status: str
     usage: Usage | None
 
@@ -1973,7 +1964,7 @@ class Trace(NamedTuple):
     removed: Mapping[str, int] = MappingProxyType({})
     subject: str = ""
     response_id: str = ""
-    cache: Mapping[str, Any] = MappingProxyType({})
+    cache: JsonObject = MappingProxyType({})
 
 
 class RunDone(NamedTuple):
@@ -1987,6 +1978,7 @@ class RunDone(NamedTuple):
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
+RunEvents = AsyncGenerator[RunEvent, None]
 
 
 # ==== openai_responses.redaction
@@ -2615,8 +2607,7 @@ LARGEST_SCHEMA = 300_000
 MOST_STRICT_WORK = 300_000
 
 
-class _NotStrict(Exception):
-    """The schema has no strict form, or not a simple one."""
+class _NotStrict(Exception): ...
 
 
 def _strict(node: Any, depth: int) -> _Schema:
@@ -3185,20 +3176,16 @@ def _is_retried(failure: Failure) -> bool:
     if failure.should_retry is not None:
         return failure.should_retry
     if failure.status in (None, 200):
-        is_nameless = words == {None} and not _NAMED_PLACE.search(failure.error.message)
+        is_nameless = words == {None} and not _NAMED_PLACE.search(failure.error.text)
         return is_nameless or bool(words & _RETRIED_CODES)
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
 _MOST_REPAIRS = 3
 _OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
-_OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
-    *PICTURE_CODES,
-    "invalid_encrypted_content",
-    "404",
-    "",
-}
-_LASTING_CODES = _OWN_SENTENCES | _RETRIED_CODES
+_LASTING_CODES = (
+    _RETRIED_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
+) - {*PICTURE_CODES, "invalid_encrypted_content", "404"}
 _UNREAD = "invalid_encrypted_content"
 _UNREADABLE = re.compile(
     r"provided without its required"
@@ -3244,8 +3231,8 @@ class _Refusal(NamedTuple):
         return self.rows[-1][0] if self.rows else ""
 
     @property
-    def text(self) -> str:
-        return f"{self.error.param} {self.error.message}"
+    def tools(self) -> Iterator[Item]:
+        return all_tools(declared_tools(self.payload))
 
     @property
     def is_unknown(self) -> bool:
@@ -3263,12 +3250,13 @@ def find_repair(
     refusal = _Refusal(request.payload(), rows, error, repairs)
     if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
         return found
-    is_lost = failure.status == 404 and not _NAMED_PLACE.search(refusal.text)
+    is_lost = failure.status == 404 and not _NAMED_PLACE.search(error.text)
     if failure.status is None or is_lost or _is_retried(failure):
         return None
     plain = Repair("plain", refusal.last)
-    changed = [sent for _, sent in repair_items(request.items(), [*repairs, plain])]
-    return _told(plain) if changed not in ([], [sent for _, sent in rows]) else None
+    changed = repair_items(request.items(), [*repairs, plain])
+    sent = [[item for _, item in some] for some in (changed, rows)]
+    return _told(plain) if changed and sent[0] != sent[1] else None
 
 
 def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
@@ -3282,9 +3270,8 @@ def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
 def _best(refusal: _Refusal, repairs: Iterable[Status]) -> Status | None:
     given_up = {(one.target, one.value) for one in refusal.done if one.value}
     for found in repairs:
-        repair = found.repair
-        is_new = repair and repair not in refusal.done
-        if is_new and repair and (repair.target, repair.new) not in given_up:
+        repair = found.repair or Repair("", "")
+        if repair not in refusal.done and (repair.target, repair.new) not in given_up:
             return found
     return None
 
@@ -3294,7 +3281,7 @@ def _told(repair: Repair) -> Status:
 
 
 def _repairs(refusal: _Refusal) -> Iterator[Status]:
-    first = [_plain_reasoning] if "reasoning" in refusal.text.lower() else []
+    first = [_plain_reasoning] if "reasoning" in refusal.error.text.lower() else []
     for find in (*first, *_FINDERS):
         yield from find(refusal)
 
@@ -3323,8 +3310,11 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _lower(kind: str) -> Status:
-    sentence = f"The model's server does not take {kind}: answering without it."
-    return Status(sentence, Repair("lower", kind), is_named=True)
+    return Status(_refused_sentence(kind), Repair("lower", kind), is_named=True)
+
+
+def _refused_sentence(refused: str) -> str:
+    return f"The model's server does not take {refused}: answering without it."
 
 
 def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
@@ -3343,7 +3333,7 @@ def _newest_media(refusal: _Refusal) -> Iterator[Status]:
 def _find_place(
     payload: Mapping[str, Any], error: ApiError
 ) -> tuple[str, int, str, Item] | None:
-    found = _NAMED_PLACE.match(error.param or "") or _NAMED_PLACE.search(error.message)
+    found = _NAMED_PLACE.search(error.text)
     rows = payload.get(found[1]) or () if found else ()
     if found is None or int(found[2]) >= len(rows):
         return None
@@ -3351,10 +3341,8 @@ def _find_place(
 
 
 def named_place(request: ResponsesRequest, error: ApiError) -> str:
-    if not _NAMED_PLACE.search(f"{error.param} {error.message}"):
-        return ""
-    found = _find_place(request.payload(), error)
-    if found is None:
+    found = _NAMED_PLACE.search(error.text) and _find_place(request.payload(), error)
+    if not found:
         return ""
     where, number, _, named = found
     return f"{where}[{number}] ({tool_name({'type': item_type(named), **named})}):"
@@ -3374,8 +3362,9 @@ def _by_place(refusal: _Refusal) -> Iterator[Status]:
         yield from map(_tool, _searches(refusal))
     if refusal.is_unknown and keys:
         target = f"{where}:{'.'.join([item_type(named), *keys])}"
-        sentence = f"The model's server does not know {keys[-1]}: answering without it."
-        yield Status(sentence, Repair("field", target), is_named=is_named)
+        yield Status(
+            _refused_sentence(keys[-1]), Repair("field", target), is_named=is_named
+        )
     elif where == "tools":
         yield _tool(named)._replace(is_named=is_named)
     else:
@@ -3391,26 +3380,26 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     target, sent = refusal.rows[number]
-    if item_type(sent) in APPENDED:
-        yield _lower(item_type(sent))
+    if (kind := item_type(sent)) in APPENDED:
+        yield _lower(kind)
         return
     if has_plain_reasoning(sent):
         yield _told(Repair("reasoning_text", ""))
         return
-    noun = item_type(sent).removesuffix("_call").replace("_", " ")
+    noun = kind.removesuffix("_call").replace("_", " ")
+    as_text = f"One earlier {noun} was sent as plain text."
     if has_media(sent):
         yield Status(_NO_PICTURE, Repair("text", target))
-    elif item_type(sent) == "message" and plain_item(sent) != sent:
-        sentence = f"One earlier {noun} was sent as plain text."
-        yield Status(sentence, Repair("text", target))
+    elif kind == "message" and plain_item(sent) != sent:
+        yield Status(as_text, Repair("text", target))
     if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
         words = f"Earlier items of the kind {noun} were left out."
-        yield Status(words, Repair("kind", f"{item_type(sent)}@{refusal.last}"))
-    if is_call_output(sent) or sent.get("role", "assistant") == "assistant":
-        sentence = f"One earlier {noun} could not be sent again and was left out."
-        if is_call(sent) or is_call_output(sent):
-            sentence = f"One earlier {noun} was sent as plain text."
-        yield Status(sentence, Repair("item", target))
+        yield Status(words, Repair("kind", f"{kind}@{refusal.last}"))
+    if is_call(sent) or is_call_output(sent):
+        yield Status(as_text, Repair("item", target))
+    elif sent.get("role", "assistant") == "assistant":
+        words = f"One earlier {noun} could not be sent again and was left out."
+        yield Status(words, Repair("item", target))
 
 
 def _by_parameter(refusal: _Refusal) -> Iterator[Status]:
@@ -3423,11 +3412,8 @@ def _parameter_paths(refusal: _Refusal) -> list[str]:
     inner = [
         f"{key}.{k}" for key in ("reasoning", "text") for k in payload.get(key, ())
     ]
-    kept = {*_NOT_REPAIRED}
-    if "format" in payload.get("text", ()):
-        kept.add("text")
-    if not refusal.is_unknown:
-        kept.add("store")
+    kept = {*_NOT_REPAIRED, "text" if "text.format" in inner else ""}
+    kept.add("" if refusal.is_unknown else "store")
     return [path for path in (*inner, *payload) if path not in kept]
 
 
@@ -3443,8 +3429,7 @@ def _by_parameter_name(refusal: _Refusal) -> Iterator[Status]:
 def _parameter(refusal: _Refusal, path: str) -> Status:
     now = parameter_at(refusal.payload, path.split("."))
     value = "" if refusal.is_unknown else json.dumps(now)
-    new = ""
-    sentence = f"The model's server does not take {path}: answering without it."
+    new, sentence = "", _refused_sentence(path)
     if path == "reasoning.effort" and (nearest := _nearest_effort(now, refusal.error)):
         new = json.dumps(nearest)
         sentence = f"The model does not have this effort: answering with {nearest}."
@@ -3465,23 +3450,18 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
     words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
-    for tool in _tools(refusal):
+    for tool in refusal.tools:
         if words & {tool_name(tool), tool.get("type")}:
             is_down = "retrieving tool list" in refusal.error.message
             yield _tool(tool)._replace(is_lasting=not is_down)
 
 
-def _tools(refusal: _Refusal) -> Iterator[Item]:
-    return all_tools(declared_tools(refusal.payload))
-
-
 def _searches(refusal: _Refusal) -> Iterator[Item]:
-    return (t for t in _tools(refusal) if t.get("type") == "tool_search")
+    return (t for t in refusal.tools if t.get("type") == "tool_search")
 
 
 def _tool(tool: Item) -> Status:
-    name = tool_name(tool)
-    sentence = f"The model's server refused the tool {name}: answering without it."
+    sentence = _refused_sentence(f"the tool {tool_name(tool)}")
     return Status(sentence, Repair("tool", json_digest(tool)))
 
 
@@ -3632,29 +3612,27 @@ class ResponseState:
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
         self.usage = read_usage(response.get("usage"), response.get("service_tier"))
-        self.ending = _ending_of(event.status, response)
         error = read_api_error(response.get("error"))
+        self.ending = _ending_of(event.status, response, error)
         self.refusal = error if event.status == "failed" else None
-        response_id = as_text(response.get("id"))
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
             error=error,
             removed=_removals(response.get("input_transformations")),
-            response_id=response_id,
+            response_id=as_text(response.get("id")),
             cache=as_mapping(response.get("prompt_cache_diagnostics")),
         )
         events: list[RunEvent] = []
         for place, item in self._match(content_parts(response.get("output"))):
             events += self._end(place, _NOWHERE, item)
-        return [*events, ResponseDone(response_id, event.status, self.usage)]
+        return [*events, ResponseDone(event.status, self.usage)]
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
         places = [self._find_item(_NOWHERE, item) for item in items]
-        left: dict[str, list[int]] = {}
-        for place in sorted(
-            {*range(len(self._items))}.difference(places), reverse=True
-        ):
-            left.setdefault(item_type(self._items[place]), []).append(place)
+        taken, left = set(places), dict[str, list[int]]()
+        for place, known in reversed([*enumerate(self._items)]):
+            if place not in taken:
+                left.setdefault(item_type(known), []).append(place)
         for found, item in zip(places, items, strict=True):
             others = left.get(item_type(item))
             yield others.pop() if found is None and others else found, item
@@ -3695,15 +3673,12 @@ def _removals(transformations: object) -> Mapping[str, int]:
     )
 
 
-def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
-    if status == "incomplete":
-        details = as_mapping(response.get("incomplete_details"))
-        return ending_of_incomplete(as_text(details.get("reason")) or None)
-    if status == "cancelled":
-        return ending_of_incomplete(status)
+def _ending_of(status: str, response: JsonObject, error: ApiError) -> Ending:
     if status == "failed":
-        return ending_of_failure("failed", read_api_error(response.get("error")))
-    return COMPLETED
+        return ending_of_failure("failed", error)
+    details = as_mapping(response.get("incomplete_details"))
+    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
+    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
 
 
 # ==== openai_responses.transport.connections
@@ -3955,21 +3930,9 @@ class Connections:
         deadlines: Deadlines,
     ) -> AsyncIterator[_HttpResponse]:
         body = None if payload is None else await _encode(payload)
-        async with self._sent(endpoint, path, body, deadlines) as response:
-            answer = _HttpResponse(response, deadlines)
-            if response.status >= 300 or (body is None and response.status != 200):
-                raise await answer.refusal(str((payload or {}).get("model", "")))
-            if response.headers.get("Content-Encoding", "identity") != "identity":
-                raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
-            yield answer
-
-    @asynccontextmanager
-    async def _sent(
-        self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
         url = endpoint.url(path)
         with self._pool().lend() as session:
-            answer = session.request(
+            sent = session.request(
                 "GET" if body is None else "POST",
                 url,
                 allow_redirects=False,
@@ -3979,11 +3942,13 @@ class Connections:
                 proxy=proxy_for(endpoint, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
-            response = await _receive(answer, endpoint, deadlines)
-            try:
-                yield response
-            finally:
-                response.close()
+            with closing(await _receive(sent, endpoint, deadlines)) as response:
+                answer = _HttpResponse(response, deadlines)
+                if response.status >= 300 or (body is None and response.status != 200):
+                    raise await answer.refusal(str((payload or {}).get("model", "")))
+                if response.headers.get("Content-Encoding", "identity") != "identity":
+                    raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
+                yield answer
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
         path, contexts = endpoint.ca_bundle, self._certificates
@@ -3995,10 +3960,8 @@ class Connections:
                 contexts[key] = ssl.create_default_context(cafile=path)
             return contexts[key]
         except (OSError, ValueError):
-            problem = (
-                "CA_BUNDLE is not a file with certificates that this server can read"
-            )
-            raise valve_error(problem, place=PIPE_VALVES) from None
+            problem = "CA_BUNDLE is not a file with readable certificates"
+            raise valve_error(problem) from None
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
         self.do_later(self._post_quietly(endpoint, path))
@@ -4009,11 +3972,14 @@ class Connections:
     async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
         for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
-            with suppress(ResponsesError):
-                limits = Deadlines(Timeouts(connect=10, first_event=20, total=30))
-                async with self._sent(endpoint, path, b"", limits) as response:
-                    if response.status < 500 and response.status != 429:
-                        return
+            limits = Deadlines(Timeouts(connect=10, first_event=20))
+            try:
+                async with self.request(endpoint, path, {}, limits):
+                    return
+            except ResponsesError as error:
+                status = error.status if isinstance(error, ApiRefused) else 500
+                if status < 500 and status != 429:
+                    return
 
     async def close(self) -> None:
         await self._pool().close()
@@ -4023,6 +3989,8 @@ _ITEMS_AT_ONCE = 1000
 
 
 async def _encode(payload: JsonObject) -> bytes:
+    if not payload:
+        return b""
     items, texts = payload.get("input"), list[str]()
     if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:
         payload = {**payload, "input": []}
@@ -4050,11 +4018,8 @@ async def _receive(
             was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
     except ValueError:
-        problem = (
-            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot be "
-            "sent"
-        )
-        raise valve_error(problem, place=PIPE_VALVES) from None
+        problem = "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds a bad character"
+        raise valve_error(problem) from None
 
 
 def _network_sentence(error: Exception, host: str) -> str:
@@ -4062,13 +4027,11 @@ def _network_sentence(error: Exception, host: str) -> str:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
             return SENTENCES["refused"]["407"]
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            return (
-                f"The certificate of {host} is not trusted here. An administrator has "
-                "to check BASE_URL, CA_BUNDLE and VERIFY_SSL in the valves."
-            )
+            problem = f"The certificate of {host} is not trusted here"
+            return check_valves(problem, "BASE_URL, CA_BUNDLE and VERIFY_SSL")
     return (
         f"The model's server at {host} cannot be reached. Try again; if it lasts, an "
-        "administrator has to check BASE_URL in the valves of this pipe."
+        "administrator has to check BASE_URL in the valves."
     )
 
 
@@ -4098,7 +4061,7 @@ class Attempts:
 
     async def events(
         self, request: ResponsesRequest, first_index: int = 0
-    ) -> AsyncGenerator[RunEvent, None]:
+    ) -> RunEvents:
         self.request = request
         self._retries = self._repaired = 0
         self._thought: ItemAdded | None = None
@@ -4153,14 +4116,11 @@ class Attempts:
 
     @property
     def ending(self) -> Ending:
-        if self.response.ending:
-            return self._named(self.response.ending)
-        if self.error is not None:
-            has_begun = self.response.event_count > 0
-            return self._named(ending_of_exception(self.error, has_begun))
-        return CUT if self.response.event_count else UNREADABLE
-
-    def _named(self, ending: Ending) -> Ending:
+        ending, has_begun = self.response.ending, self.response.event_count > 0
+        if not ending:
+            ending = CUT if has_begun else UNREADABLE
+            if self.error:
+                ending = ending_of_exception(self.error, has_begun)
         sentence = ending.sentence.replace(ASKED_MODEL, self.request.model)
         return ending._replace(sentence=self.endpoint.name_server(sentence))
 
@@ -4171,7 +4131,7 @@ class Attempts:
             trace = Trace(error.request_id, "", error.failure.status, error.error)
         return trace._replace(subject=named_place(self.request, trace.error))
 
-    def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
+    def _send(self, request: ResponsesRequest) -> RunEvents:
         payload = request.payload()
         if self.endpoint.strict:
             payload = strict_payload(payload)
@@ -4180,15 +4140,12 @@ class Attempts:
         return _stream_response("/responses", payload, self)
 
     def _next(self) -> tuple[Status | None, float]:
-        failure = (
-            None if self.has_shown else _retriable_failure(self.error, self.response)
-        )
+        failure = _retriable_failure(self.error, self.response)
         is_open = self.request.background and not self.response.refusal
-        if failure is None or (is_open and _may_run(self.error)):
+        if self.has_shown or not failure or (is_open and _may_run(self.error)):
             return None, 0.0
-        wait = retry_wait(
-            self.limits.retries, self._retries, failure, random_fraction()
-        )
+        limits, fraction = self.limits.retries, random_fraction()
+        wait = retry_wait(limits, self._retries, failure, fraction)
         found = find_repair(self.request, failure, self._repaired)
         if not found and wait is None:
             found = last_repair(self.request, failure)
@@ -4197,7 +4154,7 @@ class Attempts:
             self._repaired += 1
             repairs = (*self.request.repairs, found.repair)
             self.request = self.request.model_copy(update={"repairs": repairs})
-            reason = " ".join(filter(None, (place, failure.error.message)))
+            reason = f"{place} {failure.error.message}".strip()
             return found._replace(reason=reason), 0.0
         if wait is None:
             return None, 0.0
@@ -4213,36 +4170,29 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 
 class _Background:
     def __init__(self, attempts: Attempts) -> None:
-        self._response_id = ""
-        self._last: int | None = None
         self._attempts = attempts
-        self._named = asyncio.get_running_loop().create_future()
-        self._seen: int | None = None
+        loop = asyncio.get_running_loop()
+        self._named: asyncio.Future[str] = loop.create_future()
+        self._last = self._seen = -1
         self._failures = 0
         self._resumable = True
-        self._asks = False
-        self._is_left = False
+        self._asks = self._is_left = False
 
     def is_new(self, event: ServerSentEvent) -> bool:
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
-        if isinstance(number, int):
-            if self._last is not None and number <= self._last:
-                return False
-            self._last = number
-        return True
+        if not isinstance(number, int):
+            return True
+        before, self._last = self._last, max(self._last, number)
+        return number > before
 
     def note(self, response: object) -> None:
-        named = as_mapping(response).get("id")
-        if isinstance(named, str) and _ID.fullmatch(named):
-            self._response_id = named
-            if not self._named.done():
-                self._named.set_result(None)
+        response_id = as_text(as_mapping(response).get("id"))
+        if _ID.fullmatch(response_id) and not self._named.done():
+            self._named.set_result(response_id)
 
-    async def events(
-        self, payload: dict[str, Any] | None
-    ) -> AsyncGenerator[RunEvent, None]:
+    async def events(self, payload: dict[str, Any] | None) -> RunEvents:
         path = "/responses"
         try:
             while True:
@@ -4257,7 +4207,10 @@ class _Background:
                             yield event
                 except ResponsesError as caught:
                     error = caught
-                if self._attempts.response.ending or not self._can_go_on(error):
+                ending = self._attempts.response.ending
+                if ending or not self._named.done() or _is_final(error):
+                    if error and not ending:
+                        raise error
                     break
                 has_news, self._seen = self._last != self._seen, self._last
                 wait = self._wait_after(error, has_news)
@@ -4266,15 +4219,13 @@ class _Background:
                 if has_news:
                     yield Status(_BROKE)
                 await asyncio.sleep(wait)
-                path, payload = f"/responses/{self._response_id}", None
+                path, payload = f"/responses/{self._named.result()}", None
                 if not self._asks:
                     path += f"?stream=true&starting_after={self._last}"
         finally:
             self._abandon()
 
-    async def _first_event(
-        self, part: AsyncGenerator[RunEvent, None]
-    ) -> RunEvent | None:
+    async def _first_event(self, part: RunEvents) -> RunEvent | None:
         if self._named.done():
             return await anext(part, None)
         first = asyncio.ensure_future(anext(part, None))
@@ -4284,9 +4235,7 @@ class _Background:
             self._attempts.connections.do_later(self._close(part, first))
             raise
 
-    async def _close(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Future[Any]
-    ) -> None:
+    async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
         await asyncio.wait(
             {first, self._named},
             timeout=_LONGEST_WAIT_FOR_ID,
@@ -4296,14 +4245,6 @@ class _Background:
         await asyncio.gather(first, return_exceptions=True)
         await part.aclose()
         self._abandon()
-
-    def _can_go_on(self, error: ResponsesError | None) -> bool:
-        is_over = isinstance(error, TimedOut) and error.kind == "total_timeout"
-        is_final = is_over or isinstance(error, AnswerTooLarge)
-        goes_on = self._response_id and not is_final
-        if error is not None and not goes_on:
-            raise error
-        return bool(goes_on)
 
     def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
         asked, limits = self._asks, self._attempts.limits
@@ -4323,13 +4264,14 @@ class _Background:
 
     @property
     def _can_resume(self) -> bool:
-        return self._resumable and self._last is not None
+        return self._resumable and self._last >= 0
 
     def _abandon(self) -> None:
         attempts = self._attempts
-        if self._response_id and not attempts.response.ending and not self._is_left:
+        is_over = attempts.response.ending or self._is_left
+        if self._named.done() and not is_over:
             self._is_left = True
-            path = f"/responses/{self._response_id}/cancel"
+            path = f"/responses/{self._named.result()}/cancel"
             attempts.connections.post_later(attempts.endpoint, path)
 
 
@@ -4338,7 +4280,7 @@ async def _stream_response(
     payload: dict[str, Any] | None,
     attempts: Attempts,
     background: _Background | None = None,
-) -> AsyncGenerator[RunEvent, None]:
+) -> RunEvents:
     state, deadlines = attempts.response, attempts.deadlines
     deadlines.start_attempt()
     async with attempts.connections.request(
@@ -4358,8 +4300,8 @@ async def _stream_response(
         while not (answer.is_read or state.ending):
             chunk = await answer.read_any()
             attempts.count_bytes(chunk)
-            batch = decoder.feed(chunk) if chunk else decoder.close()
             began = asyncio.get_running_loop().time()
+            batch = decoder.feed(chunk) if chunk else decoder.close()
             if batch:
                 deadlines.event_arrived()
             events, malformed = _batch_events(batch, state, background)
@@ -4368,9 +4310,9 @@ async def _stream_response(
                 yield event
             if malformed:
                 raise malformed
-            if not state.ending:
+            if events and isinstance(last := events[-1], TextDelta):
                 with answer.paused():
-                    await _gather_deltas(events, began, attempts.limits.join_seconds)
+                    await _gather_deltas(last, began, attempts.limits.join_seconds)
         await answer.drain()
 
 
@@ -4389,12 +4331,7 @@ def _batch_events(
     return [out for event in join_deltas(read) for out in state.feed(event)], malformed
 
 
-async def _gather_deltas(
-    events: list[RunEvent], began: float, join_seconds: float
-) -> None:
-    last = events[-1] if events else None
-    if not isinstance(last, TextDelta) or join_seconds <= 0:
-        return
+async def _gather_deltas(last: TextDelta, began: float, join_seconds: float) -> None:
     share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
     spent = asyncio.get_running_loop().time() - began
     await asyncio.sleep(max(0.0, join_seconds * share - spent))
@@ -4413,18 +4350,21 @@ def _retriable_failure(
     is_cut = error is None and state.ending is None
     if isinstance(error, MalformedEvent) or (is_cut and not state.event_count):
         return Failure(error=ApiError(param="stream"), should_retry=False)
-    is_silent = isinstance(error, TimedOut) and error.kind != "total_timeout"
-    is_lost = is_cut or is_silent or isinstance(error, ConnectionFailed)
-    return Failure() if is_lost else None
+    is_lost = isinstance(error, TimedOut | ConnectionFailed) and not _is_final(error)
+    return Failure() if is_cut or is_lost else None
+
+
+def _is_final(error: ResponsesError | None) -> bool:
+    is_over = isinstance(error, TimedOut) and error.kind == "total_timeout"
+    return is_over or isinstance(error, AnswerTooLarge)
 
 
 def _is_visible(event: RunEvent) -> bool:
-    match event:
-        case ItemAdded() | ItemDone() if item_type(event.item) == "message":
-            return bool(message_text(event.item))
-        case ItemAdded() | ItemDone() if is_reasoning(event.item):
-            return any(text for _, text in item_texts(event.item))
-    return not isinstance(event, ResponseDone | Status)
+    if not isinstance(event, ItemAdded | ItemDone):
+        return not isinstance(event, ResponseDone)
+    item = event.item
+    has_text = message_text(item) or any(text for _, text in item_texts(item))
+    return bool(has_text) or item_type(item) not in ("message", "reasoning")
 
 
 def _may_run(error: ResponsesError | None) -> bool:
@@ -4454,11 +4394,10 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-class _SchemaWork:
-    def __init__(self, schema: JsonObject) -> None:
-        json_size(schema, LARGEST_SCHEMA)
-        self.references = SchemaReferences(schema)
-        self._budget = JsonBudget(_MOST_WORK)
+class _SchemaCheck(NamedTuple):
+    references: SchemaReferences
+    budget: JsonBudget
+    lenient: bool = False
 
     def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
         parts = (node.get(key) for key in _READ_KEYWORDS)
@@ -4467,42 +4406,24 @@ class _SchemaWork:
         if isinstance(value, list | dict):
             is_compared = "enum" in node or "const" in node
             size += len(value)
-            size *= json_size(value, self._budget.left) if is_compared else 1
-        self._budget.spend(size)
-
-
-@dataclass(frozen=True, slots=True)
-class _SchemaValidator:
-    work: _SchemaWork
-    lenient: bool = False
-    _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
+            size *= json_size(value, self.budget.left) if is_compared else 1
+        self.budget.spend(size)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
             return ""
-        # A schema can refer to the same part several times, and to itself.
-        place = (path, id(value), id(node))
-        if place not in self._found:
-            self._found[place] = ""
-            self._found[place] = self._error(value, node, path, depth)
-        return self._found[place]
-
-    def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
-        self.work.pay_for(value, node, path)
+        self.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            target = self.work.references.target(node)
-            return self.error(value, target, path, depth + 1)
-        found = _own_error(value, node, path)
+            return self.error(value, self.references.target(node), path, depth + 1)
         inner = (
             self.error(*child, depth + 1) for child in self._inner(value, node, path)
         )
-        found = found or next(filter(None, inner), "")
-        options = node.get("anyOf") or node.get("oneOf") or ()
-        if found or not options:
+        if found := _own_error(value, node, path) or next(filter(None, inner), ""):
             return found
-        if all(self.error(value, one, path, depth + 1) for one in options):
+        options = node.get("anyOf") or node.get("oneOf") or ()
+        if options and all(self.error(value, one, path, depth + 1) for one in options):
             return f"{path or 'object'} fits none of its forms"
         return ""
 
@@ -4511,10 +4432,9 @@ class _SchemaValidator:
     ) -> Iterator[tuple[Any, Any, str]]:
         if isinstance(value, Mapping):
             properties = node.get("properties") or {}
-            required = set(node.get("required") or ()) if self.lenient else set()
+            required = set(node.get("required") or ())
             for name in filter(value.__contains__, properties):
-                is_optional = value[name] is None and self.lenient
-                if not (is_optional and name not in required):
+                if not self.lenient or value[name] is not None or name in required:
                     yield value[name], properties[name], _joined(path, name)
         items = node.get("items")
         if isinstance(value, list) and isinstance(items, Mapping):
@@ -4568,56 +4488,51 @@ def check_arguments(
         return {}, "The arguments must be a JSON object."
     given, found = dict(arguments), ""
     with suppress(*_ODD_SCHEMA):
-        work = _SchemaWork(schema)
-        given = _drop_nulls(arguments, schema, work, 0)
-        found = _SchemaValidator(work).error(given, schema)
+        json_size(schema, LARGEST_SCHEMA)
+        check = _SchemaCheck(SchemaReferences(schema), JsonBudget(_MOST_WORK))
+        given = _drop_nulls(arguments, schema, check, 0)
+        found = check.error(given, schema)
     return given, f"The argument {found}." if found else None
 
 
-def _drop_nulls(value: Any, node: Any, work: _SchemaWork, depth: int) -> Any:
+def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
     if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
-    forms = joined_schemas(node, partial(_applicable_parts, value, work))
-    if not forms:
-        return value
+    forms = joined_schemas(node, partial(_applicable_parts, value, check))
     if isinstance(value, list):
         items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(one, items, work, depth + 1) for one in value]
-    known: dict[str, list[Any]] = {}
+        return [_drop_nulls(one, items, check, depth + 1) for one in value]
+    known: dict[str, dict[str, list[Any]]] = {}
     required: set[str] = set()
     for form in forms:
         properties = form.get("properties") or {}
         for name in filter(value.__contains__, properties):
-            known.setdefault(name, []).append(properties[name])
+            known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
         required |= set(form.get("required") or ())
-    whole = {name: {"allOf": parts} for name, parts in known.items()}
-    may_be_null = _SchemaValidator(work)
     return {
-        name: _drop_nulls(one, whole.get(name), work, depth + 1)
+        name: _drop_nulls(one, known.get(name), check, depth + 1)
         for name, one in value.items()
         if one is not None
-        or name not in whole
+        or name not in known
         or name in required
-        or not may_be_null.error(None, whole[name])
+        or not check.error(None, known[name])
     }
 
 
-def _applicable_parts(value: Any, work: _SchemaWork, node: JsonObject) -> list[Any]:
-    work.pay_for(value, node)
-    parts = [work.references.target(node)] if "$ref" in node else []
+def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
+    check.pay_for(value, node)
+    parts = [check.references.target(node)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
         if isinstance(node.get(key), list):
-            parts += _chosen_option(value, node[key], work)
+            parts += _chosen_option(value, node[key], check)
     return parts
 
 
-def _chosen_option(value: Any, options: list[Any], work: _SchemaWork) -> list[Any]:
-    check = _SchemaValidator(work, lenient=True)
-    for option in options:
-        if not check.error(value, option):
-            return [option]
-    return options
+def _chosen_option(value: Any, options: list[Any], check: _SchemaCheck) -> list[Any]:
+    lenient = check._replace(lenient=True)
+    fitting = (option for option in options if not lenient.error(value, option))
+    return [*islice(fitting, 1)] or options
 
 
 # ==== openai_responses.loop.tools
@@ -4704,23 +4619,15 @@ class ToolResult(NamedTuple):
 
 
 class CallableTools(Protocol):
-    def parameters(self, name: str) -> JsonObject | None:
-        """Return the schema of a tool's arguments, or None for an unknown tool."""
+    def parameters(self, name: str) -> JsonObject | None: ...
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call will run, and its arguments.
+    ) -> tuple[str, dict[str, Any]] | None: ...
 
-        A tool that passes calls on names another one, with other arguments. None: there
-        is no such tool.
-        """
+    def is_interactive(self, name: str) -> bool: ...
 
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person; no limit counts that time."""
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; an exception counts as a failure of the tool."""
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult: ...
 
 
 class CallLimits(NamedTuple):
@@ -5133,7 +5040,7 @@ async def run(
     connections: Connections,
     limits: Limits,
     toolset: Toolset | None = None,
-) -> AsyncGenerator[RunEvent, None]:
+) -> RunEvents:
     attempts = Attempts(endpoint, connections, limits)
     answers = _Answers(request)
     while answers.request is not None:
@@ -5163,9 +5070,7 @@ class _Answers:
         self._calls_run = 0
         self._seen: set[str] = set()
 
-    async def events(
-        self, attempts: Attempts, toolset: Toolset | None
-    ) -> AsyncGenerator[RunEvent, None]:
+    async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
         output, self.request = attempts.response.output, None
         self._items: list[Item] = []
         self.output += output
@@ -5188,7 +5093,7 @@ class _Answers:
 
     async def _answer_all(
         self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
-    ) -> AsyncGenerator[RunEvent, None]:
+    ) -> RunEvents:
         is_over = self._rounds >= toolset.rounds
         for request in approvals:
             refusal = await _remote_refusal(request, toolset, is_over)
@@ -6242,34 +6147,29 @@ def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
 def chat_annotations(item: Item, before: int) -> list[Item]:
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
-        text = part_text(part)
-        shift = _PlaceShift(text)
+        find_place = _place_finder(part_text(part))
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") == "url_citation":
-                annotations.append(_url_citation(annotation, shift, before))
-        before += len(strip_tracking(text))
+                title = str(annotation.get("title") or "")
+                cited: Item = {"url": _key(annotation), "title": title}
+                for key in ("start_index", "end_index"):
+                    cited[key] = before + find_place(annotation.get(key))
+                annotations.append({"type": "url_citation", "url_citation": cited})
+        before += find_place(None)
     return annotations
 
 
-class _PlaceShift:
-    def __init__(self, text: str) -> None:
-        found = list(_TRACKING.finditer(text))
-        gone = (len(match[0]) - len(_kept_of_tracking(match)) for match in found)
-        self._length = len(text)
-        self._starts = [match.start() for match in found]
-        self._gone = [0, *accumulate(gone)]
+def _place_finder(text: str) -> Callable[[object], int]:
+    found = list(_TRACKING.finditer(text))
+    starts = [match.start() for match in found]
+    gone = (len(match[0]) - len(_kept_of_tracking(match)) for match in found)
+    gone_before = [0, *accumulate(gone)]
 
-    def place(self, place: object) -> int:
-        old = place if isinstance(place, int) else self._length
-        return old - self._gone[bisect_left(self._starts, old)]
+    def find(place: object) -> int:
+        old = place if isinstance(place, int) else len(text)
+        return old - gone_before[bisect_left(starts, old)]
 
-
-def _url_citation(annotation: Item, shift: _PlaceShift, before: int) -> Item:
-    title = str(annotation.get("title") or "")
-    cited: Item = {"url": _key(annotation), "title": title}
-    for key in ("start_index", "end_index"):
-        cited[key] = before + shift.place(annotation.get(key))
-    return {"type": "url_citation", "url_citation": cited}
+    return find
 
 
 # ==== owui_chat.render.chunks
@@ -7050,12 +6950,10 @@ _ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
 _Response = TypeVar("_Response")
 
 
-class RemoteError(Exception):
-    """A server failed; the text contains no secret."""
+class RemoteError(Exception): ...
 
 
-class RemoteTimeout(RemoteError):
-    """The server took too long."""
+class RemoteTimeout(RemoteError): ...
 
 
 class RemoteToolSpec(NamedTuple):
@@ -7431,8 +7329,7 @@ NOBODY_UID = 65534
 RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
-class SandboxUnavailable(Exception):
-    """No sandbox works here; the text is for an administrator."""
+class SandboxUnavailable(Exception): ...
 
 
 def find_program(name: str) -> str:
@@ -7445,23 +7342,18 @@ def find_program(name: str) -> str:
 class SandboxProcess(Protocol):
     process: ChildProcess
 
-    def measure_memory(self) -> int:
-        """Return the bytes that its processes hold, 0 if something else limits them."""
+    def measure_memory(self) -> int: ...
 
-    async def kill(self) -> None:
-        """End all that runs in it."""
+    async def kill(self) -> None: ...
 
-    def close(self) -> None:
-        """Close the descriptors."""
+    def close(self) -> None: ...
 
 
 class SandboxBackend(Protocol):
     @property
-    def name(self) -> str:
-        """What an administrator calls it."""
+    def name(self) -> str: ...
 
-    async def start(self, program: str, limits: SandboxLimits) -> SandboxProcess:
-        """Start a program in a sandbox; raises SandboxUnavailable."""
+    async def start(self, program: str, limits: SandboxLimits) -> SandboxProcess: ...
 
 
 # ==== toolbox.sandbox.bubblewrap
@@ -8245,8 +8137,7 @@ if __name__ == "__main__":
 _MAX_JSON_CHARACTER_BYTES = 12
 
 
-class SandboxReplyMissing(Exception):
-    """The sandbox ended without a valid answer; the text is its error output."""
+class SandboxReplyMissing(Exception): ...
 
 
 class FileSlice(NamedTuple):
@@ -8294,8 +8185,7 @@ _READ_BYTES = 256 * 1024
 _STDERR_BYTES = 2_000
 
 
-class RunStopped(Exception):
-    """The sandbox was stopped before it answered; the text says why."""
+class RunStopped(Exception): ...
 
 
 class WorkspaceArchive(NamedTuple):
@@ -8497,8 +8387,7 @@ def _remove_if_abandoned(folder: Path) -> None:
             os.close(lock)
 
 
-class SandboxClosed(Exception):
-    """The tools were closed; there are no workspaces any more."""
+class SandboxClosed(Exception): ...
 
 
 class SandboxFile(NamedTuple):
@@ -8670,8 +8559,7 @@ def printable_name(name: str) -> str:
 ReadFile = Callable[[], Awaitable[bytes | str]]
 
 
-class _SandboxCallFailed(Exception):
-    """A call has no result; the text says why, for the model."""
+class _SandboxCallFailed(Exception): ...
 
 
 _RUN_DESCRIPTION = (
@@ -9167,8 +9055,7 @@ class _EntryReader(NamedTuple):
             yield name, meant
 
 
-class _InvalidEntry(Exception):
-    """An entry cannot be used; says why, without a value."""
+class _InvalidEntry(Exception): ...
 
 
 def _referenced_secrets(
@@ -9224,8 +9111,7 @@ def _build_rpc_reply(message: _RpcMessage) -> _RpcMessage | None:
 _SESSION_HEADER = "Mcp-Session-Id"
 
 
-class SessionExpired(Exception):
-    """The server has forgotten the session and did nothing of the message."""
+class SessionExpired(Exception): ...
 
 
 class _McpTransport:
@@ -9445,8 +9331,7 @@ class McpStdioTransport(_McpTransport):
             raise RemoteError(f"{self._name} cannot be started.") from None
         self._child = _Program(child, self._receive_line, self._fail_waiting)
 
-    def listen(self) -> None:
-        """Do nothing: all that the program writes is read anyway."""
+    def listen(self) -> None: ...
 
     async def request(self, request: _RpcMessage) -> _RpcMessage:
         answer: asyncio.Future[_RpcMessage] = asyncio.get_running_loop().create_future()
@@ -9509,8 +9394,7 @@ _MAX_ERROR_CHARACTERS = 500
 _MCP_CONTENT_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
 
 
-class _RpcError(Exception):
-    """The server answered with an error; the text is the server's."""
+class _RpcError(Exception): ...
 
 
 class McpClient:
@@ -9981,8 +9865,7 @@ _MAX_HTTP_ERROR_CHARACTERS = 2_000
 _STYLE_SEPARATORS: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
 
 
-class _InvalidArgument(Exception):
-    """An argument cannot be sent; the text is for the model."""
+class _InvalidArgument(Exception): ...
 
 
 class _OpenApiRequest(NamedTuple):
@@ -10392,8 +10275,7 @@ class ExecutionEnded(NamedTuple):
     metadata: RunMetadata
 
 
-class ReadyForInput(NamedTuple):
-    """The agent accepts the next message."""
+class ReadyForInput(NamedTuple): ...
 
 
 AgentOnlyEvent = (
@@ -10416,19 +10298,15 @@ AgentEvent = RunEvent | AgentOnlyEvent
 
 class Tool(Protocol):
     @property
-    def name(self) -> str:
-        """A name that no other tool has."""
+    def name(self) -> str: ...
 
     @property
-    def description(self) -> str:
-        """What it does, for the model."""
+    def description(self) -> str: ...
 
     @property
-    def args(self) -> Mapping[str, Any]:
-        """The schema of the arguments."""
+    def args(self) -> Mapping[str, Any]: ...
 
-    async def execute(self, args: dict[str, Any]) -> Any:
-        """Run it; the model gets what is returned, an exception is a failure."""
+    async def execute(self, args: dict[str, Any]) -> Any: ...
 
 
 StoreFile = Callable[[str, str, bytes], Awaitable[str]]
@@ -10444,8 +10322,7 @@ class ModelAnswer(NamedTuple):
 class Provider(Protocol):
     def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
-    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Yield what happens, then the answer; without `tools` none may be called."""
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]: ...
 
 
 class Guide(BaseModel):
@@ -12665,8 +12542,7 @@ _KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
 _BRIDGE_CLOSE_SECONDS = 5.0
 
 
-class BridgeClosed(Exception):
-    """The bridge was closed: nothing more is answered."""
+class BridgeClosed(Exception): ...
 
 
 class _AnswerReader:

@@ -238,10 +238,10 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _lower(kind: str) -> Status:
-    return Status(_without(kind), Repair("lower", kind), is_named=True)
+    return Status(_refused_sentence(kind), Repair("lower", kind), is_named=True)
 
 
-def _without(refused: str) -> str:
+def _refused_sentence(refused: str) -> str:
     return f"The model's server does not take {refused}: answering without it."
 
 
@@ -295,7 +295,9 @@ def _by_place(refusal: _Refusal) -> Iterator[Status]:
         yield from map(_tool, _searches(refusal))
     if refusal.is_unknown and keys:
         target = f"{where}:{'.'.join([item_type(named), *keys])}"
-        yield Status(_without(keys[-1]), Repair("field", target), is_named=is_named)
+        yield Status(
+            _refused_sentence(keys[-1]), Repair("field", target), is_named=is_named
+        )
     elif where == "tools":
         yield _tool(named)._replace(is_named=is_named)
     else:
@@ -368,7 +370,7 @@ def _parameter(refusal: _Refusal, path: str) -> Status:
     """Return the repair of a parameter: an effort gets the nearest that is named."""
     now = parameter_at(refusal.payload, path.split("."))
     value = "" if refusal.is_unknown else json.dumps(now)
-    new, sentence = "", _without(path)
+    new, sentence = "", _refused_sentence(path)
     if path == "reasoning.effort" and (nearest := _nearest_effort(now, refusal.error)):
         new = json.dumps(nearest)
         sentence = f"The model does not have this effort: answering with {nearest}."
@@ -404,7 +406,7 @@ def _searches(refusal: _Refusal) -> Iterator[Item]:
 
 
 def _tool(tool: Item) -> Status:
-    sentence = _without(f"the tool {tool_name(tool)}")
+    sentence = _refused_sentence(f"the tool {tool_name(tool)}")
     return Status(sentence, Repair("tool", json_digest(tool)))
 
 
