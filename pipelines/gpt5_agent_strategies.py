@@ -957,77 +957,77 @@ def api_word(word: str | None) -> str | None:
 # ruff: noqa: E501 - one model a line reads as a table
 
 CATALOG_TABLE = """
-model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
-chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5
-chatgpt-image-latest||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-codex-mini-latest|||reasoning summary functions vision|||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||functions|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||functions|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||functions|4096||2026-09-28|gpt-5.6-terra
-gpt-4|||functions|4096||2026-10-23|gpt-5.6-sol
-gpt-4-0125-preview|||functions|||2026-03-26|gpt-5.6-sol
-gpt-4-0314|||functions|||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||functions|4096||2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||functions|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||functions vision|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo-preview|||functions|||2026-03-26|gpt-5.6-sol
-gpt-4.1|||functions hosted vision|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
-gpt-4.1-mini|||functions hosted vision|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||functions vision|32768||2026-10-23|gpt-5.6-luna
-gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||functions hosted vision|4096||2026-10-23|gpt-5.6-sol
-gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal some|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||vision|16384||2026-07-23|gpt-5.5
-gpt-5-codex|some|medium|usual|+||2026-07-23|gpt-5.4
-gpt-5-mini|minimal some|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal some|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
-gpt-5.1|none some|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-07-23|gpt-5.5
-gpt-5.1-codex|some|medium|usual|+||2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|some xhigh|medium|usual|+||2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|some|medium|usual|+||2026-07-23|gpt-5.4-mini
-gpt-5.2|none some xhigh|none|full|+|1.75 0.175 - 14 2||
-gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
-gpt-5.2-codex|some xhigh||usual|+||2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
-gpt-5.3-codex|none some xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none some xhigh|none|5.4|+|2.5 0.25 - 15 2||
-gpt-5.4-mini|none some xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
-gpt-5.4-nano|none some xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.5|none some xhigh|medium|5.4|+|5 0.5 - 30 2.5||
-gpt-5.5-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.6-cyber|none more|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none more|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2 2||
-gpt-5.6-sol|none more|medium|5.6 pro_mode|+|4 0.4 5 20 2||
-gpt-5.6-terra|none more|medium|5.6 pro_mode|+|2 0.2 2.5 12 2||
-gpt-6-astra|more|medium|6 pro_mode|+|10 1 12.5 50 2 6||
-gpt-6-astra-law|more||6 pro_mode|+|10 1 - 50||
-gpt-6-cyber|||6||||
-gpt-6-luna|none more|medium|6 pro_mode|+|0.1 0.01 0.125 0.5 2||
-gpt-6-rosalind|||6|+|15 1.5 18.75 75||
-gpt-6-sol|none more|medium|6 pro_mode|+|2 0.2 2.5 10 2||
-gpt-6.1-sol|more|medium|6 pro_mode|+|2 0.1 2.5 10 2 6||
-gpt-6.1-terra|none more|medium|6 pro_mode|+|1 0.05 1.25 5 2||
-gpt-6.2-astra|more||6.2|+|8 0.4 10 40 2||
-gpt-6.2-astra-law|||6.2||||
-gpt-6.2-sol|more||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
-gpt-daybreak-blue-latest|||usual long_prices|+|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual long_prices|+|12.5 1.25 15.625 75||
-gpt-image-1-mini||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-image-1.5||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-rosalind-research|||usual||5 0.5 - 25||
-o1|some|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol
-o1-pro|some|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol-pro
-o3|some|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|some|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
-o3-mini|some|medium|reasoning summary functions|100000||2026-10-23|gpt-5.6-sol
-o3-pro|some|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
-o4-mini|some|medium|usual -image_generation|100000||2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|some|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
+model|efforts|default_effort|traits|context|max_output_tokens|prices|shutdown|successor
+chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
+chatgpt-image-latest|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
+codex-mini-latest|||reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
+gpt-3.5-turbo|||functions|16385|4096||2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-0125|||functions|16385|4096||2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-1106|||functions|16385|4096||2026-09-28|gpt-5.6-terra
+gpt-4|||functions|8192|4096||2026-10-23|gpt-5.6-sol
+gpt-4-0125-preview|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0314|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0613|||functions|8192|4096||2026-10-23|gpt-5.6-sol
+gpt-4-1106-preview|||functions|128k|4096||2026-10-23|gpt-5.6-sol
+gpt-4-turbo|||functions vision|128k|4096||2026-10-23|gpt-5.6-sol
+gpt-4-turbo-preview|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4.1|||functions hosted vision|1047576|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
+gpt-4.1-mini|||functions hosted vision|1047576|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
+gpt-4.1-nano|||functions vision|1047576|32768||2026-10-23|gpt-5.6-luna
+gpt-4o|||functions hosted vision|128k|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
+gpt-4o-2024-05-13|||functions hosted vision|128k|4096||2026-10-23|gpt-5.6-sol
+gpt-4o-mini|||functions hosted vision|128k|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
+gpt-5|minimal some|medium|full|400k|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
+gpt-5-chat-latest|||vision|128k|16384||2026-07-23|gpt-5.5
+gpt-5-codex|some|medium|usual|400k|+||2026-07-23|gpt-5.4
+gpt-5-mini|minimal some|medium|full|400k|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal some|medium|full -web_search|400k|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-pro|high|high|full -code_interpreter|400k|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
+gpt-5.1|none some|none|full|400k|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
+gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-07-23|gpt-5.5
+gpt-5.1-codex|some|medium|usual|400k|+||2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|some xhigh|medium|usual|400k|+||2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|some|medium|usual|400k|+||2026-07-23|gpt-5.4-mini
+gpt-5.2|none some xhigh|none|full|400k|+|1.75 0.175 - 14 2||
+gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
+gpt-5.2-codex|some xhigh||usual|400k|+||2026-07-23|gpt-5.4
+gpt-5.2-pro|medium high xhigh|medium|full|400k|+|21 - - 168||
+gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
+gpt-5.3-codex|none some xhigh|none|usual|400k|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none some xhigh|none|5.4|1050k|+|2.5 0.25 - 15 2||
+gpt-5.4-mini|none some xhigh|none|5.4|400k|+|0.75 0.075 - 4.5 2||
+gpt-5.4-nano|none some xhigh|none|5.4|400k|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
+gpt-5.5|none some xhigh|medium|5.4|1050k|+|5 0.5 - 30 2.5||
+gpt-5.5-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
+gpt-5.6-cyber|none more|medium|5.6 pro_mode|400k|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none more|medium|5.6 pro_mode|1050k|+|0.2 0.02 0.25 1.2 2||
+gpt-5.6-sol|none more|medium|5.6 pro_mode|1050k|+|4 0.4 5 20 2||
+gpt-5.6-terra|none more|medium|5.6 pro_mode|1050k|+|2 0.2 2.5 12 2||
+gpt-6-astra|more|medium|6 pro_mode|1050k|+|10 1 12.5 50 2 6||
+gpt-6-astra-law|more||6 pro_mode|1050k|+|10 1 - 50||
+gpt-6-cyber|||6|||||
+gpt-6-luna|none more|medium|6 pro_mode|1050k|+|0.1 0.01 0.125 0.5 2||
+gpt-6-rosalind|||6|1050k|+|15 1.5 18.75 75||
+gpt-6-sol|none more|medium|6 pro_mode|1050k|+|2 0.2 2.5 10 2||
+gpt-6.1-sol|more|medium|6 pro_mode|1050k|+|2 0.1 2.5 10 2 6||
+gpt-6.1-terra|none more|medium|6 pro_mode|1050k|+|1 0.05 1.25 5 2||
+gpt-6.2-astra|more||6.2|1050k|+|8 0.4 10 40 2||
+gpt-6.2-astra-law|||6.2|||||
+gpt-6.2-sol|more||6.2|1050k|+|2 0.1 2.5 10 2 3 20270228 6||
+gpt-daybreak-blue-latest|||usual long_prices|1050k|+|4 0.4 5 20||
+gpt-daybreak-red-latest|||usual long_prices|400k|+|12.5 1.25 15.625 75||
+gpt-image-1-mini|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
+gpt-image-1.5|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
+gpt-rosalind-research|||usual|||5 0.5 - 25||
+o1|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol
+o1-pro|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol-pro
+o3|some|medium|usual|200k|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
+o3-mini|some|medium|reasoning summary functions|200k|100000||2026-10-23|gpt-5.6-sol
+o3-pro|some|medium|usual -code_interpreter|200k|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
+o4-mini|some|medium|usual -image_generation|200k|100000||2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
 """
 
 CATALOG_WORDS: dict[str, str] = {
@@ -1093,6 +1093,7 @@ class ModelFacts(NamedTuple):
     diagnostics: bool = False
     long_prices: bool = False
     regional: bool = False
+    context: int | None = None
     max_output_tokens: int | None = None
     shutdown: str | None = None
     successor: str | None = None
@@ -1234,8 +1235,8 @@ _YES_OR_NO_FACTS = frozenset(
 
 
 def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
-    name, efforts, effort, traits, output, *rest = line.split("|")
-    prices, shutdown, successor = rest
+    name, efforts, effort, traits, *rest = line.split("|")
+    context, output, prices, shutdown, successor = rest
     words = _expand_words(traits)
     sampling = "never" if "reasoning" in words else "always"
     return name, ModelFacts(
@@ -1244,6 +1245,7 @@ def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
         efforts=tuple(_expand_words(efforts)),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
+        context=int(context.replace("k", "000")) if context else None,
         max_output_tokens=int(output.replace("+", "128000")) if output else None,
         shutdown=shutdown or None,
         successor=successor or None,
@@ -2087,6 +2089,7 @@ class Endpoint:
     proxy: str = field(default="", repr=False)
     strict: bool = False
     is_alike: bool = False
+    token: str = field(default="", repr=False)
 
     def url(self, path: str) -> str:
         base = _normalize_base_url(self.base_url)
@@ -2099,14 +2102,21 @@ class Endpoint:
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, sentence: str) -> str:
-        if "OpenAI" not in sentence or self.host.endswith(".openai.com"):
-            return sentence
-        return sentence.replace("OpenAI", self.host)
+        is_own = "OpenAI" not in sentence or self._is_openais
+        return sentence if is_own else sentence.replace("OpenAI", self.host)
+
+    @property
+    def _is_openais(self) -> bool:
+        return f".{self.host}".endswith(".openai.com")
 
     @property
     def is_openai(self) -> bool:
-        is_own = f".{self.host}".endswith(".openai.com") and not self.strict
+        is_own = self._is_openais and not self.strict
         return is_own or (self.is_alike and not self.is_azure)
+
+    @property
+    def is_gateway(self) -> bool:
+        return not (self._is_openais or self.is_azure)
 
     @property
     def is_azure(self) -> bool:
@@ -2121,8 +2131,9 @@ class Endpoint:
         return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
-        key = self.api_key.strip()
-        ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
+        key, bearer = self.api_key.strip(), self.token or self.api_key.strip()
+        has_key = self.is_azure and not self.token
+        ours = {"api-key": key} if has_key else {"Authorization": f"Bearer {bearer}"}
         ours["Content-Type"] = "application/json"
         if self.organization:
             ours["OpenAI-Organization"] = self.organization
@@ -5402,8 +5413,15 @@ class Record(NamedTuple):
 
 
 def text_digest(text: str) -> str:
-    stripped = text.strip().encode("utf-8", "surrogatepass")
-    return hashlib.sha256(stripped).hexdigest()[:32]
+    return hex_digest(text.strip())[:32]
+
+
+def omit_shown_text(item: Item, shown: str) -> Item:
+    parts = content_parts(item.get("content"))
+    texts = [part.get("text") for part in parts]
+    if not shown or shown != shown.strip() or texts != [shown]:
+        return item
+    return {**item, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}
 
 
 def harmless_items(items: Sequence[Item]) -> list[Item | None]:
@@ -5436,13 +5454,8 @@ _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
 
 
-class _DetailItem(NamedTuple):
-    item: Item
-    shown: str | int = ""
-
-
 class DetailTurn(NamedTuple):
-    items: tuple[_DetailItem, ...]
+    items: Sequence[tuple[Item, str | int]]
     origin: Origin
     notes: Mapping[str, Any]
 
@@ -5471,7 +5484,7 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     for entry in filter(_is_entry, as_list(details)):
         turns.setdefault(entry["turn"], []).append(entry)
     ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
-    return [_turn(turn, sign) for turn in ordered]
+    return [_read_turn(turn, sign) for turn in ordered]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -5479,58 +5492,50 @@ def _entry(item: Item, shown: str) -> Item:
         rest = {k: v for k, v in item.items() if k != "encrypted_content"}
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
     typed = {"type": item_type(item), **item}
-    if not _says_just(item, shown):
-        return {"type": _ITEM, "item": typed, "shown": shown}
-    [part] = content_parts(item["content"])
-    rest = {k: v for k, v in part.items() if k != "text"}
-    return {"type": _ITEM, "item": {**typed, "content": [rest]}, "shown": len(shown)}
-
-
-def _says_just(item: Item, shown: str) -> bool:
-    parts = content_parts(item.get("content"))
-    whole = bool(shown) and shown == shown.strip()
-    return whole and [part.get("text") for part in parts] == [shown]
+    kept = omit_shown_text(typed, shown)
+    length = shown if kept is typed else len(shown)
+    return {"type": _ITEM, "item": kept, "shown": length}
 
 
 def _is_entry(entry: object) -> bool:
-    if not isinstance(entry, dict) or entry.get("format") != _FORMAT:
-        return False
-    if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
-        return False
-    kind, item = entry.get("type"), entry.get("item")
-    if kind == _TURN or not isinstance(item, dict):
-        return kind == _TURN
-    needed = entry.get("data") if kind == _REASONING else "type" in item
-    return kind in (_REASONING, _ITEM) and bool(needed)
+    match entry:
+        case {"format": form, "turn": str(), "index": int(), "type": kind, **rest}:
+            has_item = "type" in as_mapping(rest.get("item"))
+            is_carried = kind == _ITEM or (kind == _REASONING and "data" in rest)
+            return form == _FORMAT and (kind == _TURN or (has_item and is_carried))
+    return False
 
 
-def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
+def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     head = next((entry for entry in entries if entry["type"] == _TURN), {})
     carried = [entry for entry in entries if entry["type"] != _TURN]
-    details = tuple(map(_detail_item, carried))
+    pairs = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
     origin = read_origin(head.get("origin"), "")
     if is_signed(head, sign, carried):
-        return DetailTurn(details, origin, as_mapping(head.get("notes")))
+        return DetailTurn(pairs, origin, as_mapping(head.get("notes")))
     notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
-    stubs = harmless_items([detail.item for detail in details])
-    items = (
-        detail if is_signed(entry, sign) else _stub_detail(detail, stub)
-        for entry, detail, stub in zip(carried, details, stubs, strict=True)
-    )
-    return DetailTurn(tuple(filter(None, items)), origin, notes)
+    stubs = harmless_items([item for item, _ in pairs])
+    used = [
+        # Of an entry of somebody else the place in the shown text is used.
+        pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
+        for entry, pair, stub in zip(carried, pairs, stubs, strict=True)
+    ]
+    return DetailTurn([(item, shown) for item, shown in used if item], origin, notes)
 
 
-def _detail_item(entry: Item) -> _DetailItem:
-    if entry["type"] == _REASONING:
-        return _DetailItem({**entry["item"], "encrypted_content": entry["data"]})
+def _carried_item(entry: Item) -> Item:
+    item: Item = entry["item"]
+    is_sealed = entry["type"] == _REASONING
+    return {**item, "encrypted_content": entry["data"]} if is_sealed else item
+
+
+def _shown_text(entry: Item) -> str | int:
     shown = entry.get("shown")
-    return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
+    return shown if isinstance(shown, str | int) else ""
 
 
-def _stub_detail(detail: _DetailItem, stub: Item | None) -> _DetailItem | None:
-    shown = detail.shown
-    length = shown if isinstance(shown, int) else len(shown)
-    return None if stub is None else _DetailItem(stub, length)
+def _length(shown: str | int) -> int:
+    return shown if isinstance(shown, int) else len(shown)
 
 
 def restore_from_details(
@@ -5554,46 +5559,34 @@ def restore_from_details(
 def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> Iterator[AssistantText]:
-    shown = [one.shown for turn in turns for one in turn.items if one.shown]
+    shown = [text for turn in turns for _, text in turn.items if text]
     texts = deque(_split_text(content if content.strip() else "", shown))
     for turn in turns:
-        begun: list[_DetailItem] = []
-        for detail in turn.items:
-            begun.append(detail)
-            if detail.shown or detail is turn.items[-1]:
-                has_text = detail.shown and texts
-                text = _own_text(detail, texts.popleft()) if has_text else ""
-                yield AssistantText(text, [_add_record(begun, turn.origin, records)])
-                begun = []
+        payload: list[Item] = []
+        for number, (item, own) in enumerate(turn.items, 1):
+            payload.append(item)
+            if own or number == len(turn.items):
+                text = texts.popleft() if own and texts else ""
+                digest = text_digest(own) if own and isinstance(own, str) else ""
+                ulid = f"{len(records):026d}"
+                records[ulid] = Record(
+                    ulid, "", 0, tuple(payload), "", turn.origin, digest
+                )
+                yield AssistantText(text, [ulid])
+                payload = []
     yield from map(AssistantText, texts)
 
 
-def _add_record(
-    items: Sequence[_DetailItem], origin: Origin, records: dict[str, Record]
-) -> str:
-    ulid, last = f"{len(records):026d}", items[-1]
-    payload = tuple([detail.item for detail in items])
-    shown = as_text(last.shown) and text_digest(message_text(last.item))
-    records[ulid] = Record(ulid, "", 0, payload, "", origin, shown)
-    return ulid
-
-
 def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
-    lengths = [one if isinstance(one, int) else len(one) for one in shown]
     texts, start = list[str](), 0
-    for length in lengths[:-1]:
+    for one in shown[:-1]:
+        length = _length(one)
         end = start + length
         if length < 0 or content[end : end + 1] != "\n":
             return [content] if content else []
         texts.append(content[start:end])
         start = end + 1
     return [*texts, content[start:]] if content[start:] else texts
-
-
-def _own_text(detail: _DetailItem, text: str) -> str:
-    if isinstance(detail.shown, str) and detail.shown.strip() == text.strip():
-        return message_text(detail.item)
-    return text
 
 
 # ==== owui_chat.code
@@ -5624,33 +5617,27 @@ def code_text(code: str) -> str:
 _MOST_DELETED = 20
 
 
-class CodeTexts:
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._texts = list(texts)
-        self._cuts: dict[int, list[int]] = {}
-        self._place = self._start = self._deleted = 0
+_BETWEEN = "\0"
 
-    def take_out(self, item: JsonObject) -> bool:
-        code = code_host_item(item)["code"]
-        if not code or self._deleted >= _MOST_DELETED:
-            return not code
+
+def take_out_code(
+    texts: Sequence[str], items: Iterable[Item]
+) -> tuple[list[str], list[Item]]:
+    whole = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
+    kept, deleted, start = list[str](), list[Item](), 0
+    for item in items:
+        if not (code := code_host_item(item)["code"]):
+            continue
         told = code_text(code)
-        start = self._start
-        for place in range(self._place, len(self._texts)):
-            at = self._texts[place].find(told, start)
-            if at >= 0:
-                self._place, self._start = place, at + len(told)
-                self._cuts.setdefault(place, []).extend([at, self._start])
-                return True
-            start = 0
-        self._deleted += 1
-        return False
-
-    def rest(self) -> Iterator[tuple[int, str]]:
-        for place, cuts in self._cuts.items():
-            text = self._texts[place]
-            ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
-            yield place, "".join(text[start:end] for start, end in ends).strip()
+        place = whole.find(told, start) if len(deleted) < _MOST_DELETED else -1
+        if place < 0:
+            deleted.append(item)
+        else:
+            kept.append(whole[start:place])
+            start = place + len(told)
+    left = "".join([*kept, whole[start:]]).split(_BETWEEN)
+    rows = zip(texts, left, strict=True)
+    return [text if rest == text else rest.strip() for text, rest in rows], deleted
 
 
 # ==== owui_chat.storage.markers
@@ -5745,7 +5732,7 @@ def build_input(
     repairs: Sequence[Repair] = (),
 ) -> list[Item]:
     items: list[Item] = []
-    run: list[ChatPart] = []
+    run: list[_Said] = []
     left = dict(records)  # a copied marker names nothing: each record is used once
     for part in parts:
         if isinstance(part, UserMessage):
@@ -5759,8 +5746,8 @@ def build_input(
     if repairs and any(map(is_compaction, items)):
         sent = {id(item) for _, item in repair_items(items, repairs)}
         items = [one for one in items if id(one) in sent or not is_compaction(one)]
-    # A picture is an input message: inserted last, to keep reasoning next to its text.
     kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [one for item in kept for one in past_items(item)]
 
 
@@ -5770,74 +5757,76 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
 
 
+_Said = AssistantText | ToolCall | ToolMessage
+
+
 class _RunHistory:
     def __init__(
         self,
-        run: Sequence[ChatPart],
+        run: Sequence[_Said],
         records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
-        pieces = self._pieces = [piece for part in run for piece in _split(part)]
-        self._records = {
-            piece.ulid: records.pop(piece.ulid)
-            for piece in pieces
-            if isinstance(piece, MarkedText) and piece.ulid in records
-        }
-        codes = CodeTexts(p.text if isinstance(p, MarkedText) else "" for p in pieces)
-        self._waiting = {  # the first item of each stands last
-            ulid: [
-                item
-                for item in map(strip_for_replay, filter(is_replayed, record.payload))
-                if _can_read(reader, record, item)
-                and (not is_code(item) or codes.take_out(item))
-            ][::-1]
-            for ulid, record in self._records.items()
-        }
-        for place, text in codes.rest():
-            piece = pieces[place]
-            if isinstance(piece, MarkedText):
-                pieces[place] = piece._replace(text=text)
-        self._ulid_of_call = {
-            str(item.get("call_id")): ulid
-            for ulid, waiting in self._waiting.items()
-            for item in reversed(waiting)
+        self._pieces = [piece for part in run for piece in _split(part)]
+        self._items: dict[str, list[Item]] = {}
+        self._shown: dict[str, str] = {}
+        for ulid in [p.ulid for p in self._pieces if isinstance(p, MarkedText)]:
+            if record := records.pop(ulid, None):
+                self._items[ulid] = [*_readable_items(record, reader)]
+                self._shown[ulid] = record.shown
+        self._take_out_code()
+        self._ends = {
+            str(item.get("call_id")): (ulid, end)
+            for ulid, items in self._items.items()
+            for end, item in enumerate(items, 1)
             if is_call(item)
         }
+        self._done: dict[str, int] = {}
+
+    def _take_out_code(self) -> None:
+        codes = [*filter(is_code, chain.from_iterable(self._items.values()))]
+        if not codes:
+            return
+        texts = [p.text if isinstance(p, MarkedText) else "" for p in self._pieces]
+        left, deleted = take_out_code(texts, codes)
+        self._pieces = [
+            MarkedText(piece.ulid, text) if isinstance(piece, MarkedText) else piece
+            for piece, text in zip(self._pieces, left, strict=True)
+        ]
+        gone = set(map(id, deleted))
+        for items in self._items.values():
+            items[:] = [item for item in items if id(item) not in gone]
 
     def items(self) -> list[Item]:
         items: list[Item] = []
         call_types: dict[str, str] = {}
         for piece in self._pieces:
-            match piece:
-                case MarkedText():
-                    items += (found := self._text(piece))
-                case ToolCall():
-                    items += (found := self._call(piece))
-                case ToolMessage():
-                    items += (found := [tool_message_item(piece, call_types)])
+            if isinstance(piece, MarkedText):
+                found = self._text(piece)
+            elif isinstance(piece, ToolCall):
+                found = self._call(piece)
+            else:
+                found = [tool_message_item(piece, call_types)]
+            items += found
             for item in filter(is_call, found):
                 call_types.setdefault(str(item.get("call_id")), item_type(item))
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
-        ulid = self._ulid_of_call.pop(call.call_id, "")
-        waiting, before = self._waiting.get(ulid, []), list[Item]()
-        while waiting:
-            item = waiting.pop()
-            own = str(item.get("call_id")) if is_call(item) else ""
-            if own == call.call_id:
-                # Of a record that is not signed only the chat's own words count.
-                whole = item if item.get("name") else _call_item(call)
-                return [*before, whole]
-            if self._ulid_of_call.get(own) == ulid:
-                del self._ulid_of_call[own]
-            before.append(item)
-        return [_call_item(call)]
+        ulid, end = self._ends.get(call.call_id, ("", 0))
+        *before, stored = self._take_items(ulid, end) or [{}]
+        # Of a record that is not signed only the chat's own words count.
+        return [*before, stored if stored.get("name") else _call_item(call)]
+
+    def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
+        items, start = self._items.get(ulid, []), self._done.get(ulid, 0)
+        self._done[ulid] = max(start, len(items) if end is None else end)
+        return items[start:end]
 
     def _text(self, piece: MarkedText) -> list[Item]:
-        items, message = self._waiting.pop(piece.ulid, [])[::-1], None
-        if items and _is_answer(items[-1]):
-            last, shown = items[-1], self._records[piece.ulid].shown
+        items, message = self._take_items(piece.ulid), None
+        if items and item_type(items[-1]) == "message":
+            last, shown = items[-1], self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
             # The host does not return the text of commentary.
@@ -5846,12 +5835,15 @@ class _RunHistory:
         return [*items, _message_item(message, piece.text)] if piece.text else items
 
 
-def _can_read(reader: Origin | None, record: Record, item: Item) -> bool:
-    is_update = item_type(item) == CONFIGURATION
-    if not (is_update or is_encrypted(item)):
-        return True
+def _readable_items(record: Record, reader: Origin | None) -> Iterator[Item]:
     is_ours = reader is not None and reader.can_decrypt(record.origin)
-    return is_ours and (is_update or bool(item.get("encrypted_content")))
+    for item in filter(is_replayed, record.payload):
+        if is_encrypted(item):
+            is_read = is_ours and item.get("encrypted_content")
+        else:
+            is_read = is_ours or item_type(item) != CONFIGURATION
+        if is_read:
+            yield strip_for_replay(item)
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -5862,16 +5854,15 @@ def _call_item(call: ToolCall) -> Item:
     return {**head, key: call.arguments}
 
 
-def _split(part: ChatPart) -> Iterable[MarkedText | ChatPart]:
+_Piece = MarkedText | ToolCall | ToolMessage
+
+
+def _split(part: _Said) -> Iterable[_Piece]:
     if not isinstance(part, AssistantText):
         return (part,)
     *others, last = part.ulids or ("",)
     bare = (MarkedText(ulid, "") for ulid in others)
     return (*bare, *split_at_markers(_strip_old_blocks(part.text), last))
-
-
-def _is_answer(item: Item) -> bool:
-    return item_type(item) == "message" and item.get("role") == "assistant"
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -5880,11 +5871,11 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return plain
     if message_text(kept).strip() == shown:
         return kept
-    parts = as_list(kept.get("content"))
-    if [as_mapping(one).get("type") for one in parts] == ["output_text"]:
-        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
-        part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
-        return {**kept, "content": [part]}
+    match kept.get("content"):
+        case [{"type": "output_text"} as part]:
+            # The positions of annotations are no longer valid.
+            edited: Item = {"annotations": []} if "text" in part else {}
+            return {**kept, "content": [{**part, "text": shown, **edited}]}
     return {**kept, "content": plain["content"]}
 
 
@@ -5948,7 +5939,7 @@ _BEGUN_TRACKING = (
     "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED) + r"\Z"
 )
 _UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
-_TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
+_TRACKING = re.compile(rf"\?{_TRACKED}(?:&|(?![\w-]))|&{_TRACKED}(?![\w-])")
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
@@ -10253,6 +10244,14 @@ class RunMetadata(NamedTuple):
     price: float = 0.0
     usage: Usage = Usage()
 
+    def describe(self) -> str:
+        rounds, calls = self.rounds, self.tool_calls
+        price = f", ${self.price:.4f}" if self.price else ""
+        return (
+            f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
+            f"{self.usage.total} tokens, {self.latency:.1f} s{price}"
+        )
+
     def wire(self) -> dict[str, Any]:
         return {
             "strategy": self.strategy,
@@ -10491,6 +10490,7 @@ class StepLog:
     def begin_task(self) -> Self:
         log = copy(self)
         log._outer, log._prefix = self._round, f"TASK {next(self._tasks)} > "
+        log._progress = asyncio.Queue()  # a task takes no steps of others
         return log
 
     def report(self, event: AgentEvent) -> None:
@@ -11040,10 +11040,10 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
         failed=(*_find_failed_calls(groups, outputs), *_read_failed_calls(turns)),
         answers=answers,
         signed_calls=tuple(
-            one.item
+            item
             for turn in (turns if answers else ())
-            for one in turn.items
-            if is_call(one.item) and one.item.get("name")
+            for item, _ in turn.items
+            if is_call(item) and item.get("name")
         ),
         open_turn=open_turn,
         open_origin=turns[-1].origin if open_turn else None,
@@ -11074,7 +11074,7 @@ def _find_open_turn(
     outputs: Mapping[str, str],
     answers: Mapping[str, Decision],
 ) -> tuple[Item, ...]:
-    items = tuple(one.item for one in turns[-1].items) if turns else ()
+    items = tuple(item for item, _ in turns[-1].items) if turns else ()
     calls = [item for item in items if is_call(item)]
     answered = any(call.get("call_id") in outputs for call in calls)
     # A call that this pipeline did not sign has no name, and is not gone on with.
@@ -11464,6 +11464,8 @@ def describe_tool(tool: Tool) -> Item:
 
 # ==== gpt5_agent.agent.preparation
 
+_MAX_TOOLS = 128
+
 
 class PreparedRun(NamedTuple):
     model: ResolvedModel
@@ -11589,6 +11591,9 @@ def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:
         for tool in merge_tools(hosts, ours)
         if tool.get("type") in ("function", "custom")
     ]
+    if extra := functions[_MAX_TOOLS:]:
+        log(f"{len(extra)} tools are not offered: the API takes {_MAX_TOOLS}.")
+        functions = functions[:_MAX_TOOLS]
     names = ToolNames(tuple(str(tool["name"]) for tool in functions))
     return names.rename_tools(functions), names
 
@@ -12500,7 +12505,7 @@ async def _start_agent(
     own = request.own_tools
     if own.delegates:
         slots = asyncio.Semaphore(MAX_TASKS_AT_ONCE)
-        tools = (*own.tools, DelegateTool(request, totals, run_task, slots))
+        tools = (DelegateTool(request, totals, run_task, slots), *own.tools)
         request = request._replace(own_tools=own._replace(tools=tools))
     size = count_entries(request.messages, 3)
     prepared = await run_work(size, lambda: prepare_run(request))
@@ -13072,7 +13077,8 @@ class Valves(BaseModel):
     COMPACTION_TOKENS: int = Field(
         default=200_000,
         description="Let OpenAI compact the chat, also between two rounds, when its "
-        "input has more tokens than this; 0: never. Example: `200000`.",
+        "input has more tokens than this, or than half of the model's window; 0: never. "
+        "Example: `200000`.",
     )
 
     # The network
@@ -13260,8 +13266,10 @@ def build_agent_request(
     valves, body, choose_text = question.valves, question.body, question.choose_text
     iterations = body.get("maximum_iterations")
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, "the valves of this pipeline")
+    notices = question.notices
     if rules_error:
         log.warn(rules_error)
+        notices = (*notices, rules_error)
     return AgentRequest(
         strategy=question.strategy,
         model=choose_text("agent_model", valves.MODEL),
@@ -13298,7 +13306,7 @@ def build_agent_request(
         ),
         query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
-        notices=(*question.notices, rules_error) if question.caller.is_admin else (),
+        notices=notices if question.caller.is_admin else (),
         is_new=question.is_new,
         chat=question.caller.workspace,
         log=log.line,
@@ -13358,9 +13366,12 @@ def _build_run_limits(valves: Valves) -> Limits:
 
 def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
     valves, caller = question.valves, question.caller
-    threshold = max(valves.COMPACTION_TOKENS, 1000)  # the API refuses less
+    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
+    most = valves.COMPACTION_TOKENS
+    window = model.facts.context or 2 * most
+    threshold = max(min(most, window // 2), 1000)  # the API refuses less
     compaction = [{"type": "compaction", "compact_threshold": threshold}]
-    compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
+    compacts = most and not endpoint.is_azure
     streams, summary = bool(question.body.get("stream")), valves.REASONING_SUMMARY
     return Settings(
         effort=valves.REASONING_EFFORT or None,
@@ -13480,7 +13491,7 @@ class OwnToolPool:
             for problem in opened.problems:
                 tell(f"Tools are missing: {problem}")
             remote = [tool for tool in opened.tools if tool.name not in names]
-            yield (*remote, *sandbox_tools)
+            yield (*sandbox_tools, *remote)
 
     async def close(self) -> None:
         for sandbox in self._sandboxes.values():
@@ -13556,13 +13567,7 @@ def _build_source_chunk(source: ContextSource) -> Chunk:
 
 
 def _build_metadata_chunk(metadata: RunMetadata, notes: int) -> Chunk:
-    rounds, calls = metadata.rounds, metadata.tool_calls
-    line = (
-        f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
-        f"{metadata.usage.total} tokens, {metadata.latency:.1f} s"
-    )
-    if metadata.price:
-        line += f", ${metadata.price:.4f}"
+    line = metadata.describe()
     if notes:
         line += f", {notes} note{'s'[: notes != 1]}"
     return _build_status_chunk(line, "execution_metadata", _metadata_fields(metadata))

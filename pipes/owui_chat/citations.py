@@ -43,7 +43,7 @@ _BEGUN_TRACKING = (
     "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED) + r"\Z"
 )
 _UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
-_TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
+_TRACKING = re.compile(rf"\?{_TRACKED}(?:&|(?![\w-]))|&{_TRACKED}(?![\w-])")
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
