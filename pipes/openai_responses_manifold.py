@@ -56,7 +56,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cached_property, partial, reduce
+from functools import cached_property, lru_cache, partial, reduce
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
@@ -4422,7 +4422,7 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
 
 # ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
 
-_THOUGHT_SHARE = 0.1
+_THOUGHT_SHARE = 0.02
 
 
 class Limits(NamedTuple):
@@ -9498,7 +9498,7 @@ def read_config(
     wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
-    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    remote = _known_servers(valves.REMOTE_MCP_SERVERS_JSON)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
     problems = (rules_error, _permission_error(valves), filter_error)
     allowed = _for_own_key(valves) if own_key else valves
@@ -9538,9 +9538,19 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
 
 def _overrides(valves: Valves) -> Mapping[str, ResolvedModel] | InvalidRequest:
     try:
-        return read_overrides(valves.MODEL_OVERRIDES_JSON)
+        return _known_overrides(valves.MODEL_OVERRIDES_JSON)
     except InvalidRequest as error:
         return error
+
+
+@lru_cache(maxsize=8)
+def _known_overrides(text: str) -> Mapping[str, ResolvedModel]:
+    return read_overrides(text)
+
+
+@lru_cache(maxsize=8)
+def _known_servers(text: str) -> RemoteServers:
+    return read_servers(text)
 
 
 def _inherit(own: str, default: str) -> str:
@@ -10464,9 +10474,34 @@ def called_tools(
     log: Callable[[str], object] = str,
 ) -> list[Item]:
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
-    strict = valves.ENABLE_STRICT_TOOL_CALLING
-    tools = responses_tools(specs, strict=strict, log=log)
+    text, strict = _tools_text(specs), valves.ENABLE_STRICT_TOOL_CALLING
+    is_usual = 0 < len(text) <= _LONGEST_REMEMBERED
+    tools, lines = (
+        _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
+    )
+    for line in lines:
+        log(line)
     return [tool for tool in tools if _takes(model, tool["type"])]
+
+
+_LONGEST_REMEMBERED = 100_000
+
+
+def _tools_text(specs: list[Any]) -> str:
+    try:
+        return json.dumps(specs)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+@lru_cache(maxsize=32)
+def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
+    return _read_tools(json.loads(text), strict)
+
+
+def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
+    lines = list[str]()
+    return responses_tools(specs, strict=strict, log=lines.append), lines
 
 
 _MOST_TOOLS = 128
@@ -10631,6 +10666,7 @@ class ChatStore:
         self.repairs = stored_repairs(chat[key] for key in chat if is_pipe_key(key))
         self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
+        self._writing: asyncio.Task[None] | None = None
         self._due = 0
         self._unshown: list[StoredRecord] = []
         self._caller = caller
@@ -10644,8 +10680,19 @@ class ChatStore:
             if record.message_id == caller.message_id
         }
 
-    async def write(self, record: Record, output_index: int | None = None) -> None:
+    def write_beside(self, record: Record, output_index: int | None = None) -> None:
         del output_index
+        self._writing = asyncio.create_task(self._write_after(self._writing, record))
+
+    async def _write_after(
+        self, earlier: asyncio.Task[None] | None, record: Record
+    ) -> None:
+        if earlier:
+            await earlier
+        with suppress(Exception):
+            await self.write(record)
+
+    async def write(self, record: Record) -> None:
         self._own[record.ulid] = record
         self._is_behind = True
         if len(self._own) >= self._due:
@@ -10657,13 +10704,19 @@ class ChatStore:
             self._is_behind = True
 
     async def flush(self) -> bool:
+        await self._settle()
         for _ in range(_LAST_TRIES):
             if not self._is_behind:
                 break
             await self._write()
         return not self._is_behind
 
+    async def _settle(self) -> None:
+        if self._writing:
+            await asyncio.shield(self._writing)
+
     async def add_repair(self, repair: Repair) -> None:
+        await self._settle()
         self._repairs = {**self._repairs, repair: None}
         self.repairs = tuple(dict.fromkeys((*self.repairs, repair)))
         await self._write()
@@ -10701,7 +10754,7 @@ class _OutputStore(ChatStore):
     carrier = "output"
     _bearer = ""
 
-    async def write(self, record: Record, output_index: int | None = None) -> None:
+    def write_beside(self, record: Record, output_index: int | None = None) -> None:
         self._give(record.ulid, {record.ulid: record}, output_index)
 
     async def _write(self) -> None:
@@ -11640,10 +11693,10 @@ async def _write_records(
         if not isinstance(recorded, NewRecord | RunDone):
             shown.append(recorded)
         elif isinstance(recorded, NewRecord) and store:
-            await store.write(*recorded)
+            store.write_beside(*recorded)
     if isinstance(event, RunDone) and store and not await store.flush():
         prepared.call.log.line("WARNING", _NOT_WRITTEN)
-    return [*(store.take_unsent() if store else ()), *shown]
+    return [*shown, *(store.take_unsent() if store else ())]
 
 
 def _recorder(prepared: PreparedRequest) -> Recorder | None:

@@ -7,6 +7,7 @@ The switches of the composer come from the companion filter, in
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 
 from openai_responses.clock import RecentTexts, monotonic_seconds
@@ -81,7 +82,7 @@ def read_config(
     wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
-    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    remote = _known_servers(valves.REMOTE_MCP_SERVERS_JSON)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
     problems = (rules_error, _permission_error(valves), filter_error)
     allowed = _for_own_key(valves) if own_key else valves
@@ -121,9 +122,19 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
 
 def _overrides(valves: Valves) -> Mapping[str, ResolvedModel] | InvalidRequest:
     try:
-        return read_overrides(valves.MODEL_OVERRIDES_JSON)
+        return _known_overrides(valves.MODEL_OVERRIDES_JSON)
     except InvalidRequest as error:
         return error
+
+
+@lru_cache(maxsize=8)
+def _known_overrides(text: str) -> Mapping[str, ResolvedModel]:
+    return read_overrides(text)
+
+
+@lru_cache(maxsize=8)
+def _known_servers(text: str) -> RemoteServers:
+    return read_servers(text)
 
 
 def _inherit(own: str, default: str) -> str:
