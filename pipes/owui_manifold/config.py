@@ -6,7 +6,7 @@ The switches of the composer come from the companion filter, in
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from openai_responses.errors import (
 from openai_responses.json_input import JsonObject, as_mapping, parse_string_map
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
-from openai_responses.loop.tools import ApprovalRules, read_rules
+from openai_responses.loop.tools import ApprovalRules, read_rules, read_timeouts
 from openai_responses.models.resolve import (
     REASONING_EFFORTS,
     ResolvedModel,
@@ -49,6 +49,8 @@ class Config(NamedTuple):
     """An error is raised only where a model is resolved."""
     remote: RemoteServers
     approval_rules: ApprovalRules
+    tool_timeouts: Sequence[tuple[str, float]]
+    """Seconds by patterns of names."""
 
     effort: str | None
     summary: str
@@ -84,7 +86,9 @@ def read_config(
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = _known_servers(valves.REMOTE_MCP_SERVERS_JSON)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
-    problems = (rules_error, _permission_error(valves), filter_error)
+    timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
+    permission_error = _permission_error(valves)
+    problems = (rules_error, timeouts_error, permission_error, filter_error)
     allowed = _for_own_key(valves) if own_key else valves
     switches = as_mapping(host.get("features"))
     replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
@@ -98,6 +102,7 @@ def read_config(
         overrides=_overrides(valves),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         approval_rules=rules,
+        tool_timeouts=timeouts,
         effort=_inherit(own.REASONING_EFFORT, "") or None,
         summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
         verbosity=_inherit(own.VERBOSITY, "") or None,

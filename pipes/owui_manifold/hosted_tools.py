@@ -122,7 +122,9 @@ def called_tools(
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
     text, strict = _tools_text(specs), valves.ENABLE_STRICT_TOOL_CALLING
     is_usual = 0 < len(text) <= _LONGEST_REMEMBERED
-    tools, lines = _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
+    tools, lines = (
+        _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
+    )
     for line in lines:
         log(line)
     return [tool for tool in tools if _takes(model, tool["type"])]

@@ -24,6 +24,7 @@ from owui_manifold.rounds import load_round, save_round
 from signing import SIGN
 from simulator import Simulator
 from stand_in_host import StandInHost, host_callable
+from upstream import until
 
 pytestmark = pytest.mark.asyncio
 
@@ -111,8 +112,7 @@ async def test_stop_right_after_the_first_text_loses_no_record(
                 if is_text(event):
                     break
         host.chats.unlocked.set()
-        while not host.kept:
-            await asyncio.sleep(0)
+        await until(lambda: bool(host.kept))
 
     [record] = read_records(host.kept, SIGN).values()
     assert record.payload[0]["type"] == "reasoning"
