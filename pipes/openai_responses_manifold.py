@@ -57,7 +57,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cached_property, partial, reduce
+from functools import cached_property, lru_cache, partial, reduce
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
@@ -4412,7 +4412,7 @@ def _ending_of(status: str, response: JsonObject, error: ApiError) -> Ending:
 
 # ==== openai_responses.loop.attempts
 
-_THOUGHT_SHARE = 0.1
+_THOUGHT_SHARE = 0.02
 
 
 class Limits(NamedTuple):
@@ -4971,7 +4971,7 @@ _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     rules: list[tuple[str, Approval]] = []
     unread = ""
-    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
+    for entry in _entries(text):
         pattern, _, answer = (part.strip() for part in entry.partition("="))
         is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
         rule = _ANSWERS.get(answer.lower())
@@ -4988,6 +4988,26 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
     told = valve_error(problem, "`delete_*=ask`", place=place)
     return [*asked, ("*", "ask")], str(told)
+
+
+_SECONDS = re.compile(r"[1-9][0-9]{0,5}")
+
+
+def read_timeouts(text: str, place: str) -> tuple[list[tuple[str, float]], str]:
+    found: list[tuple[str, float]] = []
+    told = ""
+    for entry in _entries(text):
+        pattern, _, seconds = (part.strip() for part in entry.partition(":"))
+        if _PATTERN.fullmatch(pattern) and _SECONDS.fullmatch(seconds):
+            found.append((pattern, float(seconds)))
+        else:
+            problem = f"TOOL_TIMEOUTS holds {entry[:40]!r}, which is no time of a tool"
+            told = told or str(valve_error(problem, "`crawl_*: 600`", place=place))
+    return found, told
+
+
+def _entries(text: str) -> Iterable[str]:
+    return filter(None, map(str.strip, text.replace("\n", ",").split(",")))
 
 
 class ToolResult(NamedTuple):
@@ -5013,6 +5033,12 @@ class CallLimits(NamedTuple):
     seconds: float = 120.0
     batch_seconds: float = 600.0
     characters: int = 100_000
+    own: Sequence[tuple[str, float]] = ()
+
+    def own_seconds(self, name: str) -> float | None:
+        return next(
+            (sec for pattern, sec in self.own if fnmatchcase(name, pattern)), None
+        )
 
 
 class Toolset(NamedTuple):
@@ -5046,17 +5072,19 @@ async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
     batch = _Batch(toolset)
-    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether a person is waited for
+    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
     try:
         for call in calls:
             one = _check_call(call, toolset.tools)
             task = asyncio.create_task(batch.answer(str(call["call_id"]), one))
-            tasks[task] = isinstance(one, _ReadyCall) and one.is_interactive
+            tasks[task] = isinstance(one, _ReadyCall) and (
+                one.is_interactive or bool(toolset.limits.own_seconds(one.name))
+            )
             await asyncio.sleep(0)
-        for call, (task, is_interactive) in zip(calls, tasks.items(), strict=True):
-            await (asyncio.wait([task]) if is_interactive else batch.wait(task))
+        for call, (task, is_apart) in zip(calls, tasks.items(), strict=True):
+            await (asyncio.wait([task]) if is_apart else batch.wait(task))
             if not task.done():
-                _cancel(task for task, waits in tasks.items() if not waits)
+                _cancel(one for one, apart in tasks.items() if not apart)
             if task.done() and not task.cancelled():
                 yield call, task.result()
             else:
@@ -5149,12 +5177,12 @@ def _arguments(call: Item) -> object:
 
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
-    name = ready.name
-    seconds = None if ready.is_interactive else toolset.limits.seconds
+    name, limits = ready.name, toolset.limits
+    seconds = limits.own_seconds(name) or limits.seconds
     try:
-        async with asyncio.timeout(seconds) as scope:
+        async with asyncio.timeout(None if ready.is_interactive else seconds) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
-        output = _cap_output(answer.output, toolset.limits.characters)
+        output = _cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
@@ -9142,6 +9170,11 @@ class Valves(BaseModel):
         "together. Time that people take does not count.",
         gt=0,
     )
+    TOOL_TIMEOUTS: str = _valve(
+        "",
+        "Other limits for tools by name or pattern, in seconds: `crawl_*: 600, render: "
+        "1800`. Open WebUI's own sub-agents and pictures have an hour.",
+    )
     TOOL_OUTPUT_CHARACTERS: int = _valve(
         100_000, "Of a longer output the model gets the beginning and the end.", ge=1000
     )
@@ -9332,6 +9365,7 @@ class Config(NamedTuple):
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
     remote: RemoteServers
     approval_rules: ApprovalRules
+    tool_timeouts: Sequence[tuple[str, float]]
 
     effort: str | None
     summary: str
@@ -9361,9 +9395,11 @@ def read_config(
     wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
-    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    remote = _known_servers(valves.REMOTE_MCP_SERVERS_JSON)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
-    problems = (rules_error, _permission_error(valves), filter_error)
+    timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
+    permission_error = _permission_error(valves)
+    problems = (rules_error, timeouts_error, permission_error, filter_error)
     allowed = _for_own_key(valves) if own_key else valves
     switches = as_mapping(host.get("features"))
     replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
@@ -9377,6 +9413,7 @@ def read_config(
         overrides=_overrides(valves),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         approval_rules=rules,
+        tool_timeouts=timeouts,
         effort=_inherit(own.REASONING_EFFORT, "") or None,
         summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
         verbosity=_inherit(own.VERBOSITY, "") or None,
@@ -9401,9 +9438,19 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
 
 def _overrides(valves: Valves) -> Mapping[str, ResolvedModel] | InvalidRequest:
     try:
-        return read_overrides(valves.MODEL_OVERRIDES_JSON)
+        return _known_overrides(valves.MODEL_OVERRIDES_JSON)
     except InvalidRequest as error:
         return error
+
+
+@lru_cache(maxsize=8)
+def _known_overrides(text: str) -> Mapping[str, ResolvedModel]:
+    return read_overrides(text)
+
+
+@lru_cache(maxsize=8)
+def _known_servers(text: str) -> RemoteServers:
+    return read_servers(text)
 
 
 def _inherit(own: str, default: str) -> str:
@@ -10059,7 +10106,7 @@ async def load_stored_images(
 def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approver:
     host, rules = call.host, call.config.approval_rules
     params = as_mapping(host.metadata.get("params"))
-    if host.tools.get("ask_user", {}).get("type") == "builtin":
+    if _is_builtin(host, "ask_user"):
         rules = [*rules, ("ask_user", "auto")]
     return Approver(
         rules=rules,
@@ -10068,6 +10115,18 @@ def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approv
         log=log,
         other_names=partial(_other_names, host),
     )
+
+
+def _is_builtin(host: HostContext, name: str) -> bool:
+    return bool(host.tools.get(name, {}).get("type") == "builtin")
+
+
+_SLOW = ("delegate_task", "generate_image", "edit_image")
+_HOUR = 3600.0
+
+
+def slow_tools(host: HostContext) -> list[tuple[str, float]]:
+    return [(name, _HOUR) for name in _SLOW if _is_builtin(host, name)]
 
 
 def has_ruled_tools(call: PipeCall) -> bool:
@@ -10169,8 +10228,7 @@ class HostTools:
 
     def is_interactive(self, name: str) -> bool:
         own = self._own_name(name)
-        tool = self._host.tools.get(own) or {}
-        return own == "ask_user" and tool.get("type") == "builtin"
+        return own == "ask_user" and _is_builtin(self._host, own)
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
@@ -10343,9 +10401,34 @@ def called_tools(
     log: Callable[[str], object] = str,
 ) -> list[Item]:
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
-    strict = valves.ENABLE_STRICT_TOOL_CALLING
-    tools = responses_tools(specs, strict=strict, log=log)
+    text, strict = _tools_text(specs), valves.ENABLE_STRICT_TOOL_CALLING
+    is_usual = 0 < len(text) <= _LONGEST_REMEMBERED
+    tools, lines = (
+        _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
+    )
+    for line in lines:
+        log(line)
     return [tool for tool in tools if _takes(model, tool["type"])]
+
+
+_LONGEST_REMEMBERED = 100_000
+
+
+def _tools_text(specs: list[Any]) -> str:
+    try:
+        return json.dumps(specs)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+@lru_cache(maxsize=32)
+def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
+    return _read_tools(json.loads(text), strict)
+
+
+def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
+    lines = list[str]()
+    return responses_tools(specs, strict=strict, log=lines.append), lines
 
 
 _MOST_TOOLS = 128
@@ -10510,6 +10593,7 @@ class ChatStore:
         self.repairs = stored_repairs(chat[key] for key in chat if is_pipe_key(key))
         self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
+        self._writing: asyncio.Task[None] | None = None
         self._due = 0
         self._unshown: list[StoredRecord] = []
         self._caller = caller
@@ -10523,8 +10607,19 @@ class ChatStore:
             if record.message_id == caller.message_id
         }
 
-    async def write(self, record: Record, output_index: int | None = None) -> None:
+    def write_beside(self, record: Record, output_index: int | None = None) -> None:
         del output_index
+        self._writing = asyncio.create_task(self._write_after(self._writing, record))
+
+    async def _write_after(
+        self, earlier: asyncio.Task[None] | None, record: Record
+    ) -> None:
+        if earlier:
+            await earlier
+        with suppress(Exception):
+            await self.write(record)
+
+    async def write(self, record: Record) -> None:
         self._own[record.ulid] = record
         self._is_behind = True
         if len(self._own) >= self._due:
@@ -10536,13 +10631,19 @@ class ChatStore:
             self._is_behind = True
 
     async def flush(self) -> bool:
+        await self._settle()
         for _ in range(_LAST_TRIES):
             if not self._is_behind:
                 break
             await self._write()
         return not self._is_behind
 
+    async def _settle(self) -> None:
+        if self._writing:
+            await asyncio.shield(self._writing)
+
     async def add_repair(self, repair: Repair) -> None:
+        await self._settle()
         self._repairs = {**self._repairs, repair: None}
         self.repairs = tuple(dict.fromkeys((*self.repairs, repair)))
         await self._write()
@@ -10580,7 +10681,7 @@ class _OutputStore(ChatStore):
     carrier = "output"
     _bearer = ""
 
-    async def write(self, record: Record, output_index: int | None = None) -> None:
+    def write_beside(self, record: Record, output_index: int | None = None) -> None:
         self._give(record.ulid, {record.ulid: record}, output_index)
 
     async def _write(self) -> None:
@@ -10949,6 +11050,7 @@ def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
+            own=[*call.config.tool_timeouts, *slow_tools(call.host)],
         ),
         log,
         rounds=valves.MAX_FUNCTION_CALL_LOOPS,
@@ -11519,10 +11621,10 @@ async def _write_records(
         if not isinstance(recorded, NewRecord | RunDone):
             shown.append(recorded)
         elif isinstance(recorded, NewRecord) and store:
-            await store.write(*recorded)
+            store.write_beside(*recorded)
     if isinstance(event, RunDone) and store and not await store.flush():
         prepared.call.log.line("WARNING", _NOT_WRITTEN)
-    return [*(store.take_unsent() if store else ()), *shown]
+    return [*shown, *(store.take_unsent() if store else ())]
 
 
 def _recorder(prepared: PreparedRequest) -> Recorder | None:
