@@ -23,6 +23,7 @@ from owui_manifold.report import (
     server_words,
 )
 from owui_manifold.rounds import DelegatedRound, save_round
+from owui_manifold.silence import WaitingLines
 
 _NOT_WRITTEN = (
     "Open WebUI refused to store the items that this chat does not show: later turns go "
@@ -49,15 +50,18 @@ async def answer_events(
     artifacts = ArtifactStore(prepared, connections)
     repairs: list[Status] = []
     helped: list[Status] = []
+    lines = WaitingLines(call, connections)
     events = run(
         prepared.request,
         prepared.endpoint,
         connections,
-        prepared.limits,
+        prepared.limits._replace(heard=lines.heard),
         prepared.toolset,
     )
-    async with aclosing(events):
+    async with aclosing(events), aclosing(lines):
         async for arrived in events:
+            for line in lines.note(arrived):
+                yield line
             event = await artifacts.stored(arrived)
             if event is None:
                 continue

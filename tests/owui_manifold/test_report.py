@@ -19,6 +19,7 @@ from owui_manifold.report import (
     report_request,
 )
 from owui_manifold.valves import UserValves, Valves
+from run_sample import message
 from stand_in_host import StandInHost
 
 pytestmark = pytest.mark.asyncio
@@ -110,7 +111,9 @@ async def test_request_of_a_plain_caller(host: StandInHost) -> None:
 async def test_good_end_is_told_and_left_as_it_is(host: StandInHost) -> None:
     """With the tokens, if they are known, and OpenAI's own id."""
     prepared = await job_of()
-    ended = RunDone(COMPLETED, Usage(10, 5, 15), trace=Trace("req_1"))
+    output = (message("1", "Hello."),)
+    usage, trace = Usage(10, 5, 15), Trace("req_1")
+    ended = RunDone(COMPLETED, usage, output=output, trace=trace)
 
     assert report_end(prepared, ended) == ended
     assert report_end(prepared, ended._replace(usage=None)).usage is None
