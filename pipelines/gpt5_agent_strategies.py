@@ -119,7 +119,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-# ==== openai_responses.json_input: JSON that others wrote, which may be invalid.
+# ==== openai_responses.json_input
 
 JsonObject = Mapping[str, Any]
 
@@ -232,7 +232,7 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-# ==== openai_responses.items: The API's items: their kinds, their texts, and pairs of calls and outputs.
+# ==== openai_responses.items
 
 Item = dict[str, Any]
 
@@ -551,7 +551,7 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     return kept
 
 
-# ==== openai_responses.errors: The exceptions of this package, and the API's own error.
+# ==== openai_responses.errors
 
 
 class ResponsesError(Exception):
@@ -650,22 +650,19 @@ class ApiRefused(ResponsesError):
 def read_api_error(wire: object) -> ApiError:
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
-    if isinstance(wire, str):
-        return _inner_error(wire) or ApiError(message=wire)
-    if not isinstance(wire, Mapping):
-        return ApiError()
-    if isinstance(wire.get("detail"), list):
-        wire = _read_detail(wire["detail"])
-    message = as_text(wire.get("message") or wire.get("detail"))
-    raw = as_text(as_mapping(wire.get("metadata")).get("raw"))
+    fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
+    if isinstance(fields.get("detail"), list):
+        fields = _read_detail(fields["detail"])
+    message = as_text(fields.get("message") or fields.get("detail"))
+    raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
     if inner := _inner_error(raw) or _inner_error(message):
         return inner
-    code, kind, param = (
-        as_text(wire.get(key)) or None for key in ("code", "type", "param")
-    )
-    number = wire.get("code")
+    number = fields.get("code")
     if isinstance(number, int) and 400 <= number < 600:
-        code = str(number)
+        fields = {**fields, "code": str(number)}
+    code, kind, param = (
+        as_text(fields.get(key)) or None for key in ("code", "type", "param")
+    )
     return ApiError(code, kind, param, f"{message} {raw}".strip())
 
 
@@ -691,7 +688,7 @@ def _inner_error(text: str) -> ApiError | None:
 _LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 
 
-# ==== openai_responses.endings: How a run can end, and the sentence for each ending.
+# ==== openai_responses.endings
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -710,6 +707,13 @@ _SERVER_ERROR = "OpenAI had an error of its own. Try again in a moment."
 _RATE_LIMIT = (
     "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
 )
+_ARRIVED = "What arrived is kept"
+_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
+
+
+def check_valves(problem: str, valves: str) -> str:
+    return f"{problem}. An administrator has to check {valves} in the valves."
+
 
 NO_CREDIT_CODES = frozenset(
     {
@@ -731,16 +735,23 @@ PICTURE_CODES = frozenset(
 
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
-        "max_output_tokens": "The answer stops here because it reached its length "
-        "limit. Raise the maximum of output tokens, or ask to continue.",
-        "content_filter": "The answer stops here because OpenAI's content filter cut "
-        "it off. Put the question in other words.",
-        "max_messages": "The answer stops here because it reached the limit of "
-        "messages in one answer. Ask to continue.",
-        "cancelled": "The answer stops here because it was cancelled at OpenAI. "
-        "Regenerate it, or ask to continue.",
-        "steered": "The answer stops here because the request was steered away. Ask "
-        "again.",
+        "max_output_tokens": "The answer reached its length limit. Raise the maximum "
+        "of output tokens, or ask to continue.",
+        "content_filter": "OpenAI's content filter cut the answer off. Put the "
+        "question in other words.",
+        "max_messages": "The answer reached the limit of messages in one answer. Ask "
+        "to continue.",
+        "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
+        "continue.",
+        "steered": "The request was steered away. Ask again.",
+        "no_answer": "The model ended without an answer. Regenerate it, or ask in "
+        "other words.",
+        "only_reasoning": "The model thought, but gave no answer. Regenerate it, or ask "
+        "in other words.",
+        "only_calls": "The model asked for more tools than one answer may call, and gave "
+        "no answer. Ask it to answer with what it has.",
+        "only_tokens": "The model used all tokens of this answer to think. Raise the "
+        "maximum of output tokens, or choose less effort.",
         "": "The answer is not complete{code}. Ask to continue.",
     },
     "failed": {
@@ -751,8 +762,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "server_is_overloaded": _OVERLOADED,
         "context_length_exceeded": "This chat is longer than the model can read. "
         "Start a new chat, or choose a model with a larger context.",
-        "invalid_prompt": "OpenAI refused this prompt under its usage policies. Put "
-        "the question in other words.",
+        "invalid_prompt": _POLICY,
         "bio_policy": _POLICY,
         "misalignment_policy_violation": _POLICY,
         "image_content_policy_violation": _POLICY,
@@ -768,17 +778,19 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "or this API key may not use it. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
-        "3": "The server at BASE_URL redirects requests (HTTP {status}), which is not "
-        "followed, because the key would go along. An administrator has to check "
-        "BASE_URL in the valves of this pipe.",
-        "401": "OpenAI does not accept the API key. An administrator has to check "
-        "API_KEY in the valves of this pipe.",
+        "3": check_valves(
+            "The server at BASE_URL redirects requests (HTTP {status}), which is not "
+            "followed, because the key would go along",
+            "BASE_URL",
+        ),
+        "401": check_valves("OpenAI does not accept the API key", "API_KEY"),
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
-        "404": "There is no Responses API at BASE_URL. An administrator has to check "
-        "BASE_URL in the valves of this pipe.",
-        "407": "The proxy on the way to the model's server does not let us through. An "
-        "administrator has to check PROXY in the valves of this pipe.",
+        "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
+        "407": check_valves(
+            "The proxy on the way to the model's server does not let us through",
+            "PROXY",
+        ),
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and pictures.",
         "429": _RATE_LIMIT,
@@ -788,36 +800,36 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "An administrator finds the details in the log.",
     },
     "cut": {
-        "": "The connection to the model broke before the answer was finished. What "
-        "arrived is kept; regenerate the answer, or ask to continue.",
+        "": "The connection to the model broke before the answer was finished. "
+        + _CONTINUE,
         "lost": "The connection to the model broke, and the rest of the answer could "
-        "not be fetched. What arrived is kept; regenerate the answer, or ask to "
-        "continue.",
+        "not be fetched. " + _CONTINUE,
     },
     "unreadable": {
-        "": "The server at BASE_URL answered, but not as the Responses API does. An "
-        "administrator has to check BASE_URL in the valves of this pipe.",
-        "compressed": "The server at BASE_URL sent a compressed answer, which is not "
-        "read. An administrator has to check BASE_URL and EXTRA_HEADERS in the valves.",
+        "": check_valves(
+            "The server at BASE_URL answered, but not as the Responses API does",
+            "BASE_URL",
+        ),
+        "compressed": check_valves(
+            "The server at BASE_URL sent a compressed answer, which is not read",
+            "BASE_URL and EXTRA_HEADERS",
+        ),
     },
     "malformed": {
-        "": "The model's server sent something that cannot be read, so the answer "
-        "ends here. Regenerate it, or ask to continue.",
+        "": "The model's server sent something that cannot be read. " + _CONTINUE,
         "too_large": "The model's server sent more than this pipe accepts for one "
-        "answer, which ends here. What arrived is kept; regenerate it, or ask to "
-        "continue.",
+        "answer. " + _CONTINUE,
     },
     "first_event_timeout": {
         "": "The model's server accepted the request and then said nothing for too "
         "long. Try again, perhaps with less effort.",
     },
     "idle_timeout": {
-        "": "The model's server fell silent in the middle of the answer. What arrived "
-        "is kept; regenerate the answer, or ask to continue.",
+        "": "The model's server fell silent in the middle of the answer. " + _CONTINUE,
     },
     "total_timeout": {
-        "": "The answer took longer than an administrator allows. What arrived is "
-        "kept; ask to continue, or choose less effort.",
+        "": "The answer took longer than an administrator allows. "
+        f"{_ARRIVED}; ask to continue, or choose less effort.",
     },
 }
 
@@ -832,7 +844,7 @@ class Ending(NamedTuple):
         return self.kind != "completed"
 
     def without_text(self) -> Self:
-        before, _, rest = self.sentence.partition("What arrived is kept")
+        before, _, rest = self.sentence.partition(_ARRIVED)
         return self._replace(sentence=f"{before}Try again.") if rest else self
 
 
@@ -891,23 +903,21 @@ def failure_sentence(error: ApiError) -> str:
 
 
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
-    refused = SENTENCES["refused"]
-    if status == 401:
-        return refused["401"]
-    if status < 400:
-        return refused["3"].format(status=status)
-    known = {**SENTENCES["failed"], **refused}
-    for word in _words(error):
-        if word in known and word != str(status):
-            return known[word].format(code="", model=model, status=status)
-    if status == 404 and _ABOUT_A_MODEL.search(error.message):
-        return refused["model_not_found"].format(model=model)
-    other = refused["5"] if status >= 500 else refused[""]
+    known = {**SENTENCES["failed"], **SENTENCES["refused"]}
+    code, param = _shown(error.code), _shown(error.param, " at {}")
+    words = [word for word in _words(error) if word in known and word != str(status)]
     names_place = error.param or "input[" in error.message or "tools[" in error.message
-    if status == 404 and names_place:
-        refused = {}
-    about = {"code": _shown(error.code), "param": _shown(error.param, " at {}")}
-    return refused.get(str(status), other).format(**about, model=model, status=status)
+    if status == 401 or status < 400:
+        word = str(status) if status == 401 else "3"
+    elif words:
+        word, code = words[0], ""
+    elif status == 404 and _ABOUT_A_MODEL.search(error.message):
+        word = "model_not_found"
+    elif str(status) in known and not (status == 404 and names_place):
+        word = str(status)
+    else:
+        word = "5" if status >= 500 else ""
+    return known[word].format(code=code, param=param, model=model, status=status)
 
 
 def failure_status(failure: Failure) -> str:
@@ -951,7 +961,7 @@ def api_word(word: str | None) -> str | None:
     return word if word and (known or _WORD.fullmatch(word)) else None
 
 
-# ==== openai_responses.models.catalog: The table of models, generated from `scripts/catalog/models.json`; do not edit.
+# ==== openai_responses.models.catalog
 
 # ruff: noqa: E501 - one model a line reads as a table
 
@@ -1049,7 +1059,7 @@ CATALOG_ALIASES: dict[str, str] = {
 }
 
 
-# ==== openai_responses.models.resolve: Resolves a model name to an id and to the facts about the model.
+# ==== openai_responses.models.resolve
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -1257,7 +1267,7 @@ def _prices(text: str) -> list[float | None]:
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 
 
-# ==== openai_responses.models.usage: The tokens that a run used, and what they cost.
+# ==== openai_responses.models.usage
 
 
 class Usage(NamedTuple):
@@ -1340,7 +1350,7 @@ def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
     return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
 
 
-# ==== openai_responses.clock: Time, random numbers, ids of both, digests, recent texts; threads for long work.
+# ==== openai_responses.clock
 
 
 def unix_seconds() -> int:
@@ -1411,7 +1421,7 @@ def new_ulid() -> str:
     return "".join(digits)
 
 
-# ==== openai_responses.requests.repairs: Changes that make a request acceptable to a server that refused it.
+# ==== openai_responses.requests.repairs
 
 
 class Repair(NamedTuple):
@@ -1676,7 +1686,7 @@ def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
     return found
 
 
-# ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
+# ==== openai_responses.transport.stream
 
 
 class ServerSentEvent(NamedTuple):
@@ -1937,7 +1947,7 @@ _READERS: Mapping[str, _Reader] = {
 }
 
 
-# ==== openai_responses.loop.events: What a run reports to those who show it or record it.
+# ==== openai_responses.loop.events
 
 NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
 
@@ -1987,7 +1997,7 @@ class RunDone(NamedTuple):
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 
 
-# ==== openai_responses.redaction: Removes secrets from text: known values, then what looks like a secret.
+# ==== openai_responses.redaction
 
 _REDACTED = "[redacted]"
 
@@ -2074,7 +2084,7 @@ def _inside_base64(raw: bytes, offset: int) -> str:
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
 
-# ==== openai_responses.endpoint: Where requests go: address, headers, certificates and proxy.
+# ==== openai_responses.endpoint
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
@@ -2197,7 +2207,7 @@ def _environment_proxy(url: str) -> str | None:
     return proxy
 
 
-# ==== openai_responses.requests.parameters: The caller's parameters, in the names and forms of the API.
+# ==== openai_responses.requests.parameters
 
 CALLERS_KEYS = (
     *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
@@ -2353,7 +2363,7 @@ def _hash_id(kind: str, value: str) -> str | None:
     return sha256(text.encode()).hexdigest()[:48] if value else None
 
 
-# ==== openai_responses.requests.json_schema: JSON Schemas of tools in the API's two forms, open and strict.
+# ==== openai_responses.requests.json_schema
 
 _Schema = dict[str, Any]
 
@@ -2489,10 +2499,8 @@ def function_parameters(
     mended = _MendedSchema(schema)
     if strict_left and mended.is_simple:
         with suppress(_NotStrict, TypeError, AttributeError, ValueError):
-            strict_left.spend(json_size(mended.root, LARGEST_SCHEMA))
-            strict = _strict(mended.root, 1)
-            if _is_within_limits(strict):
-                return strict, True
+            strict_left.spend(json_size(mended.root, _LARGEST_STRICT))
+            return _strict(mended.root, 1), True
     return mended.root, False
 
 
@@ -2609,8 +2617,7 @@ _STRICT_FORMATS = (
 )
 
 _DEEPEST_STRICT = 10
-_MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
-_LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
+_LARGEST_STRICT = 10_000
 
 LARGEST_SCHEMA = 300_000
 MOST_STRICT_WORK = 300_000
@@ -2691,28 +2698,7 @@ def _types_of(node: JsonObject, enum: object) -> list[str]:
     return kinds
 
 
-def _is_within_limits(schema: JsonObject) -> bool:
-    nodes = list(_nodes(schema))
-    properties = [name for node in nodes for name in node.get("properties", ())]
-    enums = [list(map(str, node.get("enum", ()))) for node in nodes]
-    values = [value for enum in enums for value in enum]
-    longest = [sum(map(len, enum)) for enum in enums if len(enum) > _LONG_ENUM]
-    return (
-        len(properties) <= _MOST_PROPERTIES
-        and len(values) <= _MOST_VALUES
-        and sum(map(len, [*properties, *values])) <= _MOST_TEXT
-        and max(longest, default=0) <= _LONG_ENUM_CHARACTERS
-    )
-
-
-def _nodes(node: JsonObject) -> Iterator[JsonObject]:
-    yield node
-    items = [node["items"]] if "items" in node else []
-    for inner in (*node.get("anyOf", ()), *items, *node.get("properties", {}).values()):
-        yield from _nodes(inner)
-
-
-# ==== openai_responses.requests.tools: Tools in the API's form, with names that it allows.
+# ==== openai_responses.requests.tools
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
@@ -2985,7 +2971,7 @@ def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
     return (kind, label, name), (kind, "", name)
 
 
-# ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
+# ==== openai_responses.requests.build
 
 SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
@@ -3175,7 +3161,7 @@ def _strict_item(item: Item) -> Item:
     return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item
 
 
-# ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or repair the request.
+# ==== openai_responses.loop.recovery
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
@@ -3513,7 +3499,7 @@ _FINDERS = (
 )
 
 
-# ==== openai_responses.loop.response: The state machine of one response.
+# ==== openai_responses.loop.response
 
 
 class ResponseState:
@@ -3728,7 +3714,7 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
     return COMPLETED
 
 
-# ==== openai_responses.transport.connections: Pooled HTTP sessions; the only module that opens a connection.
+# ==== openai_responses.transport.connections
 
 _IDLE_SECONDS = 60.0
 _MAX_CONNECTIONS = 1000
@@ -3804,24 +3790,30 @@ def _now() -> float:
 
 
 class Deadlines:
-    def __init__(self, timeouts: Timeouts) -> None:
+    def __init__(
+        self, timeouts: Timeouts, heard: Callable[[bool], object] = bool
+    ) -> None:
         self.timeouts = timeouts
+        self._heard = heard
         self._end = _now() + timeouts.total if timeouts.total else float("inf")
         self.start_attempt()
 
     def start_attempt(self) -> None:
         self._next = _now() + self.timeouts.first_event
         self._kind: TimeoutKind = "first_event_timeout"
+        self._heard(True)
 
     def event_arrived(self) -> None:
         self._next = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
+        self._heard(True)
 
     def allow(self, seconds: float) -> bool:
         return _now() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
+        self._heard(False)
         began = _now()
         try:
             yield
@@ -4094,7 +4086,7 @@ def _network_sentence(error: Exception, host: str) -> str:
     )
 
 
-# ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
+# ==== openai_responses.loop.attempts
 
 _THOUGHT_SHARE = 0.1
 
@@ -4106,6 +4098,7 @@ class Limits(NamedTuple):
     resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
     most_bytes: int = MAX_ANSWER_BYTES
+    heard: Callable[[bool], object] = bool
 
 
 class Attempts:
@@ -4115,7 +4108,7 @@ class Attempts:
         self.endpoint = endpoint
         self.connections = connections
         self.limits = limits
-        self.deadlines = Deadlines(limits.timeouts)
+        self.deadlines = Deadlines(limits.timeouts, limits.heard)
         self.usages: list[Usage] = []
 
     async def events(
@@ -4143,6 +4136,7 @@ class Attempts:
             if note is None or not self.deadlines.allow(wait):
                 break
             yield note
+            self.limits.heard(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
             for event in (*self._end_thought(), *held):
@@ -4457,7 +4451,7 @@ def _may_run(error: ResponsesError | None) -> bool:
     return error is None or isinstance(error, TimedOut)
 
 
-# ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
+# ==== openai_responses.loop.arguments
 
 _DEEPEST_ARGUMENT = 40
 _MOST_WORK = 200_000
@@ -4642,7 +4636,7 @@ def _chosen_option(value: Any, options: list[Any], work: _SchemaWork) -> list[An
     return options
 
 
-# ==== openai_responses.loop.tools: Calls of tools: who may run them, how they run, and what they return.
+# ==== openai_responses.loop.tools
 
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
@@ -4664,9 +4658,8 @@ class Approver:
     def rule_for(self, name: str, via: str = "") -> Approval:
         found = [_find_rule(self.rules, name, self.default_rule)]
         rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
-        if rest:
-            others = (via, *self.other_names(name))
-            found += [_find_rule(rest, other, "auto") for other in others if other]
+        for other in (via, *self.other_names(name)):
+            found.append(_find_rule(rest, other, "auto"))
         return max(found, key=_STRICTNESS.index)
 
     @property
@@ -4682,12 +4675,10 @@ class Approver:
             case "deny":
                 return f"The administrator does not allow {name}. Do not call it again."
         try:
-            approved = self.ask and await self.ask(call_id, name, arguments)
+            if self.ask and await self.ask(call_id, name, arguments):
+                return None
         except Exception as error:  # nobody could be asked: no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
-            approved = False
-        if approved:
-            return None
         return f"The user did not approve this call of {name}. Go on without it."
 
 
@@ -4785,25 +4776,18 @@ class _ReadyCall(NamedTuple):
 async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-    checked = []
-    for call in calls:
-        checked.append(_check_call(call, toolset.tools))
-        await asyncio.sleep(0)
     batch = _Batch(toolset)
-    tasks = [
-        asyncio.create_task(batch.answer(str(call["call_id"]), one))
-        for call, one in zip(calls, checked, strict=True)
-    ]
-    limited = {
-        task
-        for one, task in zip(checked, tasks, strict=True)
-        if isinstance(one, ToolResult) or not one.is_interactive
-    }
+    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether a person is waited for
     try:
-        for call, task in zip(calls, tasks, strict=True):
-            await (batch.wait(task) if task in limited else asyncio.wait([task]))
+        for call in calls:
+            one = _check_call(call, toolset.tools)
+            task = asyncio.create_task(batch.answer(str(call["call_id"]), one))
+            tasks[task] = isinstance(one, _ReadyCall) and one.is_interactive
+            await asyncio.sleep(0)
+        for call, (task, is_interactive) in zip(calls, tasks.items(), strict=True):
+            await (asyncio.wait([task]) if is_interactive else batch.wait(task))
             if not task.done():
-                _cancel(limited)
+                _cancel(task for task, waits in tasks.items() if not waits)
             if task.done() and not task.cancelled():
                 yield call, task.result()
             else:
@@ -4853,10 +4837,8 @@ class _Batch:
                 self._end += self._loop.time() - began
         if refusal is not None:
             return tool_error(refusal)
-        if call.is_interactive:
-            return await _call_tool(call, self._toolset, None)
-        async with self._slots:
-            return await _call_tool(call, self._toolset, self._toolset.limits.seconds)
+        async with nullcontext() if call.is_interactive else self._slots:
+            return await _call_tool(call, self._toolset)
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
@@ -4897,10 +4879,9 @@ def _arguments(call: Item) -> object:
     return load_json(text) if isinstance(text, str) and text.strip() else {}
 
 
-async def _call_tool(
-    ready: _ReadyCall, toolset: Toolset, seconds: float | None
-) -> ToolResult:
+async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
     name = ready.name
+    seconds = None if ready.is_interactive else toolset.limits.seconds
     try:
         async with asyncio.timeout(seconds) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
@@ -4937,7 +4918,7 @@ def _name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
-# ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent again.
+# ==== openai_responses.requests.replay
 
 
 class Origin(NamedTuple):
@@ -5153,10 +5134,11 @@ def _new_id(own: str) -> str:
     return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
 
 
-# ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.
+# ==== openai_responses.loop.run
 
-_ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
-_CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
+_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
+_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
+_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
 _RAN_ALREADY = "was not run: a call with this call_id ran already."
 _BROKEN_OFF = "was not run: the answer that asked for it broke off."
 
@@ -5169,28 +5151,14 @@ async def run(
     toolset: Toolset | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
     attempts = Attempts(endpoint, connections, limits)
-    answers = _Answers()
-    while True:
+    answers = _Answers(request)
+    while answers.request is not None:
         had_output = bool(answers.output)
-        sent = attempts.events(request, len(answers.output))
-        async with aclosing(sent) as events:
-            async for event in events:
-                yield event
-        answers.add_response(attempts)
-        if attempts.ending.is_failure:
-            for event in answers.refuse(answers.calls, _BROKEN_OFF):
-                yield event
-            break
-        if toolset is None or not (answers.calls or answers.requests):
-            break
-        was_last = answers.is_limited
-        with attempts.deadlines.paused():
-            async with aclosing(answers.events(toolset)) as events:
+        sent = attempts.events(answers.request, len(answers.output))
+        for part in (sent, answers.events(attempts, toolset)):
+            async with aclosing(part) as events:
                 async for event in events:
                     yield event
-        if was_last or (answers.calls and not toolset.runs_calls):
-            break
-        request = _next_request(attempts, toolset, answers)
     has_text = had_output or attempts.has_shown
     yield RunDone(
         attempts.ending if has_text else attempts.ending.without_text(),
@@ -5203,59 +5171,83 @@ async def run(
 
 
 class _Answers:
-    def __init__(self) -> None:
+    def __init__(self, request: ResponsesRequest) -> None:
+        self.request: ResponsesRequest | None = request
         self.output: list[Item] = []
-        self.is_limited = False
+        self._is_limited = False
         self._rounds = 0
         self._calls_run = 0
         self._seen: set[str] = set()
 
-    def add_response(self, attempts: Attempts) -> None:
-        response = attempts.response
-        self.output += response.output
-        self.calls = list(filter(is_call, response.output))
-        self.requests = list(filter(is_approval_request, response.output))
-        self.items: list[Item] = []
+    async def events(
+        self, attempts: Attempts, toolset: Toolset | None
+    ) -> AsyncGenerator[RunEvent, None]:
+        output, self.request = attempts.response.output, None
+        self._items: list[Item] = []
+        self.output += output
+        calls = list(filter(is_call, output))
+        approvals = list(filter(is_approval_request, output))
+        if attempts.ending.is_failure:
+            for event in self._refuse(calls, _BROKEN_OFF):
+                yield event
+            return
+        if toolset is None or not (calls or approvals):
+            return
+        was_last = self._is_limited
+        with attempts.deadlines.paused():
+            async with aclosing(self._answer_all(calls, approvals, toolset)) as rest:
+                async for answer in rest:
+                    yield answer
+        if not was_last and (toolset.runs_calls or not calls):
+            reasoning = toolset.carries_reasoning or bool(approvals)
+            self.request = self._next_request(attempts, reasoning)
 
-    async def events(self, toolset: Toolset) -> AsyncGenerator[RunEvent, None]:
+    async def _answer_all(
+        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
+    ) -> AsyncGenerator[RunEvent, None]:
         is_over = self._rounds >= toolset.rounds
-        refusals = [
-            await _remote_refusal(one, toolset, is_over) for one in self.requests
-        ]
-        for request, refusal in zip(self.requests, refusals, strict=True):
+        for request in approvals:
+            refusal = await _remote_refusal(request, toolset, is_over)
             for event in self._decide(request, refusal):
                 yield event
-        calls, repeated = self._new_calls() if toolset.runs_calls else ([], [])
-        for event in self.refuse(repeated, _RAN_ALREADY):
+        new, repeated = self._new_calls(calls if toolset.runs_calls else ())
+        for event in self._refuse(repeated, _RAN_ALREADY):
             yield event
-        left = 0 if is_over else max(0, toolset.most_calls - self._calls_run)
-        async with aclosing(run_calls(calls[:left], toolset)) as results:
+        left = 0 if is_over else toolset.most_calls - self._calls_run
+        async with aclosing(run_calls(new[:left], toolset)) as results:
             async for call, result in results:
                 yield self._answer(call, result)
-        for event in self.refuse(
-            calls[left:], _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
-        ):
+        why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
+        for event in self._refuse(new[left:], why):
             yield event
-        self.is_limited = is_over or len(calls) > left
+        self._is_limited = is_over or len(new) > left
         self._rounds += 1
-        self._calls_run += len(calls[:left])
+        self._calls_run += len(new[:left])
 
-    def _new_calls(self) -> tuple[list[Item], list[Item]]:
+    def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
+        request = attempts.request
+        received = replay_output(attempts.response.output, with_reasoning=reasoning)
+        items = drop_settled_approvals([*request.input, *received, *self._items])
+        choice = "none" if self._is_limited else next_tool_choice(request.tool_choice)
+        changed = {"input": since_compaction(items), "tool_choice": choice}
+        return request.model_copy(update=changed)
+
+    def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
         found: tuple[list[Item], list[Item]] = [], []
-        for call in self.calls:
+        for call in calls:
             call_id = as_text(call.get("call_id"))
             found[call_id in self._seen].append(call)
             self._seen.add(call_id)
         return found
 
-    def refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
+    def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
         for call in calls:
             yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
 
     def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
         item, index = output_item(call, result), len(self.output)
         self.output.append(item)
-        self.items.append(item)
+        self._items.append(item)
         return ToolOutput(index, item, result.failed, result.card)
 
     def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
@@ -5264,7 +5256,7 @@ class _Answers:
             "approval_request_id": request.get("id"),
             "approve": refusal is None,
         }
-        self.items.append(response)
+        self._items.append(response)
         if refusal is None:
             self.output.append(response)
             return
@@ -5284,25 +5276,12 @@ async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     shown = {"arguments": text} if arguments is None else arguments
-    own = [str(request.get("name"))]
-    approver = replace(toolset.approver, default_rule="ask", other_names=lambda _: own)
-    return await approver.refusal(str(request.get("id")), name, shown)
+    approver = replace(toolset.approver, default_rule="ask")
+    own_name = str(request.get("name"))
+    return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
 
-def _next_request(
-    attempts: Attempts, toolset: Toolset, answers: _Answers
-) -> ResponsesRequest:
-    request = attempts.request
-    # An approval request cannot be answered without the reasoning before it.
-    reasoning = toolset.carries_reasoning or bool(answers.requests)
-    received = replay_output(attempts.response.output, with_reasoning=reasoning)
-    choice = "none" if answers.is_limited else next_tool_choice(request.tool_choice)
-    items = drop_settled_approvals([*request.input, *received, *answers.items])
-    items = since_compaction(items)
-    return request.model_copy(update={"input": items, "tool_choice": choice})
-
-
-# ==== owui_chat.storage.signature: Signatures of what is stored in a chat, which its owner can read and change.
+# ==== owui_chat.storage.signature
 
 Sign = Callable[[object], str]
 
@@ -5347,7 +5326,7 @@ def _signature(key: bytes, value: object) -> str:
     return hmac.digest(key, _ENCODER.encode(value).encode(), "sha256").hex()[:32]
 
 
-# ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
+# ==== owui_chat.host_tools
 
 CALL_TOOL = "call_tool"
 
@@ -5361,7 +5340,7 @@ def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
     return None if params is None else (arguments.get("tool_name"), params)
 
 
-# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
+# ==== owui_chat.messages
 
 
 class Attachment(NamedTuple):
@@ -5514,7 +5493,7 @@ def _plain_text(content: object) -> str:
     return "".join(as_text(as_mapping(p).get("text")) for p in as_list(content))
 
 
-# ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
+# ==== owui_chat.storage.records
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 
@@ -5560,7 +5539,7 @@ def _stub(item: Item) -> Item | None:
     return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
 
 
-# ==== owui_chat.storage.details_carrier: Records carried by the `reasoning_details` of reasoning items.
+# ==== owui_chat.storage.details_carrier
 
 _FORMAT = "openai-responses-v1"
 _REASONING = "reasoning.encrypted"
@@ -5728,7 +5707,7 @@ def _own_text(detail: _DetailItem, text: str) -> str:
     return text
 
 
-# ==== owui_chat.code: Code that the API ran, in the host's form.
+# ==== owui_chat.code
 
 CODE_CARD = "open_webui:code_interpreter"
 
@@ -5785,7 +5764,7 @@ class CodeTexts:
             yield place, "".join(text[start:end] for start, end in ends).strip()
 
 
-# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
+# ==== owui_chat.storage.markers
 
 # A query has a limit, so that a hostile text is read in linear time.
 _V2 = (
@@ -5851,7 +5830,7 @@ def _named(match: re.Match[str]) -> str:
     return (match["ulid"] or match["ulid1"] or "").upper()
 
 
-# ==== owui_chat.input.history: The input items of a chat's history.
+# ==== owui_chat.input.history
 
 _SIGN = "<details type="
 _BLOCK = re.compile(
@@ -6020,7 +5999,7 @@ def _message_item(kept: Item | None, shown: str) -> Item:
     return {**kept, "content": plain["content"]}
 
 
-# ==== owui_chat.events: The events of an answer: those of its run, with what is shown and stored of it.
+# ==== owui_chat.events
 
 
 class SourceCited(NamedTuple):
@@ -6045,7 +6024,7 @@ CitedEvent = RunEvent | SourceCited
 AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 
 
-# ==== owui_chat.files: Files that an answer made: their addresses and the lines below the text.
+# ==== owui_chat.files
 
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
@@ -6064,7 +6043,7 @@ def file_lines(card: JsonObject) -> str:
     return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
 
 
-# ==== owui_chat.citations: Sources of an answer: `[n]` in its text, links, and annotations.
+# ==== owui_chat.citations
 
 _TRACKED = "utm_source=openai"
 _LABEL = r"[^\[\]\n]{0,300}"
@@ -6309,7 +6288,7 @@ def _url_citation(annotation: Item, shift: _PlaceShift, before: int) -> Item:
     return {"type": "url_citation", "url_citation": cited}
 
 
-# ==== owui_chat.render.chunks: Chunks that Open WebUI understands in addition to an answer's text.
+# ==== owui_chat.render.chunks
 
 Chunk = dict[str, Any]
 Chunks = Iterator[Chunk]
@@ -6343,7 +6322,7 @@ def error_chunk(sentence: str) -> Chunk:
 
 def status_chunk(sentence: str) -> Chunk:
     data = {"description": sentence, "done": True}
-    return host_event("status", data)
+    return host_event("status", data if sentence else {**data, "hidden": True})
 
 
 def source_chunk(name: str, text: str) -> Chunk:
@@ -6356,7 +6335,7 @@ def host_event(kind: str, data: JsonObject) -> Chunk:
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
-# ==== owui_chat.storage.output_carrier: Records carried by the host's own stored output of a message.
+# ==== owui_chat.storage.output_carrier
 
 COMMENTARY_TYPE = "openai_responses:remark"
 
@@ -6381,7 +6360,7 @@ def record_item(stored: StoredRecord, before: str) -> Item:
     return {**head, "kept": dict(stored.value)}
 
 
-# ==== owui_chat.render.completions: Run events as Chat Completions for plain HTTP clients.
+# ==== owui_chat.render.completions
 
 _GAP = "\n\n"
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -6566,7 +6545,7 @@ def _progress(ended: RunDone) -> str:
     return strip_tracking(_GAP.join(texts))
 
 
-# ==== owui_chat.render.items: The host's output items of one message, and the events that make them.
+# ==== owui_chat.render.items
 
 
 def call_host_item(item: Item) -> Item:
@@ -6748,7 +6727,7 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
     return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
-# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
+# ==== owui_chat.render.commentary
 
 
 class Commentary:
@@ -6820,11 +6799,12 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
     return {**head, "status": status, "content": content}
 
 
-# ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
+# ==== owui_chat.render.native
 
 
 def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
-    parts = [f"Finished in {_duration(seconds)}"]
+    word = "Broke off after" if ended.ending.is_failure else "Finished in"
+    parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage))
     if ended.cost is not None:
@@ -6916,7 +6896,7 @@ class NativeRenderer:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
-                self._notes += 1
+                self._notes += bool(event.sentence)
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 yield from self._shown.add_record(event, self._place_of(event))
@@ -6946,7 +6926,8 @@ class NativeRenderer:
             yield from self._shown.add_marker(marker)
         yield from self._shown.show_files(is_last=True)
         yield from _end_after_code(self._shown)
-        if self._hosted and not failed and not open_calls(event.output):
+        told = self._notes if failed else not open_calls(event.output)
+        if self._hosted and told:
             seconds = self._now() - self._began
             yield status_chunk(_closing_line(seconds, event, self._notes))
         if usage := host_usage(event):
@@ -6995,7 +6976,7 @@ def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
-# ==== owui_chat.input.tasks: Small jobs that the host gives a model: titles, tags, follow-up questions.
+# ==== owui_chat.input.tasks
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
@@ -7071,7 +7052,7 @@ def _clean_part(part: object) -> object:
     return part
 
 
-# ==== toolbox.remote_tools: What MCP and OpenAPI clients share: tools, limits, connections.
+# ==== toolbox.remote_tools
 
 MAX_TOOLS_PER_SERVER = 128
 MAX_TOOL_NAME_CHARACTERS = 64
@@ -7254,7 +7235,7 @@ class RemoteConnection:
         return self._session
 
 
-# ==== toolbox.host_files: Files of Open WebUI, over its API.
+# ==== toolbox.host_files
 
 _HOST = "Open WebUI"
 _HOST_SECONDS = 30.0
@@ -7350,7 +7331,7 @@ def _header_text(text: str) -> str:
     return re.sub(r'[^ -~\u00a0-\uffff]|["\\]', "_", text)
 
 
-# ==== toolbox.processes: Child processes, in any event loop.
+# ==== toolbox.processes
 
 
 class ChildProcess:
@@ -7426,7 +7407,7 @@ async def start_process(*command: str, **options: Any) -> ChildProcess:
     return child
 
 
-# ==== toolbox.sandbox.backend: Limits of a sandbox, and a process that can be ended at any time.
+# ==== toolbox.sandbox.backend
 
 MEBIBYTE = 1024 * 1024
 
@@ -7501,7 +7482,7 @@ class SandboxBackend(Protocol):
         """Start a program in a sandbox; raises SandboxUnavailable."""
 
 
-# ==== toolbox.sandbox.bubblewrap: Bubblewrap: empty namespaces around a Python interpreter.
+# ==== toolbox.sandbox.bubblewrap
 
 _INODE_BYTES = 1024
 _WRITABLE_FOLDERS = ("work", "tmp")
@@ -7738,7 +7719,7 @@ def _encode_instruction(
     return struct.pack("=HBBI", code, skip_if, skip_unless, operand)
 
 
-# ==== toolbox.sandbox.containers: Sandboxes made by Docker or Podman.
+# ==== toolbox.sandbox.containers
 
 _CLIENT_VARIABLES = ("PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
 _CLIENT_EXIT_SECONDS = 1.0
@@ -7818,7 +7799,7 @@ def _client_environment() -> dict[str, str]:
     return {name: os.environ[name] for name in names}
 
 
-# ==== toolbox.sandbox.program: Source text of the program that runs inside the sandbox.
+# ==== toolbox.sandbox.program
 
 SANDBOX_PROGRAM = r'''"""What a run does inside the sandbox."""
 
@@ -8277,7 +8258,7 @@ if __name__ == "__main__":
 '''
 
 
-# ==== toolbox.sandbox.runs: One run in the sandbox, whose memory and time are watched.
+# ==== toolbox.sandbox.runs
 
 _MAX_JSON_CHARACTER_BYTES = 12
 
@@ -8495,7 +8476,7 @@ def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
         yield "user"
 
 
-# ==== toolbox.sandbox.workspaces: The workspaces of the chats, in a temporary folder.
+# ==== toolbox.sandbox.workspaces
 
 _ROOT_PREFIX = "sandbox-workspaces-"
 
@@ -8702,7 +8683,7 @@ def printable_name(name: str) -> str:
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
 
 
-# ==== toolbox.sandbox.tools: The tools of the sandbox: descriptions for the model, calls, results.
+# ==== toolbox.sandbox.tools
 
 ReadFile = Callable[[], Awaitable[bytes | str]]
 
@@ -9013,7 +8994,7 @@ class SandboxTools:
         return None
 
 
-# ==== toolbox.server_entries: Parses the JSON lists of tool servers that an administrator typed.
+# ==== toolbox.server_entries
 
 _ADDRESS_FORM = "an address that begins with http:// or https:// and holds no password"
 _MAP_FORM = "a JSON object of texts"
@@ -9222,7 +9203,7 @@ def _read_label(row: object) -> str:
     return str(label) if is_label else ""
 
 
-# ==== toolbox.mcp.transports: Two ways to an MCP server: streamable HTTP, and a child process.
+# ==== toolbox.mcp.transports
 
 _RpcMessage = dict[str, Any]
 
@@ -9531,7 +9512,7 @@ class McpStdioTransport(_McpTransport):
                 answer.set_exception(RemoteError(f"{self._name} {self._end_reason}."))
 
 
-# ==== toolbox.mcp.client: One MCP session, and the tools that its server offers.
+# ==== toolbox.mcp.client
 
 _PROTOCOL_VERSION = "2025-06-18"
 _SUPPORTED_VERSIONS = ("2024-11-05", "2025-03-26", _PROTOCOL_VERSION, "2025-11-25")
@@ -9720,7 +9701,7 @@ def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
     return {"isError": result.get("isError") is True, "content": told}
 
 
-# ==== toolbox.openapi.document: Reads an OpenAPI document into operations that can be tools.
+# ==== toolbox.openapi.document
 
 _MAX_DOCUMENT_WORK = 20 * MAX_SCHEMA_SIZE
 _MAX_URL_CHARACTERS = 2_000
@@ -10011,7 +9992,7 @@ def _operation_description(operation: Mapping[str, Any]) -> str:
     return "\n".join(dict.fromkeys(shown))
 
 
-# ==== toolbox.openapi.client: The tools of a server with an OpenAPI document, each call one HTTP request.
+# ==== toolbox.openapi.client
 
 _MAX_TEXT_BYTES = 1024 * 1024
 _MAX_HTTP_ERROR_CHARACTERS = 2_000
@@ -10201,7 +10182,7 @@ def _serialize_scalar(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-# ==== toolbox.tool_servers: The tools of all configured servers, lent to one run at a time.
+# ==== toolbox.tool_servers
 
 _TOOLS_CACHE_SECONDS = 60.0
 _FAILURE_CACHE_SECONDS = 30.0
@@ -10335,7 +10316,7 @@ def _make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
     return tuple(found.values())
 
 
-# ==== gpt5_agent.events: What an agent reports in addition to the events of its runs.
+# ==== gpt5_agent.events
 
 AgentState = Literal[
     "thinking",
@@ -10448,7 +10429,7 @@ AgentOnlyEvent = (
 AgentEvent = RunEvent | AgentOnlyEvent
 
 
-# ==== gpt5_agent.ports: The interfaces that connect the agent to users, tools, models, listeners and presets.
+# ==== gpt5_agent.ports
 
 
 class Tool(Protocol):
@@ -10496,7 +10477,7 @@ class Guide(BaseModel):
     initial_memories: tuple[str, ...] = ()
 
 
-# ==== gpt5_agent.request: The question to the agent, with its settings.
+# ==== gpt5_agent.request
 
 Message = Mapping[str, Any]
 
@@ -10556,7 +10537,7 @@ class AgentRequest(NamedTuple):
         return signer(self.endpoint.api_key, "gpt5_agent reasoning_details")
 
 
-# ==== gpt5_agent.agent.accounting: What a run has used: tokens, seconds, rounds and calls, and the log of its steps.
+# ==== gpt5_agent.agent.accounting
 
 _ITERATION_LIMIT_TEXT = (
     "Maximum iteration limit ({limit}) reached. Cannot call tool '{tool}'. "
@@ -10712,7 +10693,7 @@ def format_step(ended: StepEnded) -> str:
     return f"{ended.step.label}: {', '.join(notes)}"
 
 
-# ==== gpt5_agent.agent.memory: What the model reads beside its instruction: context, memories, a window of the chat.
+# ==== gpt5_agent.agent.memory
 
 _TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
 _NAME_KEYS = ("title", "name", "source", "file_name")
@@ -10829,7 +10810,7 @@ def _parse_window(policy: str) -> int:
     )
 
 
-# ==== gpt5_agent.tools.guard: Decides whether a call may be made: a known tool, valid arguments, no repeated failure.
+# ==== gpt5_agent.tools.guard
 
 
 def resolve_host_call(call: Item) -> Item:
@@ -10972,7 +10953,7 @@ def _option_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-# ==== gpt5_agent.tools.confirmations: A person's approval of a call: requested through Open WebUI, and read back.
+# ==== gpt5_agent.tools.confirmations
 
 _HARMFUL_WORDS: Mapping[str, str] = {
     "It can delete things.": "delete remove drop",
@@ -11157,7 +11138,7 @@ def _read_decision(answer: object) -> Decision:
     return "chat" if label == _ALLOW_CHAT else "deny"
 
 
-# ==== gpt5_agent.agent.earlier_rounds: What earlier rounds of an answer left in the messages.
+# ==== gpt5_agent.agent.earlier_rounds
 
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",
@@ -11282,7 +11263,7 @@ def _is_failed_output(text: str) -> bool:
     return list(parse_json_object(text) or ()) == ["error"]
 
 
-# ==== gpt5_agent.agent.policy: The system instruction: policy blocks, and presets that describe the agent.
+# ==== gpt5_agent.agent.policy
 
 _DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
 
@@ -11434,7 +11415,7 @@ def _read_preset_file(path: str) -> Guide:
         return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
 
 
-# ==== gpt5_agent.tools.execution: Runs the agent's own tools and converts their results for the model and the page.
+# ==== gpt5_agent.tools.execution
 
 MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
 _MAX_FILES = 10
@@ -11622,7 +11603,7 @@ def describe_tool(tool: Tool) -> Item:
     }
 
 
-# ==== gpt5_agent.agent.preparation: Builds what the first round of the agent needs from a question.
+# ==== gpt5_agent.agent.preparation
 
 
 class PreparedRun(NamedTuple):
@@ -11762,7 +11743,7 @@ def _merge_body(
     return {**default, **given, "tool_choice": choice if tools else None}
 
 
-# ==== gpt5_agent.agent.transcript: The items of one run: checked as they arrive, and kept as history for the next request.
+# ==== gpt5_agent.agent.transcript
 
 
 class AnswerEvents:
@@ -11855,7 +11836,7 @@ class Transcript:
         return self.next_index - 1
 
 
-# ==== gpt5_agent.agent.calls: The calls of one round: refused, put to a person, run here, or left to the host.
+# ==== gpt5_agent.agent.calls
 
 _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
@@ -12063,7 +12044,7 @@ class RoundCalls:
         return self._approver.rule_for(name) == "ask"
 
 
-# ==== gpt5_agent.agent.delegation: The tool `delegate`: a bounded task for a second run of the loop.
+# ==== gpt5_agent.agent.delegation
 
 MAX_TASKS_AT_ONCE = 3
 _TASK_SECONDS = 600.0
@@ -12133,7 +12114,7 @@ class DelegateTool(NamedTuple):
             return tool_error("the time of the task is used up.")
 
 
-# ==== gpt5_agent.agent.thoughts: Converts run events so that thoughts are shown as reasoning, or left out.
+# ==== gpt5_agent.agent.thoughts
 
 _TAG = re.compile(r"(?<!`)<(/?)think>", re.ASCII | re.IGNORECASE)
 _TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORECASE)
@@ -12396,7 +12377,7 @@ def _answer_text(message: Item) -> str:
     return "".join(span.text for span in spans if not span.is_thought).strip()
 
 
-# ==== gpt5_agent.agent.provider: The Responses API as the agent's provider.
+# ==== gpt5_agent.agent.provider
 
 
 class ResponsesProvider:
@@ -12439,7 +12420,7 @@ def _build_model_answer(ended: RunDone) -> ModelAnswer:
     return ModelAnswer(not calls, calls, read_answer_text(ended.output), run_end=ended)
 
 
-# ==== gpt5_agent.agent.loop: The agent's loop: the model answers, its calls are run, until there are no more calls.
+# ==== gpt5_agent.agent.loop
 
 
 class _Agent:
@@ -12692,7 +12673,7 @@ def _build_metadata(
     return RunMetadata(request.strategy, model.id, ending, *used)
 
 
-# ==== gpt5_agent.shell.bridge: Makes an async iterator a plain iterator for a server's threads.
+# ==== gpt5_agent.shell.bridge
 
 AnswerPiece = dict[str, Any] | str
 _Result = TypeVar("_Result")
@@ -12848,7 +12829,7 @@ def close_on_sigterm(bridge: AsyncBridge) -> Callable[[], object]:
     return undo
 
 
-# ==== gpt5_agent.shell.log: Lines in the server's log, with the id of their answer and without secrets.
+# ==== gpt5_agent.shell.log
 
 _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
@@ -12871,7 +12852,7 @@ class AgentLog:
         _LOGGER.log(level, "%s %s", self.run_id, redact_line(text, self._secrets))
 
 
-# ==== gpt5_agent.shell.sealing: Secrets in the valves: named by a reference, or encrypted.
+# ==== gpt5_agent.shell.sealing
 
 SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
 
@@ -12992,7 +12973,7 @@ def _write_sealing_key(key: bytes) -> None:
         file.write(key)
 
 
-# ==== gpt5_agent.shell.valves: The administrator's valves; any stored value loads.
+# ==== gpt5_agent.shell.valves
 
 _PASSWORD: dict[str, Any] = {"input": {"type": "password"}}
 _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
@@ -13319,7 +13300,7 @@ class Valves(BaseModel):
         return seal_servers(value)
 
 
-# ==== gpt5_agent.shell.settings: One call of the pipeline: who calls, and the settings from valves and request.
+# ==== gpt5_agent.shell.settings
 
 CONTEXT_KEY = "agent_context"
 _MAX_ATTACHED = 20
@@ -13536,7 +13517,7 @@ def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Setting
     )
 
 
-# ==== gpt5_agent.shell.own_tools: The agent's own tools for one answer: tools of other servers, tools of the sandbox.
+# ==== gpt5_agent.shell.own_tools
 
 
 class _SandboxTool(NamedTuple):
@@ -13682,7 +13663,7 @@ def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
     )
 
 
-# ==== gpt5_agent.shell.views: Renders agent events: native events for Open WebUI, chunks for plain HTTP clients.
+# ==== gpt5_agent.shell.views
 
 _LISTENER_EVENTS: Mapping[type, str] = {
     NewMessage: "new_message",
@@ -13870,7 +13851,7 @@ class ClientRenderer:
                 self._run_end = shown
 
 
-# ==== gpt5_agent.shell.answers: Answers one call of the pipeline: a chat as a stream or as one result, or a task.
+# ==== gpt5_agent.shell.answers
 
 DONE_LINE = "data: [DONE]"
 
@@ -13997,7 +13978,7 @@ def _report_exception(error: Exception, log: AgentLog) -> str:
     return f"{sentence} (Error id: {log.run_id})"
 
 
-# ==== gpt5_agent.shell.request_keys: What a request may set; everything else is the administrator's.
+# ==== gpt5_agent.shell.request_keys
 
 _CHAT_KEYS = frozenset(
     {
@@ -14054,7 +14035,7 @@ def select_keys(
     return kept, sorted(refused & _SETTINGS)
 
 
-# ==== gpt5_agent.pipeline: The story of a question, from the Pipelines server's call to the last piece.
+# ==== gpt5_agent.pipeline
 
 STRATEGY_NAMES: Mapping[str, str] = {
     "gpt5_function_calling": "GPT-5 Function Calling",

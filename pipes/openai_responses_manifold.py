@@ -90,7 +90,7 @@ from pydantic import (
     field_validator,
 )
 
-# ==== openai_responses.clock: Time, random numbers, ids of both, digests, recent texts; threads for long work.
+# ==== openai_responses.clock
 
 
 def unix_seconds() -> int:
@@ -161,7 +161,7 @@ def new_ulid() -> str:
     return "".join(digits)
 
 
-# ==== openai_responses.json_input: JSON that others wrote, which may be invalid.
+# ==== openai_responses.json_input
 
 JsonObject = Mapping[str, Any]
 
@@ -274,7 +274,7 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-# ==== openai_responses.errors: The exceptions of this package, and the API's own error.
+# ==== openai_responses.errors
 
 
 class ResponsesError(Exception):
@@ -373,22 +373,19 @@ class ApiRefused(ResponsesError):
 def read_api_error(wire: object) -> ApiError:
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
-    if isinstance(wire, str):
-        return _inner_error(wire) or ApiError(message=wire)
-    if not isinstance(wire, Mapping):
-        return ApiError()
-    if isinstance(wire.get("detail"), list):
-        wire = _read_detail(wire["detail"])
-    message = as_text(wire.get("message") or wire.get("detail"))
-    raw = as_text(as_mapping(wire.get("metadata")).get("raw"))
+    fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
+    if isinstance(fields.get("detail"), list):
+        fields = _read_detail(fields["detail"])
+    message = as_text(fields.get("message") or fields.get("detail"))
+    raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
     if inner := _inner_error(raw) or _inner_error(message):
         return inner
-    code, kind, param = (
-        as_text(wire.get(key)) or None for key in ("code", "type", "param")
-    )
-    number = wire.get("code")
+    number = fields.get("code")
     if isinstance(number, int) and 400 <= number < 600:
-        code = str(number)
+        fields = {**fields, "code": str(number)}
+    code, kind, param = (
+        as_text(fields.get(key)) or None for key in ("code", "type", "param")
+    )
     return ApiError(code, kind, param, f"{message} {raw}".strip())
 
 
@@ -414,7 +411,7 @@ def _inner_error(text: str) -> ApiError | None:
 _LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 
 
-# ==== openai_responses.endings: How a run can end, and the sentence for each ending.
+# ==== openai_responses.endings
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -433,6 +430,13 @@ _SERVER_ERROR = "OpenAI had an error of its own. Try again in a moment."
 _RATE_LIMIT = (
     "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
 )
+_ARRIVED = "What arrived is kept"
+_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
+
+
+def check_valves(problem: str, valves: str) -> str:
+    return f"{problem}. An administrator has to check {valves} in the valves."
+
 
 NO_CREDIT_CODES = frozenset(
     {
@@ -454,16 +458,15 @@ PICTURE_CODES = frozenset(
 
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
-        "max_output_tokens": "The answer stops here because it reached its length "
-        "limit. Raise the maximum of output tokens, or ask to continue.",
-        "content_filter": "The answer stops here because OpenAI's content filter cut "
-        "it off. Put the question in other words.",
-        "max_messages": "The answer stops here because it reached the limit of "
-        "messages in one answer. Ask to continue.",
-        "cancelled": "The answer stops here because it was cancelled at OpenAI. "
-        "Regenerate it, or ask to continue.",
-        "steered": "The answer stops here because the request was steered away. Ask "
-        "again.",
+        "max_output_tokens": "The answer reached its length limit. Raise the maximum "
+        "of output tokens, or ask to continue.",
+        "content_filter": "OpenAI's content filter cut the answer off. Put the "
+        "question in other words.",
+        "max_messages": "The answer reached the limit of messages in one answer. Ask "
+        "to continue.",
+        "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
+        "continue.",
+        "steered": "The request was steered away. Ask again.",
         "": "The answer is not complete{code}. Ask to continue.",
     },
     "failed": {
@@ -474,8 +477,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "server_is_overloaded": _OVERLOADED,
         "context_length_exceeded": "This chat is longer than the model can read. "
         "Start a new chat, or choose a model with a larger context.",
-        "invalid_prompt": "OpenAI refused this prompt under its usage policies. Put "
-        "the question in other words.",
+        "invalid_prompt": _POLICY,
         "bio_policy": _POLICY,
         "misalignment_policy_violation": _POLICY,
         "image_content_policy_violation": _POLICY,
@@ -491,17 +493,19 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "or this API key may not use it. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
-        "3": "The server at BASE_URL redirects requests (HTTP {status}), which is not "
-        "followed, because the key would go along. An administrator has to check "
-        "BASE_URL in the valves of this pipe.",
-        "401": "OpenAI does not accept the API key. An administrator has to check "
-        "API_KEY in the valves of this pipe.",
+        "3": check_valves(
+            "The server at BASE_URL redirects requests (HTTP {status}), which is not "
+            "followed, because the key would go along",
+            "BASE_URL",
+        ),
+        "401": check_valves("OpenAI does not accept the API key", "API_KEY"),
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
-        "404": "There is no Responses API at BASE_URL. An administrator has to check "
-        "BASE_URL in the valves of this pipe.",
-        "407": "The proxy on the way to the model's server does not let us through. An "
-        "administrator has to check PROXY in the valves of this pipe.",
+        "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
+        "407": check_valves(
+            "The proxy on the way to the model's server does not let us through",
+            "PROXY",
+        ),
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and pictures.",
         "429": _RATE_LIMIT,
@@ -511,36 +515,36 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "An administrator finds the details in the log.",
     },
     "cut": {
-        "": "The connection to the model broke before the answer was finished. What "
-        "arrived is kept; regenerate the answer, or ask to continue.",
+        "": "The connection to the model broke before the answer was finished. "
+        + _CONTINUE,
         "lost": "The connection to the model broke, and the rest of the answer could "
-        "not be fetched. What arrived is kept; regenerate the answer, or ask to "
-        "continue.",
+        "not be fetched. " + _CONTINUE,
     },
     "unreadable": {
-        "": "The server at BASE_URL answered, but not as the Responses API does. An "
-        "administrator has to check BASE_URL in the valves of this pipe.",
-        "compressed": "The server at BASE_URL sent a compressed answer, which is not "
-        "read. An administrator has to check BASE_URL and EXTRA_HEADERS in the valves.",
+        "": check_valves(
+            "The server at BASE_URL answered, but not as the Responses API does",
+            "BASE_URL",
+        ),
+        "compressed": check_valves(
+            "The server at BASE_URL sent a compressed answer, which is not read",
+            "BASE_URL and EXTRA_HEADERS",
+        ),
     },
     "malformed": {
-        "": "The model's server sent something that cannot be read, so the answer "
-        "ends here. Regenerate it, or ask to continue.",
+        "": "The model's server sent something that cannot be read. " + _CONTINUE,
         "too_large": "The model's server sent more than this pipe accepts for one "
-        "answer, which ends here. What arrived is kept; regenerate it, or ask to "
-        "continue.",
+        "answer. " + _CONTINUE,
     },
     "first_event_timeout": {
         "": "The model's server accepted the request and then said nothing for too "
         "long. Try again, perhaps with less effort.",
     },
     "idle_timeout": {
-        "": "The model's server fell silent in the middle of the answer. What arrived "
-        "is kept; regenerate the answer, or ask to continue.",
+        "": "The model's server fell silent in the middle of the answer. " + _CONTINUE,
     },
     "total_timeout": {
-        "": "The answer took longer than an administrator allows. What arrived is "
-        "kept; ask to continue, or choose less effort.",
+        "": "The answer took longer than an administrator allows. "
+        f"{_ARRIVED}; ask to continue, or choose less effort.",
     },
 }
 
@@ -555,7 +559,7 @@ class Ending(NamedTuple):
         return self.kind != "completed"
 
     def without_text(self) -> Self:
-        before, _, rest = self.sentence.partition("What arrived is kept")
+        before, _, rest = self.sentence.partition(_ARRIVED)
         return self._replace(sentence=f"{before}Try again.") if rest else self
 
 
@@ -614,23 +618,21 @@ def failure_sentence(error: ApiError) -> str:
 
 
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
-    refused = SENTENCES["refused"]
-    if status == 401:
-        return refused["401"]
-    if status < 400:
-        return refused["3"].format(status=status)
-    known = {**SENTENCES["failed"], **refused}
-    for word in _words(error):
-        if word in known and word != str(status):
-            return known[word].format(code="", model=model, status=status)
-    if status == 404 and _ABOUT_A_MODEL.search(error.message):
-        return refused["model_not_found"].format(model=model)
-    other = refused["5"] if status >= 500 else refused[""]
+    known = {**SENTENCES["failed"], **SENTENCES["refused"]}
+    code, param = _shown(error.code), _shown(error.param, " at {}")
+    words = [word for word in _words(error) if word in known and word != str(status)]
     names_place = error.param or "input[" in error.message or "tools[" in error.message
-    if status == 404 and names_place:
-        refused = {}
-    about = {"code": _shown(error.code), "param": _shown(error.param, " at {}")}
-    return refused.get(str(status), other).format(**about, model=model, status=status)
+    if status == 401 or status < 400:
+        word = str(status) if status == 401 else "3"
+    elif words:
+        word, code = words[0], ""
+    elif status == 404 and _ABOUT_A_MODEL.search(error.message):
+        word = "model_not_found"
+    elif str(status) in known and not (status == 404 and names_place):
+        word = str(status)
+    else:
+        word = "5" if status >= 500 else ""
+    return known[word].format(code=code, param=param, model=model, status=status)
 
 
 def failure_status(failure: Failure) -> str:
@@ -674,7 +676,7 @@ def api_word(word: str | None) -> str | None:
     return word if word and (known or _WORD.fullmatch(word)) else None
 
 
-# ==== openai_responses.items: The API's items: their kinds, their texts, and pairs of calls and outputs.
+# ==== openai_responses.items
 
 Item = dict[str, Any]
 
@@ -1009,7 +1011,7 @@ def _texts(values: object) -> list[str]:
     return [row for row in as_list(values) if isinstance(row, str) and row]
 
 
-# ==== openai_responses.models.catalog: The table of models, generated from `scripts/catalog/models.json`; do not edit.
+# ==== openai_responses.models.catalog
 
 # ruff: noqa: E501 - one model a line reads as a table
 
@@ -1107,7 +1109,7 @@ CATALOG_ALIASES: dict[str, str] = {
 }
 
 
-# ==== openai_responses.models.resolve: Resolves a model name to an id and to the facts about the model.
+# ==== openai_responses.models.resolve
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -1364,7 +1366,7 @@ def _entry_error(model: str, what: str) -> InvalidRequest:
     return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
 
 
-# ==== openai_responses.models.usage: The tokens that a run used, and what they cost.
+# ==== openai_responses.models.usage
 
 
 class Usage(NamedTuple):
@@ -1471,7 +1473,7 @@ def _read_row(row: object) -> ModelPrices:
     return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
 
 
-# ==== openai_responses.requests.repairs: Changes that make a request acceptable to a server that refused it.
+# ==== openai_responses.requests.repairs
 
 
 class Repair(NamedTuple):
@@ -1736,7 +1738,7 @@ def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
     return found
 
 
-# ==== openai_responses.transport.stream: The stream of a response: bytes in, typed events out.
+# ==== openai_responses.transport.stream
 
 
 class ServerSentEvent(NamedTuple):
@@ -1997,7 +1999,7 @@ _READERS: Mapping[str, _Reader] = {
 }
 
 
-# ==== openai_responses.loop.events: What a run reports to those who show it or record it.
+# ==== openai_responses.loop.events
 
 NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
 
@@ -2047,7 +2049,7 @@ class RunDone(NamedTuple):
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 
 
-# ==== openai_responses.redaction: Removes secrets from text: known values, then what looks like a secret.
+# ==== openai_responses.redaction
 
 _REDACTED = "[redacted]"
 
@@ -2134,7 +2136,7 @@ def _inside_base64(raw: bytes, offset: int) -> str:
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
 
-# ==== openai_responses.endpoint: Where requests go: address, headers, certificates and proxy.
+# ==== openai_responses.endpoint
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
@@ -2257,7 +2259,7 @@ def _environment_proxy(url: str) -> str | None:
     return proxy
 
 
-# ==== openai_responses.transport.connections: Pooled HTTP sessions; the only module that opens a connection.
+# ==== openai_responses.transport.connections
 
 _IDLE_SECONDS = 60.0
 _MAX_CONNECTIONS = 1000
@@ -2636,7 +2638,7 @@ async def container_file(
         return bytes(await answer.read_all(most_bytes))
 
 
-# ==== openai_responses.requests.parameters: The caller's parameters, in the names and forms of the API.
+# ==== openai_responses.requests.parameters
 
 CALLERS_KEYS = (
     *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
@@ -2792,7 +2794,7 @@ def _hash_id(kind: str, value: str) -> str | None:
     return sha256(text.encode()).hexdigest()[:48] if value else None
 
 
-# ==== openai_responses.requests.json_schema: JSON Schemas of tools in the API's two forms, open and strict.
+# ==== openai_responses.requests.json_schema
 
 _Schema = dict[str, Any]
 
@@ -2928,10 +2930,8 @@ def function_parameters(
     mended = _MendedSchema(schema)
     if strict_left and mended.is_simple:
         with suppress(_NotStrict, TypeError, AttributeError, ValueError):
-            strict_left.spend(json_size(mended.root, LARGEST_SCHEMA))
-            strict = _strict(mended.root, 1)
-            if _is_within_limits(strict):
-                return strict, True
+            strict_left.spend(json_size(mended.root, _LARGEST_STRICT))
+            return _strict(mended.root, 1), True
     return mended.root, False
 
 
@@ -3048,8 +3048,7 @@ _STRICT_FORMATS = (
 )
 
 _DEEPEST_STRICT = 10
-_MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
-_LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
+_LARGEST_STRICT = 10_000
 
 LARGEST_SCHEMA = 300_000
 MOST_STRICT_WORK = 300_000
@@ -3130,28 +3129,7 @@ def _types_of(node: JsonObject, enum: object) -> list[str]:
     return kinds
 
 
-def _is_within_limits(schema: JsonObject) -> bool:
-    nodes = list(_nodes(schema))
-    properties = [name for node in nodes for name in node.get("properties", ())]
-    enums = [list(map(str, node.get("enum", ()))) for node in nodes]
-    values = [value for enum in enums for value in enum]
-    longest = [sum(map(len, enum)) for enum in enums if len(enum) > _LONG_ENUM]
-    return (
-        len(properties) <= _MOST_PROPERTIES
-        and len(values) <= _MOST_VALUES
-        and sum(map(len, [*properties, *values])) <= _MOST_TEXT
-        and max(longest, default=0) <= _LONG_ENUM_CHARACTERS
-    )
-
-
-def _nodes(node: JsonObject) -> Iterator[JsonObject]:
-    yield node
-    items = [node["items"]] if "items" in node else []
-    for inner in (*node.get("anyOf", ()), *items, *node.get("properties", {}).values()):
-        yield from _nodes(inner)
-
-
-# ==== openai_responses.requests.tools: Tools in the API's form, with names that it allows.
+# ==== openai_responses.requests.tools
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
@@ -3424,7 +3402,7 @@ def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
     return (kind, label, name), (kind, "", name)
 
 
-# ==== openai_responses.requests.build: The fields of a request, and how they are built for a model.
+# ==== openai_responses.requests.build
 
 SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
@@ -3645,7 +3623,7 @@ def _strict_item(item: Item) -> Item:
     return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item
 
 
-# ==== openai_responses.requests.replay: Output items of earlier responses, as they are sent again.
+# ==== openai_responses.requests.replay
 
 
 class Origin(NamedTuple):
@@ -3865,7 +3843,7 @@ def _new_id(own: str) -> str:
     return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
 
 
-# ==== openai_responses.loop.recovery: What to do after a refusal: wait and send again, or repair the request.
+# ==== openai_responses.loop.recovery
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
@@ -4203,7 +4181,7 @@ _FINDERS = (
 )
 
 
-# ==== openai_responses.loop.response: The state machine of one response.
+# ==== openai_responses.loop.response
 
 
 class ResponseState:
@@ -4418,7 +4396,7 @@ def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
     return COMPLETED
 
 
-# ==== openai_responses.loop.attempts: One response: a request that is sent, then sent again, resumed or polled if that helps.
+# ==== openai_responses.loop.attempts
 
 _THOUGHT_SHARE = 0.1
 
@@ -4781,7 +4759,7 @@ def _may_run(error: ResponsesError | None) -> bool:
     return error is None or isinstance(error, TimedOut)
 
 
-# ==== openai_responses.loop.arguments: Checks the arguments that a model gives a function against the function's schema.
+# ==== openai_responses.loop.arguments
 
 _DEEPEST_ARGUMENT = 40
 _MOST_WORK = 200_000
@@ -4966,7 +4944,7 @@ def _chosen_option(value: Any, options: list[Any], work: _SchemaWork) -> list[An
     return options
 
 
-# ==== openai_responses.loop.tools: Calls of tools: who may run them, how they run, and what they return.
+# ==== openai_responses.loop.tools
 
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
@@ -4988,9 +4966,8 @@ class Approver:
     def rule_for(self, name: str, via: str = "") -> Approval:
         found = [_find_rule(self.rules, name, self.default_rule)]
         rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
-        if rest:
-            others = (via, *self.other_names(name))
-            found += [_find_rule(rest, other, "auto") for other in others if other]
+        for other in (via, *self.other_names(name)):
+            found.append(_find_rule(rest, other, "auto"))
         return max(found, key=_STRICTNESS.index)
 
     @property
@@ -5006,12 +4983,10 @@ class Approver:
             case "deny":
                 return f"The administrator does not allow {name}. Do not call it again."
         try:
-            approved = self.ask and await self.ask(call_id, name, arguments)
+            if self.ask and await self.ask(call_id, name, arguments):
+                return None
         except Exception as error:  # nobody could be asked: no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
-            approved = False
-        if approved:
-            return None
         return f"The user did not approve this call of {name}. Go on without it."
 
 
@@ -5109,25 +5084,18 @@ class _ReadyCall(NamedTuple):
 async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-    checked = []
-    for call in calls:
-        checked.append(_check_call(call, toolset.tools))
-        await asyncio.sleep(0)
     batch = _Batch(toolset)
-    tasks = [
-        asyncio.create_task(batch.answer(str(call["call_id"]), one))
-        for call, one in zip(calls, checked, strict=True)
-    ]
-    limited = {
-        task
-        for one, task in zip(checked, tasks, strict=True)
-        if isinstance(one, ToolResult) or not one.is_interactive
-    }
+    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether a person is waited for
     try:
-        for call, task in zip(calls, tasks, strict=True):
-            await (batch.wait(task) if task in limited else asyncio.wait([task]))
+        for call in calls:
+            one = _check_call(call, toolset.tools)
+            task = asyncio.create_task(batch.answer(str(call["call_id"]), one))
+            tasks[task] = isinstance(one, _ReadyCall) and one.is_interactive
+            await asyncio.sleep(0)
+        for call, (task, is_interactive) in zip(calls, tasks.items(), strict=True):
+            await (asyncio.wait([task]) if is_interactive else batch.wait(task))
             if not task.done():
-                _cancel(limited)
+                _cancel(task for task, waits in tasks.items() if not waits)
             if task.done() and not task.cancelled():
                 yield call, task.result()
             else:
@@ -5177,10 +5145,8 @@ class _Batch:
                 self._end += self._loop.time() - began
         if refusal is not None:
             return tool_error(refusal)
-        if call.is_interactive:
-            return await _call_tool(call, self._toolset, None)
-        async with self._slots:
-            return await _call_tool(call, self._toolset, self._toolset.limits.seconds)
+        async with nullcontext() if call.is_interactive else self._slots:
+            return await _call_tool(call, self._toolset)
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
@@ -5221,10 +5187,9 @@ def _arguments(call: Item) -> object:
     return load_json(text) if isinstance(text, str) and text.strip() else {}
 
 
-async def _call_tool(
-    ready: _ReadyCall, toolset: Toolset, seconds: float | None
-) -> ToolResult:
+async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
     name = ready.name
+    seconds = None if ready.is_interactive else toolset.limits.seconds
     try:
         async with asyncio.timeout(seconds) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
@@ -5261,10 +5226,11 @@ def _name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
-# ==== openai_responses.loop.run: A whole request as a stream of run events: response, calls, response.
+# ==== openai_responses.loop.run
 
-_ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
-_CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
+_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
+_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
+_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
 _RAN_ALREADY = "was not run: a call with this call_id ran already."
 _BROKEN_OFF = "was not run: the answer that asked for it broke off."
 
@@ -5277,28 +5243,14 @@ async def run(
     toolset: Toolset | None = None,
 ) -> AsyncGenerator[RunEvent, None]:
     attempts = Attempts(endpoint, connections, limits)
-    answers = _Answers()
-    while True:
+    answers = _Answers(request)
+    while answers.request is not None:
         had_output = bool(answers.output)
-        sent = attempts.events(request, len(answers.output))
-        async with aclosing(sent) as events:
-            async for event in events:
-                yield event
-        answers.add_response(attempts)
-        if attempts.ending.is_failure:
-            for event in answers.refuse(answers.calls, _BROKEN_OFF):
-                yield event
-            break
-        if toolset is None or not (answers.calls or answers.requests):
-            break
-        was_last = answers.is_limited
-        with attempts.deadlines.paused():
-            async with aclosing(answers.events(toolset)) as events:
+        sent = attempts.events(answers.request, len(answers.output))
+        for part in (sent, answers.events(attempts, toolset)):
+            async with aclosing(part) as events:
                 async for event in events:
                     yield event
-        if was_last or (answers.calls and not toolset.runs_calls):
-            break
-        request = _next_request(attempts, toolset, answers)
     has_text = had_output or attempts.has_shown
     yield RunDone(
         attempts.ending if has_text else attempts.ending.without_text(),
@@ -5311,59 +5263,83 @@ async def run(
 
 
 class _Answers:
-    def __init__(self) -> None:
+    def __init__(self, request: ResponsesRequest) -> None:
+        self.request: ResponsesRequest | None = request
         self.output: list[Item] = []
-        self.is_limited = False
+        self._is_limited = False
         self._rounds = 0
         self._calls_run = 0
         self._seen: set[str] = set()
 
-    def add_response(self, attempts: Attempts) -> None:
-        response = attempts.response
-        self.output += response.output
-        self.calls = list(filter(is_call, response.output))
-        self.requests = list(filter(is_approval_request, response.output))
-        self.items: list[Item] = []
+    async def events(
+        self, attempts: Attempts, toolset: Toolset | None
+    ) -> AsyncGenerator[RunEvent, None]:
+        output, self.request = attempts.response.output, None
+        self._items: list[Item] = []
+        self.output += output
+        calls = list(filter(is_call, output))
+        approvals = list(filter(is_approval_request, output))
+        if attempts.ending.is_failure:
+            for event in self._refuse(calls, _BROKEN_OFF):
+                yield event
+            return
+        if toolset is None or not (calls or approvals):
+            return
+        was_last = self._is_limited
+        with attempts.deadlines.paused():
+            async with aclosing(self._answer_all(calls, approvals, toolset)) as rest:
+                async for answer in rest:
+                    yield answer
+        if not was_last and (toolset.runs_calls or not calls):
+            reasoning = toolset.carries_reasoning or bool(approvals)
+            self.request = self._next_request(attempts, reasoning)
 
-    async def events(self, toolset: Toolset) -> AsyncGenerator[RunEvent, None]:
+    async def _answer_all(
+        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
+    ) -> AsyncGenerator[RunEvent, None]:
         is_over = self._rounds >= toolset.rounds
-        refusals = [
-            await _remote_refusal(one, toolset, is_over) for one in self.requests
-        ]
-        for request, refusal in zip(self.requests, refusals, strict=True):
+        for request in approvals:
+            refusal = await _remote_refusal(request, toolset, is_over)
             for event in self._decide(request, refusal):
                 yield event
-        calls, repeated = self._new_calls() if toolset.runs_calls else ([], [])
-        for event in self.refuse(repeated, _RAN_ALREADY):
+        new, repeated = self._new_calls(calls if toolset.runs_calls else ())
+        for event in self._refuse(repeated, _RAN_ALREADY):
             yield event
-        left = 0 if is_over else max(0, toolset.most_calls - self._calls_run)
-        async with aclosing(run_calls(calls[:left], toolset)) as results:
+        left = 0 if is_over else toolset.most_calls - self._calls_run
+        async with aclosing(run_calls(new[:left], toolset)) as results:
             async for call, result in results:
                 yield self._answer(call, result)
-        for event in self.refuse(
-            calls[left:], _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
-        ):
+        why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
+        for event in self._refuse(new[left:], why):
             yield event
-        self.is_limited = is_over or len(calls) > left
+        self._is_limited = is_over or len(new) > left
         self._rounds += 1
-        self._calls_run += len(calls[:left])
+        self._calls_run += len(new[:left])
 
-    def _new_calls(self) -> tuple[list[Item], list[Item]]:
+    def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
+        request = attempts.request
+        received = replay_output(attempts.response.output, with_reasoning=reasoning)
+        items = drop_settled_approvals([*request.input, *received, *self._items])
+        choice = "none" if self._is_limited else next_tool_choice(request.tool_choice)
+        changed = {"input": since_compaction(items), "tool_choice": choice}
+        return request.model_copy(update=changed)
+
+    def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
         found: tuple[list[Item], list[Item]] = [], []
-        for call in self.calls:
+        for call in calls:
             call_id = as_text(call.get("call_id"))
             found[call_id in self._seen].append(call)
             self._seen.add(call_id)
         return found
 
-    def refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
+    def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
         for call in calls:
             yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
 
     def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
         item, index = output_item(call, result), len(self.output)
         self.output.append(item)
-        self.items.append(item)
+        self._items.append(item)
         return ToolOutput(index, item, result.failed, result.card)
 
     def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
@@ -5372,7 +5348,7 @@ class _Answers:
             "approval_request_id": request.get("id"),
             "approve": refusal is None,
         }
-        self.items.append(response)
+        self._items.append(response)
         if refusal is None:
             self.output.append(response)
             return
@@ -5392,25 +5368,12 @@ async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     shown = {"arguments": text} if arguments is None else arguments
-    own = [str(request.get("name"))]
-    approver = replace(toolset.approver, default_rule="ask", other_names=lambda _: own)
-    return await approver.refusal(str(request.get("id")), name, shown)
+    approver = replace(toolset.approver, default_rule="ask")
+    own_name = str(request.get("name"))
+    return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
 
-def _next_request(
-    attempts: Attempts, toolset: Toolset, answers: _Answers
-) -> ResponsesRequest:
-    request = attempts.request
-    # An approval request cannot be answered without the reasoning before it.
-    reasoning = toolset.carries_reasoning or bool(answers.requests)
-    received = replay_output(attempts.response.output, with_reasoning=reasoning)
-    choice = "none" if answers.is_limited else next_tool_choice(request.tool_choice)
-    items = drop_settled_approvals([*request.input, *received, *answers.items])
-    items = since_compaction(items)
-    return request.model_copy(update={"input": items, "tool_choice": choice})
-
-
-# ==== openai_responses.models.choice: Which models are offered, chosen by an automatic name, and retired.
+# ==== openai_responses.models.choice
 
 _VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
 _NO_CHAT = re.compile(
@@ -5533,7 +5496,7 @@ def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
     return "the question is long" if len(text) > _LONG_QUESTION else ""
 
 
-# ==== openai_responses.requests.turns: What the turns of a chat change: tools, effort, text format. The chat only grows.
+# ==== openai_responses.requests.turns
 
 _LONGEST_TURN = 200_000
 _MOST_DECLARED = 128
@@ -5649,7 +5612,7 @@ def _schema(tool: Item) -> Item:
     return {**tool, "description": None}
 
 
-# ==== openai_responses.requests.mcp_servers: Remote MCP servers, from an administrator's JSON to tools of a request.
+# ==== openai_responses.requests.mcp_servers
 
 _SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
@@ -5800,7 +5763,7 @@ def _server_error(
     return None
 
 
-# ==== openai_responses.audit: The lines of the audit log: JSON, without any text of a chat.
+# ==== openai_responses.audit
 
 _OPENAI_HOST = "api.openai.com"
 
@@ -5870,7 +5833,7 @@ def _message_count(items: object) -> int:
     return sum(item.get("type", "message") == "message" for item in found if item)
 
 
-# ==== owui_chat.events: The events of an answer: those of its run, with what is shown and stored of it.
+# ==== owui_chat.events
 
 
 class SourceCited(NamedTuple):
@@ -5895,7 +5858,7 @@ CitedEvent = RunEvent | SourceCited
 AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 
 
-# ==== owui_chat.code: Code that the API ran, in the host's form.
+# ==== owui_chat.code
 
 CODE_CARD = "open_webui:code_interpreter"
 
@@ -5952,7 +5915,7 @@ class CodeTexts:
             yield place, "".join(text[start:end] for start, end in ends).strip()
 
 
-# ==== owui_chat.messages: A chat body as Open WebUI sends it, parsed into its parts.
+# ==== owui_chat.messages
 
 
 class Attachment(NamedTuple):
@@ -6169,7 +6132,7 @@ def _stored_branch(
         message_id = str(row.get("parentId") or "")
 
 
-# ==== owui_chat.storage.markers: The marker grammar: a line in the text that names stored items and is invisible.
+# ==== owui_chat.storage.markers
 
 # A query has a limit, so that a hostile text is read in linear time.
 _V2 = (
@@ -6239,7 +6202,7 @@ def _named(match: re.Match[str]) -> str:
     return (match["ulid"] or match["ulid1"] or "").upper()
 
 
-# ==== owui_chat.storage.signature: Signatures of what is stored in a chat, which its owner can read and change.
+# ==== owui_chat.storage.signature
 
 Sign = Callable[[object], str]
 
@@ -6284,7 +6247,7 @@ def _signature(key: bytes, value: object) -> str:
     return hmac.digest(key, _ENCODER.encode(value).encode(), "sha256").hex()[:32]
 
 
-# ==== owui_chat.storage.records: Records: what of an answer is stored in the chat, and how the chat stays small.
+# ==== owui_chat.storage.records
 
 _SEED_KEY = "openai_responses_pipe"
 _VERSION = 5
@@ -6536,7 +6499,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
 
 
-# ==== owui_chat.input.history: The input items of a chat's history.
+# ==== owui_chat.input.history
 
 _SIGN = "<details type="
 _BLOCK = re.compile(
@@ -6705,7 +6668,7 @@ def _message_item(kept: Item | None, shown: str) -> Item:
     return {**kept, "content": plain["content"]}
 
 
-# ==== owui_chat.input.tasks: Small jobs that the host gives a model: titles, tags, follow-up questions.
+# ==== owui_chat.input.tasks
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
@@ -6781,7 +6744,7 @@ def _clean_part(part: object) -> object:
     return part
 
 
-# ==== owui_chat.render.chunks: Chunks that Open WebUI understands in addition to an answer's text.
+# ==== owui_chat.render.chunks
 
 Chunk = dict[str, Any]
 Chunks = Iterator[Chunk]
@@ -6828,7 +6791,7 @@ def host_event(kind: str, data: JsonObject) -> Chunk:
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
-# ==== owui_chat.files: Files that an answer made: their addresses and the lines below the text.
+# ==== owui_chat.files
 
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
@@ -6861,7 +6824,7 @@ def file_lines(card: JsonObject) -> str:
     return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
 
 
-# ==== owui_chat.citations: Sources of an answer: `[n]` in its text, links, and annotations.
+# ==== owui_chat.citations
 
 _TRACKED = "utm_source=openai"
 _LABEL = r"[^\[\]\n]{0,300}"
@@ -7106,7 +7069,7 @@ def _url_citation(annotation: Item, shift: _PlaceShift, before: int) -> Item:
     return {"type": "url_citation", "url_citation": cited}
 
 
-# ==== owui_chat.storage.output_carrier: Records carried by the host's own stored output of a message.
+# ==== owui_chat.storage.output_carrier
 
 COMMENTARY_TYPE = "openai_responses:remark"
 
@@ -7279,7 +7242,7 @@ def _item_id(item: Item) -> str:
     return str(item.get("id") or "")
 
 
-# ==== owui_chat.render.completions: Run events as Chat Completions for plain HTTP clients.
+# ==== owui_chat.render.completions
 
 _GAP = "\n\n"
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -7464,7 +7427,7 @@ def _progress(ended: RunDone) -> str:
     return strip_tracking(_GAP.join(texts))
 
 
-# ==== owui_chat.render.items: The host's output items of one message, and the events that make them.
+# ==== owui_chat.render.items
 
 
 def call_host_item(item: Item) -> Item:
@@ -7646,7 +7609,7 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
     return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
-# ==== owui_chat.render.hosted: What the page shows of the items that OpenAI's own tools make.
+# ==== owui_chat.render.hosted
 
 
 class HostedItems:
@@ -7823,7 +7786,7 @@ _HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
 }
 
 
-# ==== owui_chat.render.commentary: Commentary of the model, shown as progress beside the answer.
+# ==== owui_chat.render.commentary
 
 
 class Commentary:
@@ -7895,7 +7858,7 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
     return {**head, "status": status, "content": content}
 
 
-# ==== owui_chat.render.native: Run events as Open WebUI's native events, and the last status line of an answer.
+# ==== owui_chat.render.native
 
 
 def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
@@ -8070,7 +8033,7 @@ def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
-# ==== owui_chat.storage.details_carrier: Records carried by the `reasoning_details` of reasoning items.
+# ==== owui_chat.storage.details_carrier
 
 _FORMAT = "openai-responses-v1"
 _REASONING = "reasoning.encrypted"
@@ -8238,7 +8201,7 @@ def _own_text(detail: _DetailItem, text: str) -> str:
     return text
 
 
-# ==== owui_chat.storage.images: Pictures that an answer made, as they are stored and sent back.
+# ==== owui_chat.storage.images
 
 
 def stored_item(event: ItemDone) -> Item:
@@ -8292,7 +8255,7 @@ def _fill_images(
             yield {**kept, "result": pictures[item["stored"]]}
 
 
-# ==== owui_chat.storage.recorder: Decides what of a run is recorded, and where its marker stands.
+# ==== owui_chat.storage.recorder
 
 _EARLIER = -1
 
@@ -8485,7 +8448,7 @@ def _without_shown_text(item: Item) -> Item:
     return {**kept, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}
 
 
-# ==== owui_chat.host_tools: What Open WebUI's own texts and tools mean: failed results, `call_tool`.
+# ==== owui_chat.host_tools
 
 CALL_TOOL = "call_tool"
 
@@ -8499,7 +8462,7 @@ def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
     return None if params is None else (arguments.get("tool_name"), params)
 
 
-# ==== owui_chat.input.attachments: Pictures and files that people or tools attached, as input parts.
+# ==== owui_chat.input.attachments
 
 _SIGNATURES = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -8812,7 +8775,7 @@ def _image_counts(rows: JsonObject) -> dict[str, int]:
     }
 
 
-# ==== owui_chat.input.directive_words: What Open WebUI's page says for two wishes, in each of its languages.
+# ==== owui_chat.input.directive_words
 
 DETAILED = """
 03a45bb5 078c8e28 0d4183f6 0e91ef99 10d840ee 138dcec3 13b536eb 15a9dcdd 163e471a
@@ -8835,7 +8798,7 @@ f59e1a9e f7c9fea5 fd7fb473
 """
 
 
-# ==== owui_chat.input.directives: The wishes "Add Details" and "More Concise" for a new version of an answer.
+# ==== owui_chat.input.directives
 
 
 def words_digest(words: str) -> str:
@@ -8860,7 +8823,7 @@ def _requested_verbosity(message: UserMessage) -> str:
     return "low" if digest in CONCISE.split() else ""
 
 
-# ==== owui_chat.input.prefix: Everything that was sent before and around earlier messages, sent again unchanged.
+# ==== owui_chat.input.prefix
 
 _MOST_CHARACTERS = 200_000
 _Text = str | tuple[str, str]
@@ -9037,7 +9000,7 @@ def _read_context(wire: JsonObject) -> SentContext:
     )
 
 
-# ==== owui_manifold.log: Lines in the server's log, without secrets; the newest of each run are kept in memory.
+# ==== owui_manifold.log
 
 _LOGGER = logging.getLogger("openai_responses_manifold")
 
@@ -9079,7 +9042,7 @@ def _write(level: str, line: str) -> None:
     _LOGGER.handle(record)
 
 
-# ==== owui_manifold.valves: What an administrator can set, and what a user can.
+# ==== owui_manifold.valves
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 _Summary = Literal["auto", "concise", "detailed", "disabled"]
@@ -9472,7 +9435,7 @@ class UserValves(BaseModel):
     )
 
 
-# ==== owui_manifold.config: What the valves come to for one call: they are read once, into a `Config`.
+# ==== owui_manifold.config
 
 
 class Config(NamedTuple):
@@ -9722,7 +9685,7 @@ def run_limits(valves: Valves, model: ResolvedModel) -> Limits:
     )
 
 
-# ==== owui_manifold.threads: Threads of each user, for tools that are not coroutines.
+# ==== owui_manifold.threads
 
 _SHARE = 8
 
@@ -9755,7 +9718,7 @@ class UserThreads(ThreadPoolExecutor):
 ToolThreads = WeakValueDictionary[str, UserThreads]
 
 
-# ==== owui_manifold.context: One call of the pipe: who asks, and what the host passes.
+# ==== owui_manifold.context
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
@@ -9861,7 +9824,7 @@ class PipeCall(NamedTuple):
         return resolve_model(name, self.config.overrides)
 
 
-# ==== owui_manifold.host: The only module that uses `open_webui`.
+# ==== owui_manifold.host
 
 _FLOOR = (0, 11, 4)
 
@@ -10064,7 +10027,7 @@ def _host_name(module: str, name: str) -> Any:
         ) from None
 
 
-# ==== owui_manifold.files: Files of Open WebUI, read for the model and stored for the page.
+# ==== owui_manifold.files
 
 _MOST_BYTES = 50_000_000
 
@@ -10187,7 +10150,7 @@ async def load_stored_images(
     return restore_images(records, pictures)
 
 
-# ==== owui_manifold.host_tools: Runs Open WebUI's tools in the same way as the host does.
+# ==== owui_manifold.host_tools
 
 
 def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approver:
@@ -10398,7 +10361,7 @@ def _run_at_once(
     raise RuntimeError("a tool that claims to be synchronous waited")
 
 
-# ==== owui_manifold.hosted_tools: The tools that a request offers: OpenAI's own, the host's, and those of filters.
+# ==== owui_manifold.hosted_tools
 
 _HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
 
@@ -10545,7 +10508,7 @@ def _first_word(tool: Item) -> str:
     return as_text(tool.get("name")).split("_")[0][:50]
 
 
-# ==== owui_manifold.rounds: What one round of tools leaves for the next, inside one request of the host.
+# ==== owui_manifold.rounds
 
 _ATTRIBUTE = "openai_responses_rounds"
 
@@ -10582,7 +10545,7 @@ def continue_round(
     return request.model_copy(update=changed)
 
 
-# ==== owui_manifold.store: Where the records of a chat are written and read, signed and in part encrypted.
+# ==== owui_manifold.store
 
 _PURPOSE = "openai_responses_pipe "
 _NONCE_BYTES = 12
@@ -10754,7 +10717,7 @@ def _messages_of(chat: JsonObject) -> JsonObject:
     return as_mapping(as_mapping(chat.get(_HISTORY)).get("messages"))
 
 
-# ==== owui_manifold.chat: Builds the request for a chat or a task.
+# ==== owui_manifold.chat
 
 _LEAST_THRESHOLD = 1000
 
@@ -11133,7 +11096,7 @@ def _task_lack(endpoint: Endpoint, model: str) -> str:
     return f"{endpoint.account()} {model} task"
 
 
-# ==== owui_manifold.artifacts: Stores the pictures and files of a run in the host before they are shown.
+# ==== owui_manifold.artifacts
 
 _MOST_FETCHED = 32 * 1024**2
 _MOST_FILES = 20
@@ -11256,7 +11219,7 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
         return kind, b""
 
 
-# ==== owui_manifold.callers: What a caller may set; the rest is the administrator's (docs/parameters.md).
+# ==== owui_manifold.callers
 
 _LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOLS = ("tools", "extra_tools")
@@ -11353,7 +11316,7 @@ def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
     return asked > most and value != may.stored.get(name)
 
 
-# ==== owui_manifold.report: What the log and the current user are told about a run.
+# ==== owui_manifold.report
 
 _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
@@ -11587,7 +11550,7 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     ]
 
 
-# ==== owui_manifold.answer: Runs a prepared request and yields its events, with the markers of stored items.
+# ==== owui_manifold.answer
 
 _NOT_WRITTEN = (
     "Open WebUI refused to store the items that this chat does not show: later turns go "
@@ -11728,7 +11691,7 @@ def _hand_over(
     save_round(call.state, call.caller.message_id, ended_round)
 
 
-# ==== owui_manifold.models: The models that the pipe lists.
+# ==== owui_manifold.models
 
 _FRESH_SECONDS = 3600.0
 _PAUSE_SECONDS = 60.0
@@ -11790,7 +11753,7 @@ def list_models(
     return {name: resolve_model(name, overrides) for name in names}
 
 
-# ==== owui_manifold.checkup: The `/check` command: tests an administrator's set-up and says what works.
+# ==== owui_manifold.checkup
 
 _FEWEST_TOKENS = 16
 _PING: Item = {
@@ -11895,7 +11858,7 @@ async def run_diagnostics(
     yield RunDone(COMPLETED, output=(whole,))
 
 
-# ==== owui_manifold.pipe: How a request is handled, from Open WebUI's call to the last chunk.
+# ==== owui_manifold.pipe
 
 _NO_LEGACY_TOOLS = "Function Calling is Legacy, so TOOL_APPROVAL lets no tool run"
 

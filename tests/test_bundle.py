@@ -40,9 +40,9 @@ def test_modules_stand_after_what_they_import(tmp_path: Path) -> None:
     text = build(PIPE, write(tmp_path, SAMPLE))
 
     assert [line for line in text.splitlines() if line.startswith("# ====")] == [
-        "# ==== openai_responses.words: The words of a greeting.",
-        "# ==== owui_chat.replies: What is said back.",
-        "# ==== owui_manifold.pipe: The story of a request.",
+        "# ==== openai_responses.words",
+        "# ==== owui_chat.replies",
+        "# ==== owui_manifold.pipe",
     ]
     assert "Told in order." not in text
 

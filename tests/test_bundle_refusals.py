@@ -254,12 +254,12 @@ def test_cycle_is_refused(tmp_path: Path) -> None:
 
 
 def test_module_without_docstring_is_refused(tmp_path: Path) -> None:
-    """A module that says nothing about itself has no banner."""
+    """A module says what it is about, at least in the sources."""
     words = WORDS.partition("\n\n")[2]
 
     found = refusals(tmp_path, {"pipes/openai_responses/words.py": words})
 
-    reason = "a module needs a docstring; it becomes the banner"
+    reason = "a module needs a docstring"
     assert found == [("openai_responses.words", 1, reason)]
 
 

@@ -82,6 +82,16 @@ def test_answer_that_the_host_did_not_store_is_told_apart() -> None:
         assert explain(WHOLE[1], other).verdict == "UNEXPLAINED"
 
 
+def test_sentence_that_the_host_did_not_store_is_told_apart() -> None:
+    """The page showed it, and no other."""
+    fault = next(case for case in CASES if case.sentence)
+    lost = Seen(ended=True, told=fault.sentence, stored=False)
+
+    assert explain(fault, lost).verdict == "not stored by the host"
+    for other in (replace(lost, stored=True), replace(lost, told="That")):
+        assert explain(fault, other).verdict == "UNEXPLAINED"
+
+
 def test_few_samples_make_no_verdict() -> None:
     """The table says so."""
     few = samples({}, FEWEST_SAMPLES + 1)
@@ -212,6 +222,15 @@ def test_python_complains_of_what_is_left_open() -> None:
     log = f"ERROR a 502\n{UNCLOSED}\nTask was destroyed but it is pending!"
 
     assert left_open(log) == log.splitlines()[1:]
+
+
+def test_task_of_the_host_is_not_the_pipes() -> None:
+    """The next line says where it was begun."""
+    lost = "Task exception was never retrieved"
+    path = "defined at /lib/site-packages/open_webui/utils/misc.py:1194>"
+
+    assert left_open(f"{lost}\nfuture: <Task {path}") == []
+    assert left_open(f"{lost}\nfuture: <Task defined at <string>:1>") == [lost]
 
 
 def test_all_cases_come_equally_often() -> None:

@@ -38,6 +38,14 @@ _SERVER_ERROR = "OpenAI had an error of its own. Try again in a moment."
 _RATE_LIMIT = (
     "OpenAI's rate limit for this key is reached. Wait a minute, then try again."
 )
+_ARRIVED = "What arrived is kept"
+_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask to continue."
+
+
+def check_valves(problem: str, valves: str) -> str:
+    """Return the sentence of a problem whose cause can be in some `valves`."""
+    return f"{problem}. An administrator has to check {valves} in the valves."
+
 
 NO_CREDIT_CODES = frozenset(
     {
@@ -61,16 +69,15 @@ PICTURE_CODES = frozenset(
 
 SENTENCES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
-        "max_output_tokens": "The answer stops here because it reached its length "
-        "limit. Raise the maximum of output tokens, or ask to continue.",
-        "content_filter": "The answer stops here because OpenAI's content filter cut "
-        "it off. Put the question in other words.",
-        "max_messages": "The answer stops here because it reached the limit of "
-        "messages in one answer. Ask to continue.",
-        "cancelled": "The answer stops here because it was cancelled at OpenAI. "
-        "Regenerate it, or ask to continue.",
-        "steered": "The answer stops here because the request was steered away. Ask "
-        "again.",
+        "max_output_tokens": "The answer reached its length limit. Raise the maximum "
+        "of output tokens, or ask to continue.",
+        "content_filter": "OpenAI's content filter cut the answer off. Put the "
+        "question in other words.",
+        "max_messages": "The answer reached the limit of messages in one answer. Ask "
+        "to continue.",
+        "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
+        "continue.",
+        "steered": "The request was steered away. Ask again.",
         "no_answer": "The model ended without an answer. Regenerate it, or ask in "
         "other words.",
         "only_reasoning": "The model thought, but gave no answer. Regenerate it, or ask "
@@ -89,8 +96,7 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "server_is_overloaded": _OVERLOADED,
         "context_length_exceeded": "This chat is longer than the model can read. "
         "Start a new chat, or choose a model with a larger context.",
-        "invalid_prompt": "OpenAI refused this prompt under its usage policies. Put "
-        "the question in other words.",
+        "invalid_prompt": _POLICY,
         "bio_policy": _POLICY,
         "misalignment_policy_violation": _POLICY,
         "image_content_policy_violation": _POLICY,
@@ -106,17 +112,19 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "or this API key may not use it. Choose another model.",
         "invalid_encrypted_content": "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
-        "3": "The server at BASE_URL redirects requests (HTTP {status}), which is not "
-        "followed, because the key would go along. An administrator has to check "
-        "BASE_URL in the valves of this pipe.",
-        "401": "OpenAI does not accept the API key. An administrator has to check "
-        "API_KEY in the valves of this pipe.",
+        "3": check_valves(
+            "The server at BASE_URL redirects requests (HTTP {status}), which is not "
+            "followed, because the key would go along",
+            "BASE_URL",
+        ),
+        "401": check_valves("OpenAI does not accept the API key", "API_KEY"),
         "403": "This API key may not use {model}. Choose another model, or ask an "
         "administrator to change the rights of the key's project.",
-        "404": "There is no Responses API at BASE_URL. An administrator has to check "
-        "BASE_URL in the valves of this pipe.",
-        "407": "The proxy on the way to the model's server does not let us through. An "
-        "administrator has to check PROXY in the valves of this pipe.",
+        "404": check_valves("There is no Responses API at BASE_URL", "BASE_URL"),
+        "407": check_valves(
+            "The proxy on the way to the model's server does not let us through",
+            "PROXY",
+        ),
         "413": "This chat is too large for the model's server. Start a new chat, or "
         "leave out large files and pictures.",
         "429": _RATE_LIMIT,
@@ -126,36 +134,36 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "An administrator finds the details in the log.",
     },
     "cut": {
-        "": "The connection to the model broke before the answer was finished. What "
-        "arrived is kept; regenerate the answer, or ask to continue.",
+        "": "The connection to the model broke before the answer was finished. "
+        + _CONTINUE,
         "lost": "The connection to the model broke, and the rest of the answer could "
-        "not be fetched. What arrived is kept; regenerate the answer, or ask to "
-        "continue.",
+        "not be fetched. " + _CONTINUE,
     },
     "unreadable": {
-        "": "The server at BASE_URL answered, but not as the Responses API does. An "
-        "administrator has to check BASE_URL in the valves of this pipe.",
-        "compressed": "The server at BASE_URL sent a compressed answer, which is not "
-        "read. An administrator has to check BASE_URL and EXTRA_HEADERS in the valves.",
+        "": check_valves(
+            "The server at BASE_URL answered, but not as the Responses API does",
+            "BASE_URL",
+        ),
+        "compressed": check_valves(
+            "The server at BASE_URL sent a compressed answer, which is not read",
+            "BASE_URL and EXTRA_HEADERS",
+        ),
     },
     "malformed": {
-        "": "The model's server sent something that cannot be read, so the answer "
-        "ends here. Regenerate it, or ask to continue.",
+        "": "The model's server sent something that cannot be read. " + _CONTINUE,
         "too_large": "The model's server sent more than this pipe accepts for one "
-        "answer, which ends here. What arrived is kept; regenerate it, or ask to "
-        "continue.",
+        "answer. " + _CONTINUE,
     },
     "first_event_timeout": {
         "": "The model's server accepted the request and then said nothing for too "
         "long. Try again, perhaps with less effort.",
     },
     "idle_timeout": {
-        "": "The model's server fell silent in the middle of the answer. What arrived "
-        "is kept; regenerate the answer, or ask to continue.",
+        "": "The model's server fell silent in the middle of the answer. " + _CONTINUE,
     },
     "total_timeout": {
-        "": "The answer took longer than an administrator allows. What arrived is "
-        "kept; ask to continue, or choose less effort.",
+        "": "The answer took longer than an administrator allows. "
+        f"{_ARRIVED}; ask to continue, or choose less effort.",
     },
 }
 """The sentences, by kind of ending, then by code or HTTP status. "" stands for all other
@@ -182,7 +190,7 @@ class Ending(NamedTuple):
 
     def without_text(self) -> Self:
         """Return the ending of an answer of which nothing arrived."""
-        before, _, rest = self.sentence.partition("What arrived is kept")
+        before, _, rest = self.sentence.partition(_ARRIVED)
         return self._replace(sentence=f"{before}Try again.") if rest else self
 
 
@@ -248,23 +256,21 @@ def failure_sentence(error: ApiError) -> str:
 
 def refusal_sentence(status: int, error: ApiError, model: str) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    refused = SENTENCES["refused"]
-    if status == 401:
-        return refused["401"]
-    if status < 400:
-        return refused["3"].format(status=status)
-    known = {**SENTENCES["failed"], **refused}
-    for word in _words(error):
-        if word in known and word != str(status):
-            return known[word].format(code="", model=model, status=status)
-    if status == 404 and _ABOUT_A_MODEL.search(error.message):
-        return refused["model_not_found"].format(model=model)
-    other = refused["5"] if status >= 500 else refused[""]
+    known = {**SENTENCES["failed"], **SENTENCES["refused"]}
+    code, param = _shown(error.code), _shown(error.param, " at {}")
+    words = [word for word in _words(error) if word in known and word != str(status)]
     names_place = error.param or "input[" in error.message or "tools[" in error.message
-    if status == 404 and names_place:
-        refused = {}
-    about = {"code": _shown(error.code), "param": _shown(error.param, " at {}")}
-    return refused.get(str(status), other).format(**about, model=model, status=status)
+    if status == 401 or status < 400:
+        word = str(status) if status == 401 else "3"
+    elif words:
+        word, code = words[0], ""
+    elif status == 404 and _ABOUT_A_MODEL.search(error.message):
+        word = "model_not_found"
+    elif str(status) in known and not (status == 404 and names_place):
+        word = str(status)
+    else:
+        word = "5" if status >= 500 else ""
+    return known[word].format(code=code, param=param, model=model, status=status)
 
 
 def failure_status(failure: Failure) -> str:

@@ -149,22 +149,19 @@ def read_api_error(wire: object) -> ApiError:
     """
     while isinstance(wire, Mapping) and isinstance(wire.get("error"), Mapping | str):
         wire = wire["error"]
-    if isinstance(wire, str):
-        return _inner_error(wire) or ApiError(message=wire)
-    if not isinstance(wire, Mapping):
-        return ApiError()
-    if isinstance(wire.get("detail"), list):
-        wire = _read_detail(wire["detail"])
-    message = as_text(wire.get("message") or wire.get("detail"))
-    raw = as_text(as_mapping(wire.get("metadata")).get("raw"))
+    fields = {"message": wire} if isinstance(wire, str) else as_mapping(wire)
+    if isinstance(fields.get("detail"), list):
+        fields = _read_detail(fields["detail"])
+    message = as_text(fields.get("message") or fields.get("detail"))
+    raw = as_text(as_mapping(fields.get("metadata")).get("raw"))
     if inner := _inner_error(raw) or _inner_error(message):
         return inner
-    code, kind, param = (
-        as_text(wire.get(key)) or None for key in ("code", "type", "param")
-    )
-    number = wire.get("code")
+    number = fields.get("code")
     if isinstance(number, int) and 400 <= number < 600:
-        code = str(number)
+        fields = {**fields, "code": str(number)}
+    code, kind, param = (
+        as_text(fields.get(key)) or None for key in ("code", "type", "param")
+    )
     return ApiError(code, kind, param, f"{message} {raw}".strip())
 
 

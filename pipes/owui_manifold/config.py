@@ -87,7 +87,7 @@ def read_config(
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
-    prices, price_error = _prices(valves)
+    prices, price_error = _own_prices(valves)
     problems = (rules_error, _permission_error(valves), filter_error, price_error)
     allowed = _for_own_key(valves) if own_key else valves
     switches = as_mapping(host.get("features"))
@@ -132,7 +132,7 @@ def _overrides(valves: Valves) -> Mapping[str, ResolvedModel] | InvalidRequest:
         return error
 
 
-def _prices(valves: Valves) -> tuple[Mapping[str, ModelPrices] | None, str]:
+def _own_prices(valves: Valves) -> tuple[Mapping[str, ModelPrices] | None, str]:
     try:
         return read_prices(valves.CUSTOM_MODEL_PRICING_JSON), ""
     except InvalidRequest as error:

@@ -17,7 +17,7 @@ _FACTOR = 3
 _NEVER = float("inf")
 
 
-def _sentence(seconds: float) -> str:
+def _silence_sentence(seconds: float) -> str:
     length = f"{seconds:.0f} s" if seconds < 60 else f"{seconds // 60:.0f} min"
     return f"The server has been silent for {length}; the model may still be thinking."
 
@@ -39,11 +39,11 @@ class WaitingLines:
         self._timer = self._timer or self._loop.call_later(_FIRST_SECONDS, self._look)
 
     def _look(self) -> None:
-        silent = self._loop.time() - self._since
+        silent = max(0.0, self._loop.time() - self._since)
         if silent >= self._due:
-            self._tell(_sentence(self._due))
+            self._tell(_silence_sentence(self._due))
             self._due *= _FACTOR
-        wait = max(self._due - max(silent, 0.0), 0.0)
+        wait = max(1.0, self._due - silent)
         self._timer = self._loop.call_later(wait, self._look)
 
     def _tell(self, sentence: str) -> None:

@@ -55,6 +55,8 @@ class Seen:
     stop_pressed: bool = False
     streamed: str = ""
     """The text that the page showed while it was written."""
+    told: str = ""
+    """The sentence that the page showed in red."""
     stored: bool = True
     """Whether Open WebUI wrote the end of the answer: it waits five seconds for SQLite,
     and gives up without a line in its log (docs/reference/open-webui.md)."""
@@ -76,6 +78,8 @@ def explain(case: Case, seen: Seen) -> Explained:
         return _explain_sentence(case, seen.sentence)
     if seen.stop_pressed:
         return Explained("stopped by the user")
+    if case.sentence and not seen.stored and seen.told.startswith(case.sentence):
+        return Explained("not stored by the host", "its sentence")
     if case.sentence:
         return Explained("UNEXPLAINED", "no sentence tells of the fault")
     if not seen.stored and case.words in seen.streamed:

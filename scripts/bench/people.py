@@ -79,10 +79,11 @@ class Person:
         if not ended:
             await self.tab.stop(turn)
         ended &= await _happens(self.tab.settle(turn, PATIENCE))
+        told = (turn.error or {}).get("message", "")
         self.tab.turns.clear()  # nobody looks at the events again
         self.tab.stray.clear()
         seen = _seen(await self.tab.message(turn), ended, pressed)
-        return replace(seen, streamed=turn.text)
+        return replace(seen, streamed=turn.text, told=told)
 
     async def _begin(self, case: Case) -> Turn:
         async with self.doors:

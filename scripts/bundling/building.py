@@ -11,7 +11,7 @@ import black
 
 from bundling.annotation_rules import check_annotations
 from bundling.effect_rules import check_effects
-from bundling.frontmatter import check_frontmatter, opening, split_docstring
+from bundling.frontmatter import check_frontmatter, opening
 from bundling.host_rules import check_host_methods
 from bundling.import_rules import check_imports
 from bundling.modules import ExternalImport, Module
@@ -39,8 +39,7 @@ def build(target: Target, root: Path) -> str:
     chapters = reachable_chapters(modules, target)
     imports = _merged_imports(name for each in chapters for name in each.externals)
     head = opening([each.module for each in chapters], target)
-    bodies = (_print_chapter(each, target) for each in chapters)
-    text = "\n\n".join((head, imports, *bodies))
+    text = "\n\n".join((head, imports, *map(_print_chapter, chapters)))
     # The mode of Open WebUI's editor, which formats at every save.
     return black.format_str(text, mode=black.Mode())
 
@@ -94,15 +93,9 @@ def _is_standard(name: str) -> bool:
     return re.split(r"[. ]", name, maxsplit=1)[0] in sys.stdlib_module_names
 
 
-def _print_chapter(chapter: Chapter, target: Target) -> str:
-    """A module as the bundle shows it: a banner of one line, then its body.
+def _print_chapter(chapter: Chapter) -> str:
+    """A module as the bundle shows it: a banner with its name, then its body.
 
-    The rest of the docstring stays in the sources: nobody reads it in a bundle, and the
-    host stores and formats every line.
+    Docstrings stay in the sources: the host stores and formats every line.
     """
-    module = chapter.module
-    prose = module.docstring.strip()
-    if module.name == target.entry:
-        _, prose = split_docstring(prose)
-    sentence = " ".join(prose.partition("\n\n")[0].split())
-    return "\n".join((f"# ==== {module.name}: {sentence}", "", chapter.body, ""))
+    return f"# ==== {chapter.module.name}\n\n{chapter.body}\n"

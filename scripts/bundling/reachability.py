@@ -6,7 +6,7 @@ name stands for one thing in all modules (`name_rules`). A local variable of the
 name keeps more than needed, never less.
 
 The host stores, formats and compiles every line of a bundle. So docstrings stay in the
-sources; of a module the first sentence is its banner. Nothing else of a part is changed.
+sources. Nothing else of a part is changed.
 """
 
 import ast

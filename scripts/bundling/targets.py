@@ -2,7 +2,7 @@
 
 The frontmatter lives in the docstring of the entry module: `key: value` lines, a blank
 line, then the sentence that every module has. The bundle opens with the key lines as
-they are; the sentence becomes the entry module's banner.
+they are.
 """
 
 from collections.abc import Iterator

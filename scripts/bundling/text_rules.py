@@ -13,9 +13,9 @@ LOADER_NAMES = frozenset({"__name__", "__file__", "__all__", "TYPE_CHECKING"})
 
 
 def check_docstring(module: Module) -> Iterator[Refusal]:
-    """Refuse a module without the sentence that becomes its banner."""
+    """Refuse a module without a sentence about its subject."""
     if not module.docstring.strip():
-        yield module.refuse(1, "a module needs a docstring; it becomes the banner")
+        yield module.refuse(1, "a module needs a docstring")
 
 
 def check_phrases(module: Module) -> Iterator[Refusal]:

@@ -302,7 +302,7 @@ async def test_stop_while_waiting_for_a_retry(
     pipe.valves = valves_for(sim, MAX_RETRIES=1)
     answer = await pipe.pipe(chat("sim:429,retry-after=30"), **NATIVE)
     assert isinstance(answer, AsyncGenerator)
-    async with aclosing(answer), asyncio.timeout(5):
+    async with aclosing(answer), asyncio.timeout(60):
         assert statuses([await anext(answer)]) == [f"{BUSY} Trying again in 30 s."]
         waiting = asyncio.ensure_future(anext(answer))
         await asyncio.sleep(0)

@@ -3,7 +3,7 @@
 The loop knows neither host nor valves: it gets frozen inputs and reports events.
 """
 
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import reduce
@@ -33,8 +33,9 @@ from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone
 
-_ROUNDS_USED_UP = "was not run: the limit of tool rounds is reached. Answer without it."
-_CALLS_USED_UP = "was not run: the limit of tool calls is reached. Answer without it."
+_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
+_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
+_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
 _RAN_ALREADY = "was not run: a call with this call_id ran already."
 _BROKEN_OFF = "was not run: the answer that asked for it broke off."
 
@@ -54,28 +55,14 @@ async def run(
     cancels the tools.
     """
     attempts = Attempts(endpoint, connections, limits)
-    answers = _Answers()
-    while True:
+    answers = _Answers(request)
+    while answers.request is not None:
         had_output = bool(answers.output)
-        sent = attempts.events(request, len(answers.output))
-        async with aclosing(sent) as events:
-            async for event in events:
-                yield event
-        answers.add_response(attempts)
-        if attempts.ending.is_failure:
-            for event in answers.refuse(answers.calls, _BROKEN_OFF):
-                yield event
-            break
-        if toolset is None or not (answers.calls or answers.requests):
-            break
-        was_last = answers.is_limited
-        with attempts.deadlines.paused():
-            async with aclosing(answers.events(toolset)) as events:
+        sent = attempts.events(answers.request, len(answers.output))
+        for part in (sent, answers.events(attempts, toolset)):
+            async with aclosing(part) as events:
                 async for event in events:
                     yield event
-        if was_last or (answers.calls and not toolset.runs_calls):
-            break
-        request = _next_request(attempts, toolset, answers)
     has_text = had_output or attempts.has_shown
     yield RunDone(
         attempts.ending if has_text else attempts.ending.without_text(),
@@ -90,64 +77,98 @@ async def run(
 class _Answers:
     """Answers the calls and approval requests of each response, in order.
 
-    `output` is that of the whole run, `items` the input items that answer
-    the last response. `is_limited` says whether a limit kept a call from running.
+    `output` is that of the whole run, `request` the next one, and None at the end.
+    `_items` are the input items that answer the last response. `_is_limited` says
+    whether a limit kept a call from running.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, request: ResponsesRequest) -> None:
+        self.request: ResponsesRequest | None = request
         self.output: list[Item] = []
-        self.is_limited = False
+        self._is_limited = False
         self._rounds = 0
         self._calls_run = 0
         self._seen: set[str] = set()
 
-    def add_response(self, attempts: Attempts) -> None:
-        response = attempts.response
-        self.output += response.output
-        self.calls = list(filter(is_call, response.output))
-        self.requests = list(filter(is_approval_request, response.output))
-        self.items: list[Item] = []
+    async def events(
+        self, attempts: Attempts, toolset: Toolset | None
+    ) -> AsyncGenerator[RunEvent, None]:
+        """Answer the last response, and set the next request if there is one.
 
-    async def events(self, toolset: Toolset) -> AsyncGenerator[RunEvent, None]:
+        An approval request cannot be answered without the reasoning before it.
+        """
+        output, self.request = attempts.response.output, None
+        self._items: list[Item] = []
+        self.output += output
+        calls = list(filter(is_call, output))
+        approvals = list(filter(is_approval_request, output))
+        if attempts.ending.is_failure:
+            for event in self._refuse(calls, _BROKEN_OFF):
+                yield event
+            return
+        if toolset is None or not (calls or approvals):
+            return
+        was_last = self._is_limited
+        with attempts.deadlines.paused():
+            async with aclosing(self._answer_all(calls, approvals, toolset)) as rest:
+                async for answer in rest:
+                    yield answer
+        if not was_last and (toolset.runs_calls or not calls):
+            reasoning = toolset.carries_reasoning or bool(approvals)
+            self.request = self._next_request(attempts, reasoning)
+
+    async def _answer_all(
+        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
+    ) -> AsyncGenerator[RunEvent, None]:
         is_over = self._rounds >= toolset.rounds
-        refusals = [
-            await _remote_refusal(one, toolset, is_over) for one in self.requests
-        ]
-        for request, refusal in zip(self.requests, refusals, strict=True):
+        for request in approvals:
+            refusal = await _remote_refusal(request, toolset, is_over)
             for event in self._decide(request, refusal):
                 yield event
-        calls, repeated = self._new_calls() if toolset.runs_calls else ([], [])
-        for event in self.refuse(repeated, _RAN_ALREADY):
+        new, repeated = self._new_calls(calls if toolset.runs_calls else ())
+        for event in self._refuse(repeated, _RAN_ALREADY):
             yield event
-        left = 0 if is_over else max(0, toolset.most_calls - self._calls_run)
-        async with aclosing(run_calls(calls[:left], toolset)) as results:
+        left = 0 if is_over else toolset.most_calls - self._calls_run
+        async with aclosing(run_calls(new[:left], toolset)) as results:
             async for call, result in results:
                 yield self._answer(call, result)
-        for event in self.refuse(
-            calls[left:], _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
-        ):
+        why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
+        for event in self._refuse(new[left:], why):
             yield event
-        self.is_limited = is_over or len(calls) > left
+        self._is_limited = is_over or len(new) > left
         self._rounds += 1
-        self._calls_run += len(calls[:left])
+        self._calls_run += len(new[:left])
 
-    def _new_calls(self) -> tuple[list[Item], list[Item]]:
-        """Return the calls of this response, apart from those of an earlier `call_id`."""
+    def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
+        """Return the next request: the last, its output, and the outputs of its calls.
+
+        A tool that had to be called has been called; at the limit the last response may
+        call none. The tools stay in the request for the prompt cache.
+        """
+        request = attempts.request
+        received = replay_output(attempts.response.output, with_reasoning=reasoning)
+        items = drop_settled_approvals([*request.input, *received, *self._items])
+        choice = "none" if self._is_limited else next_tool_choice(request.tool_choice)
+        changed = {"input": since_compaction(items), "tool_choice": choice}
+        return request.model_copy(update=changed)
+
+    def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
+        """Return the calls of a response, apart from those of an earlier `call_id`."""
         found: tuple[list[Item], list[Item]] = [], []
-        for call in self.calls:
+        for call in calls:
             call_id = as_text(call.get("call_id"))
             found[call_id in self._seen].append(call)
             self._seen.add(call_id)
         return found
 
-    def refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
+    def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
         for call in calls:
             yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
 
     def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
         item, index = output_item(call, result), len(self.output)
         self.output.append(item)
-        self.items.append(item)
+        self._items.append(item)
         return ToolOutput(index, item, result.failed, result.card)
 
     def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
@@ -157,7 +178,7 @@ class _Answers:
             "approval_request_id": request.get("id"),
             "approve": refusal is None,
         }
-        self.items.append(response)
+        self._items.append(response)
         if refusal is None:
             self.output.append(response)
             return
@@ -178,24 +199,6 @@ async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str
     text = str(request.get("arguments") or "{}")
     arguments = parse_json_object(text)
     shown = {"arguments": text} if arguments is None else arguments
-    own = [str(request.get("name"))]
-    approver = replace(toolset.approver, default_rule="ask", other_names=lambda _: own)
-    return await approver.refusal(str(request.get("id")), name, shown)
-
-
-def _next_request(
-    attempts: Attempts, toolset: Toolset, answers: _Answers
-) -> ResponsesRequest:
-    """Return the next request: this one, its output, and the outputs of its calls.
-
-    A tool that had to be called has been called; at the limit the last response may
-    call none. The tools stay in the request for the prompt cache.
-    """
-    request = attempts.request
-    # An approval request cannot be answered without the reasoning before it.
-    reasoning = toolset.carries_reasoning or bool(answers.requests)
-    received = replay_output(attempts.response.output, with_reasoning=reasoning)
-    choice = "none" if answers.is_limited else next_tool_choice(request.tool_choice)
-    items = drop_settled_approvals([*request.input, *received, *answers.items])
-    items = since_compaction(items)
-    return request.model_copy(update={"input": items, "tool_choice": choice})
+    approver = replace(toolset.approver, default_rule="ask")
+    own_name = str(request.get("name"))
+    return await approver.refusal(str(request.get("id")), name, shown, own_name)

@@ -54,9 +54,8 @@ class Approver:
         """Return the rule of a tool, also where the tool `via` passes the call on."""
         found = [_find_rule(self.rules, name, self.default_rule)]
         rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
-        if rest:
-            others = (via, *self.other_names(name))
-            found += [_find_rule(rest, other, "auto") for other in others if other]
+        for other in (via, *self.other_names(name)):
+            found.append(_find_rule(rest, other, "auto"))
         return max(found, key=_STRICTNESS.index)
 
     @property
@@ -74,12 +73,10 @@ class Approver:
             case "deny":
                 return f"The administrator does not allow {name}. Do not call it again."
         try:
-            approved = self.ask and await self.ask(call_id, name, arguments)
+            if self.ask and await self.ask(call_id, name, arguments):
+                return None
         except Exception as error:  # nobody could be asked: no approval
             self.log(f"nobody could be asked about {name}: {describe_exception(error)}")
-            approved = False
-        if approved:
-            return None
         return f"The user did not approve this call of {name}. Go on without it."
 
 
@@ -210,25 +207,18 @@ async def run_calls(
     run between two. When the time is over, all calls are cancelled at once, and no
     waiting one starts. Closing the generator cancels running calls.
     """
-    checked = []
-    for call in calls:
-        checked.append(_check_call(call, toolset.tools))
-        await asyncio.sleep(0)
     batch = _Batch(toolset)
-    tasks = [
-        asyncio.create_task(batch.answer(str(call["call_id"]), one))
-        for call, one in zip(calls, checked, strict=True)
-    ]
-    limited = {
-        task
-        for one, task in zip(checked, tasks, strict=True)
-        if isinstance(one, ToolResult) or not one.is_interactive
-    }
+    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether a person is waited for
     try:
-        for call, task in zip(calls, tasks, strict=True):
-            await (batch.wait(task) if task in limited else asyncio.wait([task]))
+        for call in calls:
+            one = _check_call(call, toolset.tools)
+            task = asyncio.create_task(batch.answer(str(call["call_id"]), one))
+            tasks[task] = isinstance(one, _ReadyCall) and one.is_interactive
+            await asyncio.sleep(0)
+        for call, (task, is_interactive) in zip(calls, tasks.items(), strict=True):
+            await (asyncio.wait([task]) if is_interactive else batch.wait(task))
             if not task.done():
-                _cancel(limited)
+                _cancel(task for task, waits in tasks.items() if not waits)
             if task.done() and not task.cancelled():
                 yield call, task.result()
             else:
@@ -284,10 +274,8 @@ class _Batch:
                 self._end += self._loop.time() - began
         if refusal is not None:
             return tool_error(refusal)
-        if call.is_interactive:
-            return await _call_tool(call, self._toolset, None)
-        async with self._slots:
-            return await _call_tool(call, self._toolset, self._toolset.limits.seconds)
+        async with nullcontext() if call.is_interactive else self._slots:
+            return await _call_tool(call, self._toolset)
 
 
 def _check_call(call: Item, tools: CallableTools) -> _ReadyCall | ToolResult:
@@ -328,11 +316,10 @@ def _arguments(call: Item) -> object:
     return load_json(text) if isinstance(text, str) and text.strip() else {}
 
 
-async def _call_tool(
-    ready: _ReadyCall, toolset: Toolset, seconds: float | None
-) -> ToolResult:
+async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
     """Return a result; a tool that raises SystemExit, or cancels itself, ends no run."""
     name = ready.name
+    seconds = None if ready.is_interactive else toolset.limits.seconds
     try:
         async with asyncio.timeout(seconds) as scope:
             answer = await toolset.tools.call(name, ready.arguments)

@@ -12,7 +12,7 @@ structured outputs, "Supported schemas".
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -188,10 +188,8 @@ def function_parameters(
     mended = _MendedSchema(schema)
     if strict_left and mended.is_simple:
         with suppress(_NotStrict, TypeError, AttributeError, ValueError):
-            strict_left.spend(json_size(mended.root, LARGEST_SCHEMA))
-            strict = _strict(mended.root, 1)
-            if _is_within_limits(strict):
-                return strict, True
+            strict_left.spend(json_size(mended.root, _LARGEST_STRICT))
+            return _strict(mended.root, 1), True
     return mended.root, False
 
 
@@ -315,11 +313,12 @@ _STRICT_FORMATS = (
 )
 
 _DEEPEST_STRICT = 10
-_MOST_PROPERTIES, _MOST_VALUES, _MOST_TEXT = 5000, 1000, 120_000
-_LONG_ENUM, _LONG_ENUM_CHARACTERS = 250, 15_000
+_LARGEST_STRICT = 10_000
+"""As `json_size` counts, ten for each value. Strict mode takes 5,000 properties, 1,000
+values of enums, 120,000 characters of both, and 15,000 of one long enum."""
 
 LARGEST_SCHEMA = 300_000
-"""The size of the largest schema that is read; one in strict mode has to be smaller."""
+"""The size of the largest schema that is read."""
 MOST_STRICT_WORK = 300_000
 """Of one request."""
 
@@ -398,24 +397,3 @@ def _types_of(node: JsonObject, enum: object) -> list[str]:
     if not (kinds := known_types(stated)):
         raise _NotStrict
     return kinds
-
-
-def _is_within_limits(schema: JsonObject) -> bool:
-    nodes = list(_nodes(schema))
-    properties = [name for node in nodes for name in node.get("properties", ())]
-    enums = [list(map(str, node.get("enum", ()))) for node in nodes]
-    values = [value for enum in enums for value in enum]
-    longest = [sum(map(len, enum)) for enum in enums if len(enum) > _LONG_ENUM]
-    return (
-        len(properties) <= _MOST_PROPERTIES
-        and len(values) <= _MOST_VALUES
-        and sum(map(len, [*properties, *values])) <= _MOST_TEXT
-        and max(longest, default=0) <= _LONG_ENUM_CHARACTERS
-    )
-
-
-def _nodes(node: JsonObject) -> Iterator[JsonObject]:
-    yield node
-    items = [node["items"]] if "items" in node else []
-    for inner in (*node.get("anyOf", ()), *items, *node.get("properties", {}).values()):
-        yield from _nodes(inner)

@@ -198,7 +198,7 @@ async def test_deltas_are_joined_by_time(
     """The first delta is shown at once; those of a moment are shown together."""
     teller = Teller()
     teller.say(wire.added(announced), grow("one "))
-    async with Upstream(teller.answer) as upstream, asyncio.timeout(5):
+    async with Upstream(teller.answer) as upstream, asyncio.timeout(60):
         within = Limits(join_seconds=seconds)
         events = attempt(connections, upstream.endpoint, within)
         async with aclosing(events):
@@ -221,7 +221,7 @@ async def test_nothing_of_the_wire_is_held_while_deltas_gather(
     """Two hundred streams that wait would hold what each of them has read already."""
     teller = Teller()
     teller.say(wire.added(wire.message_item()), wire.text_delta("a word of its own"))
-    async with Upstream(teller.answer) as upstream, asyncio.timeout(5):
+    async with Upstream(teller.answer) as upstream, asyncio.timeout(60):
         events = attempt(connections, upstream.endpoint, Limits())
         async with aclosing(events):
             await anext(events)
@@ -237,7 +237,7 @@ async def test_deltas_are_not_joined_without_a_window(
 ) -> None:
     """A join time of nothing shows each chunk as it comes."""
     teller = Teller()
-    async with Upstream(teller.answer) as upstream, asyncio.timeout(5):
+    async with Upstream(teller.answer) as upstream, asyncio.timeout(60):
         events = attempt(connections, upstream.endpoint)
         async with aclosing(events):
             teller.say(wire.added(wire.message_item()), wire.text_delta("first"))

@@ -151,7 +151,7 @@ async def test_server_that_refuses_all_the_same(
 ) -> None:
     """It gets its way after three repairs and the plain texts, each sent once."""
     answer = refusing(**REFUSALS[named])
-    async with Upstream(answer) as upstream, asyncio.timeout(5):
+    async with Upstream(answer) as upstream, asyncio.timeout(60):
         within = limits(retries=5)
         events = await report(connections, upstream.endpoint, EVERYTHING, within)
         sent = [json.dumps(body, sort_keys=True) for body in upstream.bodies]

@@ -122,7 +122,7 @@ async def test_leaving_early_closes_the_connection(connections: Connections) -> 
             upstream.endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
         ) as answer:
             assert answer.is_stream
-        async with asyncio.timeout(1):
+        async with asyncio.timeout(60):
             await upstream.left.wait()
 
 
@@ -197,7 +197,7 @@ async def test_refusal_that_does_not_end(connections: Connections) -> None:
         await (await started(request, 503)).write(b"{")
         return await silence(request)
 
-    async with Upstream(answer) as upstream, asyncio.timeout(3):
+    async with Upstream(answer) as upstream, asyncio.timeout(60):
         with pytest.raises(ApiRefused, match="overloaded"):
             await ask(connections, upstream.endpoint)
         await upstream.left.wait()
@@ -214,7 +214,7 @@ async def test_refusal_of_many_megabytes(connections: Connections) -> None:
             await page.write(b"x" * 100_000)
             sent += 100_000
 
-    async with Upstream(answer) as upstream, asyncio.timeout(3):
+    async with Upstream(answer) as upstream, asyncio.timeout(60):
         with pytest.raises(ApiRefused, match="HTTP 502"):
             await ask(connections, upstream.endpoint)
         await upstream.left.wait()
@@ -439,7 +439,7 @@ async def test_drain_of_a_server_that_does_not_end(connections: Connections) -> 
         post = connections.request(
             upstream.endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
         )
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(60):
             async with post as answer:
                 await answer.drain()
             await upstream.left.wait()
@@ -447,7 +447,7 @@ async def test_drain_of_a_server_that_does_not_end(connections: Connections) -> 
 
 async def test_break_right_behind_the_last_bytes(connections: Connections) -> None:
     """What came is not lost, even if nobody had read it when the connection broke."""
-    async with Upstream(breaking(b"data: 1\n\n")) as upstream, asyncio.timeout(3):
+    async with Upstream(breaking(b"data: 1\n\n")) as upstream, asyncio.timeout(60):
         post = connections.request(
             upstream.endpoint, "/responses", PAYLOAD, Deadlines(Timeouts())
         )
@@ -472,7 +472,7 @@ async def test_server_that_never_shakes_hands(connections: Connections) -> None:
         port = server.sockets[0].getsockname()[1]
         endpoint = Endpoint(f"https://127.0.0.1:{port}/v1", KEY)
         limits = Deadlines(Timeouts(connect=0.05))
-        async with asyncio.timeout(3):
+        async with asyncio.timeout(60):
             with pytest.raises(ConnectionFailed, match="cannot be reached"):
                 async with connections.request(endpoint, "/responses", PAYLOAD, limits):
                     pass
@@ -480,7 +480,7 @@ async def test_server_that_never_shakes_hands(connections: Connections) -> None:
 
 async def test_server_that_never_answers(connections: Connections) -> None:
     """The limit for the first event ends that wait, and closes the connection."""
-    async with Upstream(silence) as upstream, asyncio.timeout(3):
+    async with Upstream(silence) as upstream, asyncio.timeout(60):
         limits = Deadlines(Timeouts(first_event=0.05))
         post = connections.request(upstream.endpoint, "/responses", PAYLOAD, limits)
         with pytest.raises(TimedOut) as late:
@@ -492,7 +492,7 @@ async def test_server_that_never_answers(connections: Connections) -> None:
 
 async def test_silent_stream(connections: Connections) -> None:
     """A chunk alone is no event: only who reads them knows that one arrived."""
-    async with Upstream(stalling(b": hello\n\n")) as upstream, asyncio.timeout(3):
+    async with Upstream(stalling(b": hello\n\n")) as upstream, asyncio.timeout(60):
         limits = Deadlines(Timeouts(first_event=0.1, idle=0.05))
         post = connections.request(upstream.endpoint, "/responses", PAYLOAD, limits)
         async with post as answer:
