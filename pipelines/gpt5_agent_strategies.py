@@ -53,6 +53,7 @@ from concurrent.futures import CancelledError, Future
 from contextlib import (
     aclosing,
     asynccontextmanager,
+    closing,
     contextmanager,
     nullcontext,
     suppress,
@@ -620,6 +621,10 @@ class ApiError(NamedTuple):
     message: str = ""
 
     @property
+    def text(self) -> str:
+        return f"{self.param} {self.message}"
+
+    @property
     def status(self) -> int:
         code = self.code or ""
         return int(code) if re.fullmatch("[45][0-9]{2}", code) else 0
@@ -966,77 +971,77 @@ def api_word(word: str | None) -> str | None:
 # ruff: noqa: E501 - one model a line reads as a table
 
 CATALOG_TABLE = """
-model|efforts|default_effort|traits|max_output_tokens|prices|shutdown|successor
-chatgpt-4o-latest|||vision|||2026-02-17|gpt-5.5
-chatgpt-image-latest||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-codex-mini-latest|||reasoning summary functions vision|||2026-02-12|gpt-5.4-mini
-gpt-3.5-turbo|||functions|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-0125|||functions|4096||2026-10-23|gpt-5.6-terra
-gpt-3.5-turbo-1106|||functions|4096||2026-09-28|gpt-5.6-terra
-gpt-4|||functions|4096||2026-10-23|gpt-5.6-sol
-gpt-4-0125-preview|||functions|||2026-03-26|gpt-5.6-sol
-gpt-4-0314|||functions|||2026-03-26|gpt-5.6-sol
-gpt-4-0613|||functions|4096||2026-10-23|gpt-5.6-sol
-gpt-4-1106-preview|||functions|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo|||functions vision|4096||2026-10-23|gpt-5.6-sol
-gpt-4-turbo-preview|||functions|||2026-03-26|gpt-5.6-sol
-gpt-4.1|||functions hosted vision|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
-gpt-4.1-mini|||functions hosted vision|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
-gpt-4.1-nano|||functions vision|32768||2026-10-23|gpt-5.6-luna
-gpt-4o|||functions hosted vision|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
-gpt-4o-2024-05-13|||functions hosted vision|4096||2026-10-23|gpt-5.6-sol
-gpt-4o-mini|||functions hosted vision|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
-gpt-5|minimal some|medium|full|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
-gpt-5-chat-latest|||vision|16384||2026-07-23|gpt-5.5
-gpt-5-codex|some|medium|usual|+||2026-07-23|gpt-5.4
-gpt-5-mini|minimal some|medium|full|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
-gpt-5-nano|minimal some|medium|full -web_search|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
-gpt-5-pro|high|high|full -code_interpreter|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
-gpt-5.1|none some|none|full|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
-gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-07-23|gpt-5.5
-gpt-5.1-codex|some|medium|usual|+||2026-07-23|gpt-6.1-sol
-gpt-5.1-codex-max|some xhigh|medium|usual|+||2026-07-23|gpt-5.4
-gpt-5.1-codex-mini|some|medium|usual|+||2026-07-23|gpt-5.4-mini
-gpt-5.2|none some xhigh|none|full|+|1.75 0.175 - 14 2||
-gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
-gpt-5.2-codex|some xhigh||usual|+||2026-07-23|gpt-5.4
-gpt-5.2-pro|medium high xhigh|medium|full|+|21 - - 168||
-gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|16384||2026-08-10|gpt-5.5
-gpt-5.3-codex|none some xhigh|none|usual|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
-gpt-5.4|none some xhigh|none|5.4|+|2.5 0.25 - 15 2||
-gpt-5.4-mini|none some xhigh|none|5.4|+|0.75 0.075 - 4.5 2||
-gpt-5.4-nano|none some xhigh|none|5.4|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
-gpt-5.4-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.5|none some xhigh|medium|5.4|+|5 0.5 - 30 2.5||
-gpt-5.5-pro|medium high xhigh|medium|5.4|+|30 - - 180||
-gpt-5.6-cyber|none more|medium|5.6 pro_mode|+|12.5 1.25 15.625 75||
-gpt-5.6-luna|none more|medium|5.6 pro_mode|+|0.2 0.02 0.25 1.2 2||
-gpt-5.6-sol|none more|medium|5.6 pro_mode|+|4 0.4 5 20 2||
-gpt-5.6-terra|none more|medium|5.6 pro_mode|+|2 0.2 2.5 12 2||
-gpt-6-astra|more|medium|6 pro_mode|+|10 1 12.5 50 2 6||
-gpt-6-astra-law|more||6 pro_mode|+|10 1 - 50||
-gpt-6-cyber|||6||||
-gpt-6-luna|none more|medium|6 pro_mode|+|0.1 0.01 0.125 0.5 2||
-gpt-6-rosalind|||6|+|15 1.5 18.75 75||
-gpt-6-sol|none more|medium|6 pro_mode|+|2 0.2 2.5 10 2||
-gpt-6.1-sol|more|medium|6 pro_mode|+|2 0.1 2.5 10 2 6||
-gpt-6.1-terra|none more|medium|6 pro_mode|+|1 0.05 1.25 5 2||
-gpt-6.2-astra|more||6.2|+|8 0.4 10 40 2||
-gpt-6.2-astra-law|||6.2||||
-gpt-6.2-sol|more||6.2|+|2 0.1 2.5 10 2 3 20270228 6||
-gpt-daybreak-blue-latest|||usual long_prices|+|4 0.4 5 20||
-gpt-daybreak-red-latest|||usual long_prices|+|12.5 1.25 15.625 75||
-gpt-image-1-mini||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-image-1.5||||||2026-12-01|gpt-image-2.6-sunburst or -flare
-gpt-rosalind-research|||usual||5 0.5 - 25||
-o1|some|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol
-o1-pro|some|medium|reasoning functions vision|100000||2026-10-23|gpt-5.6-sol-pro
-o3|some|medium|usual|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
-o3-deep-research|some|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
-o3-mini|some|medium|reasoning summary functions|100000||2026-10-23|gpt-5.6-sol
-o3-pro|some|medium|usual -code_interpreter|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
-o4-mini|some|medium|usual -image_generation|100000||2026-10-23|gpt-5.6-terra
-o4-mini-deep-research|some|medium|reasoning summary hosted vision -image_generation|100000||2026-07-23|gpt-5.4-pro
+model|efforts|default_effort|traits|context|max_output_tokens|prices|shutdown|successor
+chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
+chatgpt-image-latest|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
+codex-mini-latest|||reasoning summary functions vision||||2026-02-12|gpt-5.4-mini
+gpt-3.5-turbo|||functions|16385|4096||2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-0125|||functions|16385|4096||2026-10-23|gpt-5.6-terra
+gpt-3.5-turbo-1106|||functions|16385|4096||2026-09-28|gpt-5.6-terra
+gpt-4|||functions|8192|4096||2026-10-23|gpt-5.6-sol
+gpt-4-0125-preview|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0314|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4-0613|||functions|8192|4096||2026-10-23|gpt-5.6-sol
+gpt-4-1106-preview|||functions|128k|4096||2026-10-23|gpt-5.6-sol
+gpt-4-turbo|||functions vision|128k|4096||2026-10-23|gpt-5.6-sol
+gpt-4-turbo-preview|||functions||||2026-03-26|gpt-5.6-sol
+gpt-4.1|||functions hosted vision|1047576|32768|2 0.5 - 8 1.75|2027-01-14|gpt-6-luna
+gpt-4.1-mini|||functions hosted vision|1047576|32768|0.4 0.1 - 1.6|2027-01-14|gpt-6-luna
+gpt-4.1-nano|||functions vision|1047576|32768||2026-10-23|gpt-5.6-luna
+gpt-4o|||functions hosted vision|128k|16384|2.5 1.25 - 10|2027-01-14|gpt-6-luna
+gpt-4o-2024-05-13|||functions hosted vision|128k|4096||2026-10-23|gpt-5.6-sol
+gpt-4o-mini|||functions hosted vision|128k|16384|0.15 0.075 - 0.6|2027-01-14|gpt-6-luna
+gpt-5|minimal some|medium|full|400k|+|1.25 0.125 - 10 2|2026-12-11|gpt-6.1-sol
+gpt-5-chat-latest|||vision|128k|16384||2026-07-23|gpt-5.5
+gpt-5-codex|some|medium|usual|400k|+||2026-07-23|gpt-5.4
+gpt-5-mini|minimal some|medium|full|400k|+|0.25 0.025 - 2 1.8|2026-12-11|gpt-6.1-terra
+gpt-5-nano|minimal some|medium|full -web_search|400k|+|0.05 0.005 - 0.4|2026-12-11|gpt-6-luna
+gpt-5-pro|high|high|full -code_interpreter|400k|272000|15 - - 120|2026-12-11|gpt-6.1-sol-pro
+gpt-5.1|none some|none|full|400k|+|1.25 0.125 - 10 2|2027-04-01|gpt-6.1-sol
+gpt-5.1-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-07-23|gpt-5.5
+gpt-5.1-codex|some|medium|usual|400k|+||2026-07-23|gpt-6.1-sol
+gpt-5.1-codex-max|some xhigh|medium|usual|400k|+||2026-07-23|gpt-5.4
+gpt-5.1-codex-mini|some|medium|usual|400k|+||2026-07-23|gpt-5.4-mini
+gpt-5.2|none some xhigh|none|full|400k|+|1.75 0.175 - 14 2||
+gpt-5.2-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
+gpt-5.2-codex|some xhigh||usual|400k|+||2026-07-23|gpt-5.4
+gpt-5.2-pro|medium high xhigh|medium|full|400k|+|21 - - 168||
+gpt-5.3-chat-latest|medium|medium|reasoning summary verbosity functions vision|128k|16384||2026-08-10|gpt-5.5
+gpt-5.3-codex|none some xhigh|none|usual|400k|+|1.75 0.175 - 14|2027-04-01|gpt-6.1-sol
+gpt-5.4|none some xhigh|none|5.4|1050k|+|2.5 0.25 - 15 2||
+gpt-5.4-mini|none some xhigh|none|5.4|400k|+|0.75 0.075 - 4.5 2||
+gpt-5.4-nano|none some xhigh|none|5.4|400k|+|0.2 0.02 - 1.25|2027-04-01|gpt-6-luna
+gpt-5.4-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
+gpt-5.5|none some xhigh|medium|5.4|1050k|+|5 0.5 - 30 2.5||
+gpt-5.5-pro|medium high xhigh|medium|5.4|1050k|+|30 - - 180||
+gpt-5.6-cyber|none more|medium|5.6 pro_mode|400k|+|12.5 1.25 15.625 75||
+gpt-5.6-luna|none more|medium|5.6 pro_mode|1050k|+|0.2 0.02 0.25 1.2 2||
+gpt-5.6-sol|none more|medium|5.6 pro_mode|1050k|+|4 0.4 5 20 2||
+gpt-5.6-terra|none more|medium|5.6 pro_mode|1050k|+|2 0.2 2.5 12 2||
+gpt-6-astra|more|medium|6 pro_mode|1050k|+|10 1 12.5 50 2 6||
+gpt-6-astra-law|more||6 pro_mode|1050k|+|10 1 - 50||
+gpt-6-cyber|||6|||||
+gpt-6-luna|none more|medium|6 pro_mode|1050k|+|0.1 0.01 0.125 0.5 2||
+gpt-6-rosalind|||6|1050k|+|15 1.5 18.75 75||
+gpt-6-sol|none more|medium|6 pro_mode|1050k|+|2 0.2 2.5 10 2||
+gpt-6.1-sol|more|medium|6 pro_mode|1050k|+|2 0.1 2.5 10 2 6||
+gpt-6.1-terra|none more|medium|6 pro_mode|1050k|+|1 0.05 1.25 5 2||
+gpt-6.2-astra|more||6.2|1050k|+|8 0.4 10 40 2||
+gpt-6.2-astra-law|||6.2|||||
+gpt-6.2-sol|more||6.2|1050k|+|2 0.1 2.5 10 2 3 20270228 6||
+gpt-daybreak-blue-latest|||usual long_prices|1050k|+|4 0.4 5 20||
+gpt-daybreak-red-latest|||usual long_prices|400k|+|12.5 1.25 15.625 75||
+gpt-image-1-mini|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
+gpt-image-1.5|||||||2026-12-01|gpt-image-2.6-sunburst or -flare
+gpt-rosalind-research|||usual|||5 0.5 - 25||
+o1|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol
+o1-pro|some|medium|reasoning functions vision|200k|100000||2026-10-23|gpt-5.6-sol-pro
+o3|some|medium|usual|200k|100000|2 0.5 - 8|2026-12-11|gpt-6.1-sol
+o3-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
+o3-mini|some|medium|reasoning summary functions|200k|100000||2026-10-23|gpt-5.6-sol
+o3-pro|some|medium|usual -code_interpreter|200k|100000|20 - - 80|2026-12-11|gpt-6.1-sol-pro
+o4-mini|some|medium|usual -image_generation|200k|100000||2026-10-23|gpt-5.6-terra
+o4-mini-deep-research|some|medium|reasoning summary hosted vision -image_generation|200k|100000||2026-07-23|gpt-5.4-pro
 """
 
 CATALOG_WORDS: dict[str, str] = {
@@ -1102,6 +1107,7 @@ class ModelFacts(NamedTuple):
     diagnostics: bool = False
     long_prices: bool = False
     regional: bool = False
+    context: int | None = None
     max_output_tokens: int | None = None
     shutdown: str | None = None
     successor: str | None = None
@@ -1243,8 +1249,8 @@ _YES_OR_NO_FACTS = frozenset(
 
 
 def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
-    name, efforts, effort, traits, output, *rest = line.split("|")
-    prices, shutdown, successor = rest
+    name, efforts, effort, traits, *rest = line.split("|")
+    context, output, prices, shutdown, successor = rest
     words = _expand_words(traits)
     sampling = "never" if "reasoning" in words else "always"
     return name, ModelFacts(
@@ -1253,6 +1259,7 @@ def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
         efforts=tuple(_expand_words(efforts)),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
+        context=int(context.replace("k", "000")) if context else None,
         max_output_tokens=int(output.replace("+", "128000")) if output else None,
         shutdown=shutdown or None,
         successor=successor or None,
@@ -1830,26 +1837,19 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
     text = event.data.strip(" \t\n\r")
     try:
         wire, end = _JSON_READER.raw_decode(text)
-    except (ValueError, RecursionError):
-        wire, end = None, -1
-    if end != len(text) or not isinstance(wire, dict):
-        raise MalformedEvent("The server sent an event that is not an object.")
-    may_be_deep = (
-        len(text) > 2 * MAX_JSON_DEPTH
-        and text.count("[") + text.count("{") > MAX_JSON_DEPTH
-    )
-    if may_be_deep and is_too_deep(wire):
-        raise MalformedEvent("The server sent an event of too many levels.")
-    kind = wire.get("type") or event.event
-    read = _READERS.get(kind) if isinstance(kind, str) else None
-    if read is None:
-        return None
-    try:
-        return read(wire)
-    except (KeyError, TypeError, AttributeError):
-        raise MalformedEvent(
-            f"The server sent a {kind} event without the fields it must have."
-        ) from None
+        may_be_deep = (
+            len(text) > 2 * MAX_JSON_DEPTH
+            and text.count("[") + text.count("{") > MAX_JSON_DEPTH
+        )
+        if end != len(text) or (may_be_deep and is_too_deep(wire)):
+            raise ValueError
+        read = _READERS.get(wire.get("type") or event.event)
+        return read(wire) if read else None
+    except _ODD_EVENT:
+        raise MalformedEvent from None
+
+
+_ODD_EVENT = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
 
 
 def _checked(value: object, kind: type) -> Any:
@@ -1956,11 +1956,10 @@ class ToolOutput(NamedTuple):
     output_index: int
     item: Item
     failed: bool = False
-    card: Mapping[str, Any] = NO_CARD
+    card: JsonObject = NO_CARD
 
 
 class ResponseDone(NamedTuple):
-    response_id: str
     status: str
     usage: Usage | None
 
@@ -1981,7 +1980,7 @@ class Trace(NamedTuple):
     removed: Mapping[str, int] = MappingProxyType({})
     subject: str = ""
     response_id: str = ""
-    cache: Mapping[str, Any] = MappingProxyType({})
+    cache: JsonObject = MappingProxyType({})
 
 
 class RunDone(NamedTuple):
@@ -1995,6 +1994,7 @@ class RunDone(NamedTuple):
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
+RunEvents = AsyncGenerator[RunEvent, None]
 
 
 # ==== openai_responses.redaction
@@ -2103,6 +2103,7 @@ class Endpoint:
     proxy: str = field(default="", repr=False)
     strict: bool = False
     is_alike: bool = False
+    token: str = field(default="", repr=False)
 
     def url(self, path: str) -> str:
         base = _normalize_base_url(self.base_url)
@@ -2115,14 +2116,21 @@ class Endpoint:
         return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, sentence: str) -> str:
-        if "OpenAI" not in sentence or self.host.endswith(".openai.com"):
-            return sentence
-        return sentence.replace("OpenAI", self.host)
+        is_own = "OpenAI" not in sentence or self._is_openais
+        return sentence if is_own else sentence.replace("OpenAI", self.host)
+
+    @property
+    def _is_openais(self) -> bool:
+        return f".{self.host}".endswith(".openai.com")
 
     @property
     def is_openai(self) -> bool:
-        is_own = f".{self.host}".endswith(".openai.com") and not self.strict
+        is_own = self._is_openais and not self.strict
         return is_own or (self.is_alike and not self.is_azure)
+
+    @property
+    def is_gateway(self) -> bool:
+        return not (self._is_openais or self.is_azure)
 
     @property
     def is_azure(self) -> bool:
@@ -2137,8 +2145,9 @@ class Endpoint:
         return hex_digest(identity)[:16]
 
     def headers(self) -> dict[str, str]:
-        key = self.api_key.strip()
-        ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
+        key, bearer = self.api_key.strip(), self.token or self.api_key.strip()
+        has_key = self.is_azure and not self.token
+        ours = {"api-key": key} if has_key else {"Authorization": f"Bearer {bearer}"}
         ours["Content-Type"] = "application/json"
         if self.organization:
             ours["OpenAI-Organization"] = self.organization
@@ -3193,20 +3202,16 @@ def _is_retried(failure: Failure) -> bool:
     if failure.should_retry is not None:
         return failure.should_retry
     if failure.status in (None, 200):
-        is_nameless = words == {None} and not _NAMED_PLACE.search(failure.error.message)
+        is_nameless = words == {None} and not _NAMED_PLACE.search(failure.error.text)
         return is_nameless or bool(words & _RETRIED_CODES)
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
 
 _MOST_REPAIRS = 3
 _OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
-_OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
-    *PICTURE_CODES,
-    "invalid_encrypted_content",
-    "404",
-    "",
-}
-_LASTING_CODES = _OWN_SENTENCES | _RETRIED_CODES
+_LASTING_CODES = (
+    _RETRIED_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
+) - {*PICTURE_CODES, "invalid_encrypted_content", "404"}
 _UNREAD = "invalid_encrypted_content"
 _UNREADABLE = re.compile(
     r"provided without its required"
@@ -3252,8 +3257,8 @@ class _Refusal(NamedTuple):
         return self.rows[-1][0] if self.rows else ""
 
     @property
-    def text(self) -> str:
-        return f"{self.error.param} {self.error.message}"
+    def tools(self) -> Iterator[Item]:
+        return all_tools(declared_tools(self.payload))
 
     @property
     def is_unknown(self) -> bool:
@@ -3271,12 +3276,13 @@ def find_repair(
     refusal = _Refusal(request.payload(), rows, error, repairs)
     if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
         return found
-    is_lost = failure.status == 404 and not _NAMED_PLACE.search(refusal.text)
+    is_lost = failure.status == 404 and not _NAMED_PLACE.search(error.text)
     if failure.status is None or is_lost or _is_retried(failure):
         return None
     plain = Repair("plain", refusal.last)
-    changed = [sent for _, sent in repair_items(request.items(), [*repairs, plain])]
-    return _told(plain) if changed not in ([], [sent for _, sent in rows]) else None
+    changed = repair_items(request.items(), [*repairs, plain])
+    sent = [[item for _, item in some] for some in (changed, rows)]
+    return _told(plain) if changed and sent[0] != sent[1] else None
 
 
 def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
@@ -3290,9 +3296,8 @@ def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
 def _best(refusal: _Refusal, repairs: Iterable[Status]) -> Status | None:
     given_up = {(one.target, one.value) for one in refusal.done if one.value}
     for found in repairs:
-        repair = found.repair
-        is_new = repair and repair not in refusal.done
-        if is_new and repair and (repair.target, repair.new) not in given_up:
+        repair = found.repair or Repair("", "")
+        if repair not in refusal.done and (repair.target, repair.new) not in given_up:
             return found
     return None
 
@@ -3302,7 +3307,7 @@ def _told(repair: Repair) -> Status:
 
 
 def _repairs(refusal: _Refusal) -> Iterator[Status]:
-    first = [_plain_reasoning] if "reasoning" in refusal.text.lower() else []
+    first = [_plain_reasoning] if "reasoning" in refusal.error.text.lower() else []
     for find in (*first, *_FINDERS):
         yield from find(refusal)
 
@@ -3331,8 +3336,11 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _lower(kind: str) -> Status:
-    sentence = f"The model's server does not take {kind}: answering without it."
-    return Status(sentence, Repair("lower", kind), is_named=True)
+    return Status(_refused_sentence(kind), Repair("lower", kind), is_named=True)
+
+
+def _refused_sentence(refused: str) -> str:
+    return f"The model's server does not take {refused}: answering without it."
 
 
 def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
@@ -3351,7 +3359,7 @@ def _newest_media(refusal: _Refusal) -> Iterator[Status]:
 def _find_place(
     payload: Mapping[str, Any], error: ApiError
 ) -> tuple[str, int, str, Item] | None:
-    found = _NAMED_PLACE.match(error.param or "") or _NAMED_PLACE.search(error.message)
+    found = _NAMED_PLACE.search(error.text)
     rows = payload.get(found[1]) or () if found else ()
     if found is None or int(found[2]) >= len(rows):
         return None
@@ -3359,10 +3367,8 @@ def _find_place(
 
 
 def named_place(request: ResponsesRequest, error: ApiError) -> str:
-    if not _NAMED_PLACE.search(f"{error.param} {error.message}"):
-        return ""
-    found = _find_place(request.payload(), error)
-    if found is None:
+    found = _NAMED_PLACE.search(error.text) and _find_place(request.payload(), error)
+    if not found:
         return ""
     where, number, _, named = found
     return f"{where}[{number}] ({tool_name({'type': item_type(named), **named})}):"
@@ -3382,8 +3388,9 @@ def _by_place(refusal: _Refusal) -> Iterator[Status]:
         yield from map(_tool, _searches(refusal))
     if refusal.is_unknown and keys:
         target = f"{where}:{'.'.join([item_type(named), *keys])}"
-        sentence = f"The model's server does not know {keys[-1]}: answering without it."
-        yield Status(sentence, Repair("field", target), is_named=is_named)
+        yield Status(
+            _refused_sentence(keys[-1]), Repair("field", target), is_named=is_named
+        )
     elif where == "tools":
         yield _tool(named)._replace(is_named=is_named)
     else:
@@ -3399,26 +3406,26 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     target, sent = refusal.rows[number]
-    if item_type(sent) in APPENDED:
-        yield _lower(item_type(sent))
+    if (kind := item_type(sent)) in APPENDED:
+        yield _lower(kind)
         return
     if has_plain_reasoning(sent):
         yield _told(Repair("reasoning_text", ""))
         return
-    noun = item_type(sent).removesuffix("_call").replace("_", " ")
+    noun = kind.removesuffix("_call").replace("_", " ")
+    as_text = f"One earlier {noun} was sent as plain text."
     if has_media(sent):
         yield Status(_NO_PICTURE, Repair("text", target))
-    elif item_type(sent) == "message" and plain_item(sent) != sent:
-        sentence = f"One earlier {noun} was sent as plain text."
-        yield Status(sentence, Repair("text", target))
+    elif kind == "message" and plain_item(sent) != sent:
+        yield Status(as_text, Repair("text", target))
     if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
         words = f"Earlier items of the kind {noun} were left out."
-        yield Status(words, Repair("kind", f"{item_type(sent)}@{refusal.last}"))
-    if is_call_output(sent) or sent.get("role", "assistant") == "assistant":
-        sentence = f"One earlier {noun} could not be sent again and was left out."
-        if is_call(sent) or is_call_output(sent):
-            sentence = f"One earlier {noun} was sent as plain text."
-        yield Status(sentence, Repair("item", target))
+        yield Status(words, Repair("kind", f"{kind}@{refusal.last}"))
+    if is_call(sent) or is_call_output(sent):
+        yield Status(as_text, Repair("item", target))
+    elif sent.get("role", "assistant") == "assistant":
+        words = f"One earlier {noun} could not be sent again and was left out."
+        yield Status(words, Repair("item", target))
 
 
 def _by_parameter(refusal: _Refusal) -> Iterator[Status]:
@@ -3431,11 +3438,8 @@ def _parameter_paths(refusal: _Refusal) -> list[str]:
     inner = [
         f"{key}.{k}" for key in ("reasoning", "text") for k in payload.get(key, ())
     ]
-    kept = {*_NOT_REPAIRED}
-    if "format" in payload.get("text", ()):
-        kept.add("text")
-    if not refusal.is_unknown:
-        kept.add("store")
+    kept = {*_NOT_REPAIRED, "text" if "text.format" in inner else ""}
+    kept.add("" if refusal.is_unknown else "store")
     return [path for path in (*inner, *payload) if path not in kept]
 
 
@@ -3451,8 +3455,7 @@ def _by_parameter_name(refusal: _Refusal) -> Iterator[Status]:
 def _parameter(refusal: _Refusal, path: str) -> Status:
     now = parameter_at(refusal.payload, path.split("."))
     value = "" if refusal.is_unknown else json.dumps(now)
-    new = ""
-    sentence = f"The model's server does not take {path}: answering without it."
+    new, sentence = "", _refused_sentence(path)
     if path == "reasoning.effort" and (nearest := _nearest_effort(now, refusal.error)):
         new = json.dumps(nearest)
         sentence = f"The model does not have this effort: answering with {nearest}."
@@ -3473,23 +3476,18 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
     words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
-    for tool in _tools(refusal):
+    for tool in refusal.tools:
         if words & {tool_name(tool), tool.get("type")}:
             is_down = "retrieving tool list" in refusal.error.message
             yield _tool(tool)._replace(is_lasting=not is_down)
 
 
-def _tools(refusal: _Refusal) -> Iterator[Item]:
-    return all_tools(declared_tools(refusal.payload))
-
-
 def _searches(refusal: _Refusal) -> Iterator[Item]:
-    return (t for t in _tools(refusal) if t.get("type") == "tool_search")
+    return (t for t in refusal.tools if t.get("type") == "tool_search")
 
 
 def _tool(tool: Item) -> Status:
-    name = tool_name(tool)
-    sentence = f"The model's server refused the tool {name}: answering without it."
+    sentence = _refused_sentence(f"the tool {tool_name(tool)}")
     return Status(sentence, Repair("tool", json_digest(tool)))
 
 
@@ -3640,29 +3638,27 @@ class ResponseState:
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
         self.usage = read_usage(response.get("usage"), response.get("service_tier"))
-        self.ending = _ending_of(event.status, response)
         error = read_api_error(response.get("error"))
+        self.ending = _ending_of(event.status, response, error)
         self.refusal = error if event.status == "failed" else None
-        response_id = as_text(response.get("id"))
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
             error=error,
             removed=_removals(response.get("input_transformations")),
-            response_id=response_id,
+            response_id=as_text(response.get("id")),
             cache=as_mapping(response.get("prompt_cache_diagnostics")),
         )
         events: list[RunEvent] = []
         for place, item in self._match(content_parts(response.get("output"))):
             events += self._end(place, _NOWHERE, item)
-        return [*events, ResponseDone(response_id, event.status, self.usage)]
+        return [*events, ResponseDone(event.status, self.usage)]
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
         places = [self._find_item(_NOWHERE, item) for item in items]
-        left: dict[str, list[int]] = {}
-        for place in sorted(
-            {*range(len(self._items))}.difference(places), reverse=True
-        ):
-            left.setdefault(item_type(self._items[place]), []).append(place)
+        taken, left = set(places), dict[str, list[int]]()
+        for place, known in reversed([*enumerate(self._items)]):
+            if place not in taken:
+                left.setdefault(item_type(known), []).append(place)
         for found, item in zip(places, items, strict=True):
             others = left.get(item_type(item))
             yield others.pop() if found is None and others else found, item
@@ -3703,15 +3699,12 @@ def _removals(transformations: object) -> Mapping[str, int]:
     )
 
 
-def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
-    if status == "incomplete":
-        details = as_mapping(response.get("incomplete_details"))
-        return ending_of_incomplete(as_text(details.get("reason")) or None)
-    if status == "cancelled":
-        return ending_of_incomplete(status)
+def _ending_of(status: str, response: JsonObject, error: ApiError) -> Ending:
     if status == "failed":
-        return ending_of_failure("failed", read_api_error(response.get("error")))
-    return COMPLETED
+        return ending_of_failure("failed", error)
+    details = as_mapping(response.get("incomplete_details"))
+    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
+    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
 
 
 # ==== openai_responses.transport.connections
@@ -3969,21 +3962,9 @@ class Connections:
         deadlines: Deadlines,
     ) -> AsyncIterator[_HttpResponse]:
         body = None if payload is None else await _encode(payload)
-        async with self._sent(endpoint, path, body, deadlines) as response:
-            answer = _HttpResponse(response, deadlines)
-            if response.status >= 300 or (body is None and response.status != 200):
-                raise await answer.refusal(str((payload or {}).get("model", "")))
-            if response.headers.get("Content-Encoding", "identity") != "identity":
-                raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
-            yield answer
-
-    @asynccontextmanager
-    async def _sent(
-        self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
         url = endpoint.url(path)
         with self._pool().lend() as session:
-            answer = session.request(
+            sent = session.request(
                 "GET" if body is None else "POST",
                 url,
                 allow_redirects=False,
@@ -3993,11 +3974,13 @@ class Connections:
                 proxy=proxy_for(endpoint, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
-            response = await _receive(answer, endpoint, deadlines)
-            try:
-                yield response
-            finally:
-                response.close()
+            with closing(await _receive(sent, endpoint, deadlines)) as response:
+                answer = _HttpResponse(response, deadlines)
+                if response.status >= 300 or (body is None and response.status != 200):
+                    raise await answer.refusal(str((payload or {}).get("model", "")))
+                if response.headers.get("Content-Encoding", "identity") != "identity":
+                    raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
+                yield answer
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
         path, contexts = endpoint.ca_bundle, self._certificates
@@ -4009,10 +3992,8 @@ class Connections:
                 contexts[key] = ssl.create_default_context(cafile=path)
             return contexts[key]
         except (OSError, ValueError):
-            problem = (
-                "CA_BUNDLE is not a file with certificates that this server can read"
-            )
-            raise valve_error(problem, place=PIPE_VALVES) from None
+            problem = "CA_BUNDLE is not a file with readable certificates"
+            raise valve_error(problem) from None
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
         self.do_later(self._post_quietly(endpoint, path))
@@ -4023,11 +4004,14 @@ class Connections:
     async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
         for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
-            with suppress(ResponsesError):
-                limits = Deadlines(Timeouts(connect=10, first_event=20, total=30))
-                async with self._sent(endpoint, path, b"", limits) as response:
-                    if response.status < 500 and response.status != 429:
-                        return
+            limits = Deadlines(Timeouts(connect=10, first_event=20))
+            try:
+                async with self.request(endpoint, path, {}, limits):
+                    return
+            except ResponsesError as error:
+                status = error.status if isinstance(error, ApiRefused) else 500
+                if status < 500 and status != 429:
+                    return
 
     async def close(self) -> None:
         await self._pool().close()
@@ -4037,6 +4021,8 @@ _ITEMS_AT_ONCE = 1000
 
 
 async def _encode(payload: JsonObject) -> bytes:
+    if not payload:
+        return b""
     items, texts = payload.get("input"), list[str]()
     if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:
         payload = {**payload, "input": []}
@@ -4064,11 +4050,8 @@ async def _receive(
             was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
     except ValueError:
-        problem = (
-            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot be "
-            "sent"
-        )
-        raise valve_error(problem, place=PIPE_VALVES) from None
+        problem = "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds a bad character"
+        raise valve_error(problem) from None
 
 
 def _network_sentence(error: Exception, host: str) -> str:
@@ -4076,13 +4059,11 @@ def _network_sentence(error: Exception, host: str) -> str:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
             return SENTENCES["refused"]["407"]
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            return (
-                f"The certificate of {host} is not trusted here. An administrator has "
-                "to check BASE_URL, CA_BUNDLE and VERIFY_SSL in the valves."
-            )
+            problem = f"The certificate of {host} is not trusted here"
+            return check_valves(problem, "BASE_URL, CA_BUNDLE and VERIFY_SSL")
     return (
         f"The model's server at {host} cannot be reached. Try again; if it lasts, an "
-        "administrator has to check BASE_URL in the valves of this pipe."
+        "administrator has to check BASE_URL in the valves."
     )
 
 
@@ -4113,7 +4094,7 @@ class Attempts:
 
     async def events(
         self, request: ResponsesRequest, first_index: int = 0
-    ) -> AsyncGenerator[RunEvent, None]:
+    ) -> RunEvents:
         self.request = request
         self._retries = self._repaired = 0
         self._thought: ItemAdded | None = None
@@ -4169,14 +4150,11 @@ class Attempts:
 
     @property
     def ending(self) -> Ending:
-        if self.response.ending:
-            return self._named(self.response.ending)
-        if self.error is not None:
-            has_begun = self.response.event_count > 0
-            return self._named(ending_of_exception(self.error, has_begun))
-        return CUT if self.response.event_count else UNREADABLE
-
-    def _named(self, ending: Ending) -> Ending:
+        ending, has_begun = self.response.ending, self.response.event_count > 0
+        if not ending:
+            ending = CUT if has_begun else UNREADABLE
+            if self.error:
+                ending = ending_of_exception(self.error, has_begun)
         sentence = ending.sentence.replace(ASKED_MODEL, self.request.model)
         return ending._replace(sentence=self.endpoint.name_server(sentence))
 
@@ -4187,7 +4165,7 @@ class Attempts:
             trace = Trace(error.request_id, "", error.failure.status, error.error)
         return trace._replace(subject=named_place(self.request, trace.error))
 
-    def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
+    def _send(self, request: ResponsesRequest) -> RunEvents:
         payload = request.payload()
         if self.endpoint.strict:
             payload = strict_payload(payload)
@@ -4196,15 +4174,12 @@ class Attempts:
         return _stream_response("/responses", payload, self)
 
     def _next(self) -> tuple[Status | None, float]:
-        failure = (
-            None if self.has_shown else _retriable_failure(self.error, self.response)
-        )
+        failure = _retriable_failure(self.error, self.response)
         is_open = self.request.background and not self.response.refusal
-        if failure is None or (is_open and _may_run(self.error)):
+        if self.has_shown or not failure or (is_open and _may_run(self.error)):
             return None, 0.0
-        wait = retry_wait(
-            self.limits.retries, self._retries, failure, random_fraction()
-        )
+        limits, fraction = self.limits.retries, random_fraction()
+        wait = retry_wait(limits, self._retries, failure, fraction)
         found = find_repair(self.request, failure, self._repaired)
         if not found and wait is None:
             found = last_repair(self.request, failure)
@@ -4213,7 +4188,7 @@ class Attempts:
             self._repaired += 1
             repairs = (*self.request.repairs, found.repair)
             self.request = self.request.model_copy(update={"repairs": repairs})
-            reason = " ".join(filter(None, (place, failure.error.message)))
+            reason = f"{place} {failure.error.message}".strip()
             return found._replace(reason=reason), 0.0
         if wait is None:
             return None, 0.0
@@ -4229,36 +4204,29 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 
 class _Background:
     def __init__(self, attempts: Attempts) -> None:
-        self._response_id = ""
-        self._last: int | None = None
         self._attempts = attempts
-        self._named = asyncio.get_running_loop().create_future()
-        self._seen: int | None = None
+        loop = asyncio.get_running_loop()
+        self._named: asyncio.Future[str] = loop.create_future()
+        self._last = self._seen = -1
         self._failures = 0
         self._resumable = True
-        self._asks = False
-        self._is_left = False
+        self._asks = self._is_left = False
 
     def is_new(self, event: ServerSentEvent) -> bool:
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
-        if isinstance(number, int):
-            if self._last is not None and number <= self._last:
-                return False
-            self._last = number
-        return True
+        if not isinstance(number, int):
+            return True
+        before, self._last = self._last, max(self._last, number)
+        return number > before
 
     def note(self, response: object) -> None:
-        named = as_mapping(response).get("id")
-        if isinstance(named, str) and _ID.fullmatch(named):
-            self._response_id = named
-            if not self._named.done():
-                self._named.set_result(None)
+        response_id = as_text(as_mapping(response).get("id"))
+        if _ID.fullmatch(response_id) and not self._named.done():
+            self._named.set_result(response_id)
 
-    async def events(
-        self, payload: dict[str, Any] | None
-    ) -> AsyncGenerator[RunEvent, None]:
+    async def events(self, payload: dict[str, Any] | None) -> RunEvents:
         path = "/responses"
         try:
             while True:
@@ -4273,7 +4241,10 @@ class _Background:
                             yield event
                 except ResponsesError as caught:
                     error = caught
-                if self._attempts.response.ending or not self._can_go_on(error):
+                ending = self._attempts.response.ending
+                if ending or not self._named.done() or _is_final(error):
+                    if error and not ending:
+                        raise error
                     break
                 has_news, self._seen = self._last != self._seen, self._last
                 wait = self._wait_after(error, has_news)
@@ -4282,15 +4253,13 @@ class _Background:
                 if has_news:
                     yield Status(_BROKE)
                 await asyncio.sleep(wait)
-                path, payload = f"/responses/{self._response_id}", None
+                path, payload = f"/responses/{self._named.result()}", None
                 if not self._asks:
                     path += f"?stream=true&starting_after={self._last}"
         finally:
             self._abandon()
 
-    async def _first_event(
-        self, part: AsyncGenerator[RunEvent, None]
-    ) -> RunEvent | None:
+    async def _first_event(self, part: RunEvents) -> RunEvent | None:
         if self._named.done():
             return await anext(part, None)
         first = asyncio.ensure_future(anext(part, None))
@@ -4300,9 +4269,7 @@ class _Background:
             self._attempts.connections.do_later(self._close(part, first))
             raise
 
-    async def _close(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Future[Any]
-    ) -> None:
+    async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
         await asyncio.wait(
             {first, self._named},
             timeout=_LONGEST_WAIT_FOR_ID,
@@ -4312,14 +4279,6 @@ class _Background:
         await asyncio.gather(first, return_exceptions=True)
         await part.aclose()
         self._abandon()
-
-    def _can_go_on(self, error: ResponsesError | None) -> bool:
-        is_over = isinstance(error, TimedOut) and error.kind == "total_timeout"
-        is_final = is_over or isinstance(error, AnswerTooLarge)
-        goes_on = self._response_id and not is_final
-        if error is not None and not goes_on:
-            raise error
-        return bool(goes_on)
 
     def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
         asked, limits = self._asks, self._attempts.limits
@@ -4339,13 +4298,14 @@ class _Background:
 
     @property
     def _can_resume(self) -> bool:
-        return self._resumable and self._last is not None
+        return self._resumable and self._last >= 0
 
     def _abandon(self) -> None:
         attempts = self._attempts
-        if self._response_id and not attempts.response.ending and not self._is_left:
+        is_over = attempts.response.ending or self._is_left
+        if self._named.done() and not is_over:
             self._is_left = True
-            path = f"/responses/{self._response_id}/cancel"
+            path = f"/responses/{self._named.result()}/cancel"
             attempts.connections.post_later(attempts.endpoint, path)
 
 
@@ -4354,7 +4314,7 @@ async def _stream_response(
     payload: dict[str, Any] | None,
     attempts: Attempts,
     background: _Background | None = None,
-) -> AsyncGenerator[RunEvent, None]:
+) -> RunEvents:
     state, deadlines = attempts.response, attempts.deadlines
     deadlines.start_attempt()
     async with attempts.connections.request(
@@ -4374,8 +4334,8 @@ async def _stream_response(
         while not (answer.is_read or state.ending):
             chunk = await answer.read_any()
             attempts.count_bytes(chunk)
-            batch = decoder.feed(chunk) if chunk else decoder.close()
             began = asyncio.get_running_loop().time()
+            batch = decoder.feed(chunk) if chunk else decoder.close()
             if batch:
                 deadlines.event_arrived()
             events, malformed = _batch_events(batch, state, background)
@@ -4384,9 +4344,9 @@ async def _stream_response(
                 yield event
             if malformed:
                 raise malformed
-            if not state.ending:
+            if events and isinstance(last := events[-1], TextDelta):
                 with answer.paused():
-                    await _gather_deltas(events, began, attempts.limits.join_seconds)
+                    await _gather_deltas(last, began, attempts.limits.join_seconds)
         await answer.drain()
 
 
@@ -4405,12 +4365,7 @@ def _batch_events(
     return [out for event in join_deltas(read) for out in state.feed(event)], malformed
 
 
-async def _gather_deltas(
-    events: list[RunEvent], began: float, join_seconds: float
-) -> None:
-    last = events[-1] if events else None
-    if not isinstance(last, TextDelta) or join_seconds <= 0:
-        return
+async def _gather_deltas(last: TextDelta, began: float, join_seconds: float) -> None:
     share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
     spent = asyncio.get_running_loop().time() - began
     await asyncio.sleep(max(0.0, join_seconds * share - spent))
@@ -4429,18 +4384,21 @@ def _retriable_failure(
     is_cut = error is None and state.ending is None
     if isinstance(error, MalformedEvent) or (is_cut and not state.event_count):
         return Failure(error=ApiError(param="stream"), should_retry=False)
-    is_silent = isinstance(error, TimedOut) and error.kind != "total_timeout"
-    is_lost = is_cut or is_silent or isinstance(error, ConnectionFailed)
-    return Failure() if is_lost else None
+    is_lost = isinstance(error, TimedOut | ConnectionFailed) and not _is_final(error)
+    return Failure() if is_cut or is_lost else None
+
+
+def _is_final(error: ResponsesError | None) -> bool:
+    is_over = isinstance(error, TimedOut) and error.kind == "total_timeout"
+    return is_over or isinstance(error, AnswerTooLarge)
 
 
 def _is_visible(event: RunEvent) -> bool:
-    match event:
-        case ItemAdded() | ItemDone() if item_type(event.item) == "message":
-            return bool(message_text(event.item))
-        case ItemAdded() | ItemDone() if is_reasoning(event.item):
-            return any(text for _, text in item_texts(event.item))
-    return not isinstance(event, ResponseDone | Status)
+    if not isinstance(event, ItemAdded | ItemDone):
+        return not isinstance(event, ResponseDone)
+    item = event.item
+    has_text = message_text(item) or any(text for _, text in item_texts(item))
+    return bool(has_text) or item_type(item) not in ("message", "reasoning")
 
 
 def _may_run(error: ResponsesError | None) -> bool:
@@ -4470,11 +4428,10 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-class _SchemaWork:
-    def __init__(self, schema: JsonObject) -> None:
-        json_size(schema, LARGEST_SCHEMA)
-        self.references = SchemaReferences(schema)
-        self._budget = JsonBudget(_MOST_WORK)
+class _SchemaCheck(NamedTuple):
+    references: SchemaReferences
+    budget: JsonBudget
+    lenient: bool = False
 
     def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
         parts = (node.get(key) for key in _READ_KEYWORDS)
@@ -4483,42 +4440,24 @@ class _SchemaWork:
         if isinstance(value, list | dict):
             is_compared = "enum" in node or "const" in node
             size += len(value)
-            size *= json_size(value, self._budget.left) if is_compared else 1
-        self._budget.spend(size)
-
-
-@dataclass(frozen=True, slots=True)
-class _SchemaValidator:
-    work: _SchemaWork
-    lenient: bool = False
-    _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
+            size *= json_size(value, self.budget.left) if is_compared else 1
+        self.budget.spend(size)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
             return ""
-        # A schema can refer to the same part several times, and to itself.
-        place = (path, id(value), id(node))
-        if place not in self._found:
-            self._found[place] = ""
-            self._found[place] = self._error(value, node, path, depth)
-        return self._found[place]
-
-    def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
-        self.work.pay_for(value, node, path)
+        self.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            target = self.work.references.target(node)
-            return self.error(value, target, path, depth + 1)
-        found = _own_error(value, node, path)
+            return self.error(value, self.references.target(node), path, depth + 1)
         inner = (
             self.error(*child, depth + 1) for child in self._inner(value, node, path)
         )
-        found = found or next(filter(None, inner), "")
-        options = node.get("anyOf") or node.get("oneOf") or ()
-        if found or not options:
+        if found := _own_error(value, node, path) or next(filter(None, inner), ""):
             return found
-        if all(self.error(value, one, path, depth + 1) for one in options):
+        options = node.get("anyOf") or node.get("oneOf") or ()
+        if options and all(self.error(value, one, path, depth + 1) for one in options):
             return f"{path or 'object'} fits none of its forms"
         return ""
 
@@ -4527,10 +4466,9 @@ class _SchemaValidator:
     ) -> Iterator[tuple[Any, Any, str]]:
         if isinstance(value, Mapping):
             properties = node.get("properties") or {}
-            required = set(node.get("required") or ()) if self.lenient else set()
+            required = set(node.get("required") or ())
             for name in filter(value.__contains__, properties):
-                is_optional = value[name] is None and self.lenient
-                if not (is_optional and name not in required):
+                if not self.lenient or value[name] is not None or name in required:
                     yield value[name], properties[name], _joined(path, name)
         items = node.get("items")
         if isinstance(value, list) and isinstance(items, Mapping):
@@ -4584,56 +4522,51 @@ def check_arguments(
         return {}, "The arguments must be a JSON object."
     given, found = dict(arguments), ""
     with suppress(*_ODD_SCHEMA):
-        work = _SchemaWork(schema)
-        given = _drop_nulls(arguments, schema, work, 0)
-        found = _SchemaValidator(work).error(given, schema)
+        json_size(schema, LARGEST_SCHEMA)
+        check = _SchemaCheck(SchemaReferences(schema), JsonBudget(_MOST_WORK))
+        given = _drop_nulls(arguments, schema, check, 0)
+        found = check.error(given, schema)
     return given, f"The argument {found}." if found else None
 
 
-def _drop_nulls(value: Any, node: Any, work: _SchemaWork, depth: int) -> Any:
+def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
     if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
-    forms = joined_schemas(node, partial(_applicable_parts, value, work))
-    if not forms:
-        return value
+    forms = joined_schemas(node, partial(_applicable_parts, value, check))
     if isinstance(value, list):
         items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(one, items, work, depth + 1) for one in value]
-    known: dict[str, list[Any]] = {}
+        return [_drop_nulls(one, items, check, depth + 1) for one in value]
+    known: dict[str, dict[str, list[Any]]] = {}
     required: set[str] = set()
     for form in forms:
         properties = form.get("properties") or {}
         for name in filter(value.__contains__, properties):
-            known.setdefault(name, []).append(properties[name])
+            known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
         required |= set(form.get("required") or ())
-    whole = {name: {"allOf": parts} for name, parts in known.items()}
-    may_be_null = _SchemaValidator(work)
     return {
-        name: _drop_nulls(one, whole.get(name), work, depth + 1)
+        name: _drop_nulls(one, known.get(name), check, depth + 1)
         for name, one in value.items()
         if one is not None
-        or name not in whole
+        or name not in known
         or name in required
-        or not may_be_null.error(None, whole[name])
+        or not check.error(None, known[name])
     }
 
 
-def _applicable_parts(value: Any, work: _SchemaWork, node: JsonObject) -> list[Any]:
-    work.pay_for(value, node)
-    parts = [work.references.target(node)] if "$ref" in node else []
+def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
+    check.pay_for(value, node)
+    parts = [check.references.target(node)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
         if isinstance(node.get(key), list):
-            parts += _chosen_option(value, node[key], work)
+            parts += _chosen_option(value, node[key], check)
     return parts
 
 
-def _chosen_option(value: Any, options: list[Any], work: _SchemaWork) -> list[Any]:
-    check = _SchemaValidator(work, lenient=True)
-    for option in options:
-        if not check.error(value, option):
-            return [option]
-    return options
+def _chosen_option(value: Any, options: list[Any], check: _SchemaCheck) -> list[Any]:
+    lenient = check._replace(lenient=True)
+    fitting = (option for option in options if not lenient.error(value, option))
+    return [*islice(fitting, 1)] or options
 
 
 # ==== openai_responses.loop.tools
@@ -5149,7 +5082,7 @@ async def run(
     connections: Connections,
     limits: Limits,
     toolset: Toolset | None = None,
-) -> AsyncGenerator[RunEvent, None]:
+) -> RunEvents:
     attempts = Attempts(endpoint, connections, limits)
     answers = _Answers(request)
     while answers.request is not None:
@@ -5179,9 +5112,7 @@ class _Answers:
         self._calls_run = 0
         self._seen: set[str] = set()
 
-    async def events(
-        self, attempts: Attempts, toolset: Toolset | None
-    ) -> AsyncGenerator[RunEvent, None]:
+    async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
         output, self.request = attempts.response.output, None
         self._items: list[Item] = []
         self.output += output
@@ -5204,7 +5135,7 @@ class _Answers:
 
     async def _answer_all(
         self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
-    ) -> AsyncGenerator[RunEvent, None]:
+    ) -> RunEvents:
         is_over = self._rounds >= toolset.rounds
         for request in approvals:
             refusal = await _remote_refusal(request, toolset, is_over)
@@ -5513,8 +5444,15 @@ class Record(NamedTuple):
 
 
 def text_digest(text: str) -> str:
-    stripped = text.strip().encode("utf-8", "surrogatepass")
-    return hashlib.sha256(stripped).hexdigest()[:32]
+    return hex_digest(text.strip())[:32]
+
+
+def omit_shown_text(item: Item, shown: str) -> Item:
+    parts = content_parts(item.get("content"))
+    texts = [part.get("text") for part in parts]
+    if not shown or shown != shown.strip() or texts != [shown]:
+        return item
+    return {**item, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}
 
 
 def harmless_items(items: Sequence[Item]) -> list[Item | None]:
@@ -5547,13 +5485,8 @@ _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
 
 
-class _DetailItem(NamedTuple):
-    item: Item
-    shown: str | int = ""
-
-
 class DetailTurn(NamedTuple):
-    items: tuple[_DetailItem, ...]
+    items: Sequence[tuple[Item, str | int]]
     origin: Origin
     notes: Mapping[str, Any]
 
@@ -5582,7 +5515,7 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     for entry in filter(_is_entry, as_list(details)):
         turns.setdefault(entry["turn"], []).append(entry)
     ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
-    return [_turn(turn, sign) for turn in ordered]
+    return [_read_turn(turn, sign) for turn in ordered]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -5590,58 +5523,50 @@ def _entry(item: Item, shown: str) -> Item:
         rest = {k: v for k, v in item.items() if k != "encrypted_content"}
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
     typed = {"type": item_type(item), **item}
-    if not _says_just(item, shown):
-        return {"type": _ITEM, "item": typed, "shown": shown}
-    [part] = content_parts(item["content"])
-    rest = {k: v for k, v in part.items() if k != "text"}
-    return {"type": _ITEM, "item": {**typed, "content": [rest]}, "shown": len(shown)}
-
-
-def _says_just(item: Item, shown: str) -> bool:
-    parts = content_parts(item.get("content"))
-    whole = bool(shown) and shown == shown.strip()
-    return whole and [part.get("text") for part in parts] == [shown]
+    kept = omit_shown_text(typed, shown)
+    length = shown if kept is typed else len(shown)
+    return {"type": _ITEM, "item": kept, "shown": length}
 
 
 def _is_entry(entry: object) -> bool:
-    if not isinstance(entry, dict) or entry.get("format") != _FORMAT:
-        return False
-    if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
-        return False
-    kind, item = entry.get("type"), entry.get("item")
-    if kind == _TURN or not isinstance(item, dict):
-        return kind == _TURN
-    needed = entry.get("data") if kind == _REASONING else "type" in item
-    return kind in (_REASONING, _ITEM) and bool(needed)
+    match entry:
+        case {"format": form, "turn": str(), "index": int(), "type": kind, **rest}:
+            has_item = "type" in as_mapping(rest.get("item"))
+            is_carried = kind == _ITEM or (kind == _REASONING and "data" in rest)
+            return form == _FORMAT and (kind == _TURN or (has_item and is_carried))
+    return False
 
 
-def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
+def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     head = next((entry for entry in entries if entry["type"] == _TURN), {})
     carried = [entry for entry in entries if entry["type"] != _TURN]
-    details = tuple(map(_detail_item, carried))
+    pairs = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
     origin = read_origin(head.get("origin"), "")
     if is_signed(head, sign, carried):
-        return DetailTurn(details, origin, as_mapping(head.get("notes")))
+        return DetailTurn(pairs, origin, as_mapping(head.get("notes")))
     notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
-    stubs = harmless_items([detail.item for detail in details])
-    items = (
-        detail if is_signed(entry, sign) else _stub_detail(detail, stub)
-        for entry, detail, stub in zip(carried, details, stubs, strict=True)
-    )
-    return DetailTurn(tuple(filter(None, items)), origin, notes)
+    stubs = harmless_items([item for item, _ in pairs])
+    used = [
+        # Of an entry of somebody else the place in the shown text is used.
+        pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
+        for entry, pair, stub in zip(carried, pairs, stubs, strict=True)
+    ]
+    return DetailTurn([(item, shown) for item, shown in used if item], origin, notes)
 
 
-def _detail_item(entry: Item) -> _DetailItem:
-    if entry["type"] == _REASONING:
-        return _DetailItem({**entry["item"], "encrypted_content": entry["data"]})
+def _carried_item(entry: Item) -> Item:
+    item: Item = entry["item"]
+    is_sealed = entry["type"] == _REASONING
+    return {**item, "encrypted_content": entry["data"]} if is_sealed else item
+
+
+def _shown_text(entry: Item) -> str | int:
     shown = entry.get("shown")
-    return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
+    return shown if isinstance(shown, str | int) else ""
 
 
-def _stub_detail(detail: _DetailItem, stub: Item | None) -> _DetailItem | None:
-    shown = detail.shown
-    length = shown if isinstance(shown, int) else len(shown)
-    return None if stub is None else _DetailItem(stub, length)
+def _length(shown: str | int) -> int:
+    return shown if isinstance(shown, int) else len(shown)
 
 
 def restore_from_details(
@@ -5665,46 +5590,34 @@ def restore_from_details(
 def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> Iterator[AssistantText]:
-    shown = [one.shown for turn in turns for one in turn.items if one.shown]
+    shown = [text for turn in turns for _, text in turn.items if text]
     texts = deque(_split_text(content if content.strip() else "", shown))
     for turn in turns:
-        begun: list[_DetailItem] = []
-        for detail in turn.items:
-            begun.append(detail)
-            if detail.shown or detail is turn.items[-1]:
-                has_text = detail.shown and texts
-                text = _own_text(detail, texts.popleft()) if has_text else ""
-                yield AssistantText(text, [_add_record(begun, turn.origin, records)])
-                begun = []
+        payload: list[Item] = []
+        for number, (item, own) in enumerate(turn.items, 1):
+            payload.append(item)
+            if own or number == len(turn.items):
+                text = texts.popleft() if own and texts else ""
+                digest = text_digest(own) if own and isinstance(own, str) else ""
+                ulid = f"{len(records):026d}"
+                records[ulid] = Record(
+                    ulid, "", 0, tuple(payload), "", turn.origin, digest
+                )
+                yield AssistantText(text, [ulid])
+                payload = []
     yield from map(AssistantText, texts)
 
 
-def _add_record(
-    items: Sequence[_DetailItem], origin: Origin, records: dict[str, Record]
-) -> str:
-    ulid, last = f"{len(records):026d}", items[-1]
-    payload = tuple([detail.item for detail in items])
-    shown = as_text(last.shown) and text_digest(message_text(last.item))
-    records[ulid] = Record(ulid, "", 0, payload, "", origin, shown)
-    return ulid
-
-
 def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
-    lengths = [one if isinstance(one, int) else len(one) for one in shown]
     texts, start = list[str](), 0
-    for length in lengths[:-1]:
+    for one in shown[:-1]:
+        length = _length(one)
         end = start + length
         if length < 0 or content[end : end + 1] != "\n":
             return [content] if content else []
         texts.append(content[start:end])
         start = end + 1
     return [*texts, content[start:]] if content[start:] else texts
-
-
-def _own_text(detail: _DetailItem, text: str) -> str:
-    if isinstance(detail.shown, str) and detail.shown.strip() == text.strip():
-        return message_text(detail.item)
-    return text
 
 
 # ==== owui_chat.code
@@ -5735,33 +5648,27 @@ def code_text(code: str) -> str:
 _MOST_DELETED = 20
 
 
-class CodeTexts:
-    def __init__(self, texts: Iterable[str]) -> None:
-        self._texts = list(texts)
-        self._cuts: dict[int, list[int]] = {}
-        self._place = self._start = self._deleted = 0
+_BETWEEN = "\0"
 
-    def take_out(self, item: JsonObject) -> bool:
-        code = code_host_item(item)["code"]
-        if not code or self._deleted >= _MOST_DELETED:
-            return not code
+
+def take_out_code(
+    texts: Sequence[str], items: Iterable[Item]
+) -> tuple[list[str], list[Item]]:
+    whole = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
+    kept, deleted, start = list[str](), list[Item](), 0
+    for item in items:
+        if not (code := code_host_item(item)["code"]):
+            continue
         told = code_text(code)
-        start = self._start
-        for place in range(self._place, len(self._texts)):
-            at = self._texts[place].find(told, start)
-            if at >= 0:
-                self._place, self._start = place, at + len(told)
-                self._cuts.setdefault(place, []).extend([at, self._start])
-                return True
-            start = 0
-        self._deleted += 1
-        return False
-
-    def rest(self) -> Iterator[tuple[int, str]]:
-        for place, cuts in self._cuts.items():
-            text = self._texts[place]
-            ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
-            yield place, "".join(text[start:end] for start, end in ends).strip()
+        place = whole.find(told, start) if len(deleted) < _MOST_DELETED else -1
+        if place < 0:
+            deleted.append(item)
+        else:
+            kept.append(whole[start:place])
+            start = place + len(told)
+    left = "".join([*kept, whole[start:]]).split(_BETWEEN)
+    rows = zip(texts, left, strict=True)
+    return [text if rest == text else rest.strip() for text, rest in rows], deleted
 
 
 # ==== owui_chat.storage.markers
@@ -5856,7 +5763,7 @@ def build_input(
     repairs: Sequence[Repair] = (),
 ) -> list[Item]:
     items: list[Item] = []
-    run: list[ChatPart] = []
+    run: list[_Said] = []
     left = dict(records)  # a copied marker names nothing: each record is used once
     for part in parts:
         if isinstance(part, UserMessage):
@@ -5870,8 +5777,8 @@ def build_input(
     if repairs and any(map(is_compaction, items)):
         sent = {id(item) for _, item in repair_items(items, repairs)}
         items = [one for one in items if id(one) in sent or not is_compaction(one)]
-    # A picture is an input message: inserted last, to keep reasoning next to its text.
     kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [one for item in kept for one in past_items(item)]
 
 
@@ -5881,74 +5788,76 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
 
 
+_Said = AssistantText | ToolCall | ToolMessage
+
+
 class _RunHistory:
     def __init__(
         self,
-        run: Sequence[ChatPart],
+        run: Sequence[_Said],
         records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
-        pieces = self._pieces = [piece for part in run for piece in _split(part)]
-        self._records = {
-            piece.ulid: records.pop(piece.ulid)
-            for piece in pieces
-            if isinstance(piece, MarkedText) and piece.ulid in records
-        }
-        codes = CodeTexts(p.text if isinstance(p, MarkedText) else "" for p in pieces)
-        self._waiting = {  # the first item of each stands last
-            ulid: [
-                item
-                for item in map(strip_for_replay, filter(is_replayed, record.payload))
-                if _can_read(reader, record, item)
-                and (not is_code(item) or codes.take_out(item))
-            ][::-1]
-            for ulid, record in self._records.items()
-        }
-        for place, text in codes.rest():
-            piece = pieces[place]
-            if isinstance(piece, MarkedText):
-                pieces[place] = piece._replace(text=text)
-        self._ulid_of_call = {
-            str(item.get("call_id")): ulid
-            for ulid, waiting in self._waiting.items()
-            for item in reversed(waiting)
+        self._pieces = [piece for part in run for piece in _split(part)]
+        self._items: dict[str, list[Item]] = {}
+        self._shown: dict[str, str] = {}
+        for ulid in [p.ulid for p in self._pieces if isinstance(p, MarkedText)]:
+            if record := records.pop(ulid, None):
+                self._items[ulid] = [*_readable_items(record, reader)]
+                self._shown[ulid] = record.shown
+        self._take_out_code()
+        self._ends = {
+            str(item.get("call_id")): (ulid, end)
+            for ulid, items in self._items.items()
+            for end, item in enumerate(items, 1)
             if is_call(item)
         }
+        self._done: dict[str, int] = {}
+
+    def _take_out_code(self) -> None:
+        codes = [*filter(is_code, chain.from_iterable(self._items.values()))]
+        if not codes:
+            return
+        texts = [p.text if isinstance(p, MarkedText) else "" for p in self._pieces]
+        left, deleted = take_out_code(texts, codes)
+        self._pieces = [
+            MarkedText(piece.ulid, text) if isinstance(piece, MarkedText) else piece
+            for piece, text in zip(self._pieces, left, strict=True)
+        ]
+        gone = set(map(id, deleted))
+        for items in self._items.values():
+            items[:] = [item for item in items if id(item) not in gone]
 
     def items(self) -> list[Item]:
         items: list[Item] = []
         call_types: dict[str, str] = {}
         for piece in self._pieces:
-            match piece:
-                case MarkedText():
-                    items += (found := self._text(piece))
-                case ToolCall():
-                    items += (found := self._call(piece))
-                case ToolMessage():
-                    items += (found := [tool_message_item(piece, call_types)])
+            if isinstance(piece, MarkedText):
+                found = self._text(piece)
+            elif isinstance(piece, ToolCall):
+                found = self._call(piece)
+            else:
+                found = [tool_message_item(piece, call_types)]
+            items += found
             for item in filter(is_call, found):
                 call_types.setdefault(str(item.get("call_id")), item_type(item))
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
-        ulid = self._ulid_of_call.pop(call.call_id, "")
-        waiting, before = self._waiting.get(ulid, []), list[Item]()
-        while waiting:
-            item = waiting.pop()
-            own = str(item.get("call_id")) if is_call(item) else ""
-            if own == call.call_id:
-                # Of a record that is not signed only the chat's own words count.
-                whole = item if item.get("name") else _call_item(call)
-                return [*before, whole]
-            if self._ulid_of_call.get(own) == ulid:
-                del self._ulid_of_call[own]
-            before.append(item)
-        return [_call_item(call)]
+        ulid, end = self._ends.get(call.call_id, ("", 0))
+        *before, stored = self._take_items(ulid, end) or [{}]
+        # Of a record that is not signed only the chat's own words count.
+        return [*before, stored if stored.get("name") else _call_item(call)]
+
+    def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
+        items, start = self._items.get(ulid, []), self._done.get(ulid, 0)
+        self._done[ulid] = max(start, len(items) if end is None else end)
+        return items[start:end]
 
     def _text(self, piece: MarkedText) -> list[Item]:
-        items, message = self._waiting.pop(piece.ulid, [])[::-1], None
-        if items and _is_answer(items[-1]):
-            last, shown = items[-1], self._records[piece.ulid].shown
+        items, message = self._take_items(piece.ulid), None
+        if items and item_type(items[-1]) == "message":
+            last, shown = items[-1], self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
             # The host does not return the text of commentary.
@@ -5957,12 +5866,15 @@ class _RunHistory:
         return [*items, _message_item(message, piece.text)] if piece.text else items
 
 
-def _can_read(reader: Origin | None, record: Record, item: Item) -> bool:
-    is_update = item_type(item) == CONFIGURATION
-    if not (is_update or is_encrypted(item)):
-        return True
+def _readable_items(record: Record, reader: Origin | None) -> Iterator[Item]:
     is_ours = reader is not None and reader.can_decrypt(record.origin)
-    return is_ours and (is_update or bool(item.get("encrypted_content")))
+    for item in filter(is_replayed, record.payload):
+        if is_encrypted(item):
+            is_read = is_ours and item.get("encrypted_content")
+        else:
+            is_read = is_ours or item_type(item) != CONFIGURATION
+        if is_read:
+            yield strip_for_replay(item)
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -5973,16 +5885,15 @@ def _call_item(call: ToolCall) -> Item:
     return {**head, key: call.arguments}
 
 
-def _split(part: ChatPart) -> Iterable[MarkedText | ChatPart]:
+_Piece = MarkedText | ToolCall | ToolMessage
+
+
+def _split(part: _Said) -> Iterable[_Piece]:
     if not isinstance(part, AssistantText):
         return (part,)
     *others, last = part.ulids or ("",)
     bare = (MarkedText(ulid, "") for ulid in others)
     return (*bare, *split_at_markers(_strip_old_blocks(part.text), last))
-
-
-def _is_answer(item: Item) -> bool:
-    return item_type(item) == "message" and item.get("role") == "assistant"
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -5991,11 +5902,11 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return plain
     if message_text(kept).strip() == shown:
         return kept
-    parts = as_list(kept.get("content"))
-    if [as_mapping(one).get("type") for one in parts] == ["output_text"]:
-        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
-        part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
-        return {**kept, "content": [part]}
+    match kept.get("content"):
+        case [{"type": "output_text"} as part]:
+            # The positions of annotations are no longer valid.
+            edited: Item = {"annotations": []} if "text" in part else {}
+            return {**kept, "content": [{**part, "text": shown, **edited}]}
     return {**kept, "content": plain["content"]}
 
 
@@ -6059,7 +5970,7 @@ _BEGUN_TRACKING = (
     "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED) + r"\Z"
 )
 _UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
-_TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
+_TRACKING = re.compile(rf"\?{_TRACKED}(?:&|(?![\w-]))|&{_TRACKED}(?![\w-])")
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
@@ -6258,34 +6169,29 @@ def _apply_edits(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
 def chat_annotations(item: Item, before: int) -> list[Item]:
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
-        text = part_text(part)
-        shift = _PlaceShift(text)
+        find_place = _place_finder(part_text(part))
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") == "url_citation":
-                annotations.append(_url_citation(annotation, shift, before))
-        before += len(strip_tracking(text))
+                title = str(annotation.get("title") or "")
+                cited: Item = {"url": _key(annotation), "title": title}
+                for key in ("start_index", "end_index"):
+                    cited[key] = before + find_place(annotation.get(key))
+                annotations.append({"type": "url_citation", "url_citation": cited})
+        before += find_place(None)
     return annotations
 
 
-class _PlaceShift:
-    def __init__(self, text: str) -> None:
-        found = list(_TRACKING.finditer(text))
-        gone = (len(match[0]) - len(_kept_of_tracking(match)) for match in found)
-        self._length = len(text)
-        self._starts = [match.start() for match in found]
-        self._gone = [0, *accumulate(gone)]
+def _place_finder(text: str) -> Callable[[object], int]:
+    found = list(_TRACKING.finditer(text))
+    starts = [match.start() for match in found]
+    gone = (len(match[0]) - len(_kept_of_tracking(match)) for match in found)
+    gone_before = [0, *accumulate(gone)]
 
-    def place(self, place: object) -> int:
-        old = place if isinstance(place, int) else self._length
-        return old - self._gone[bisect_left(self._starts, old)]
+    def find(place: object) -> int:
+        old = place if isinstance(place, int) else len(text)
+        return old - gone_before[bisect_left(starts, old)]
 
-
-def _url_citation(annotation: Item, shift: _PlaceShift, before: int) -> Item:
-    title = str(annotation.get("title") or "")
-    cited: Item = {"url": _key(annotation), "title": title}
-    for key in ("start_index", "end_index"):
-        cited[key] = before + shift.place(annotation.get(key))
-    return {"type": "url_citation", "url_citation": cited}
+    return find
 
 
 # ==== owui_chat.render.chunks
@@ -10388,6 +10294,14 @@ class RunMetadata(NamedTuple):
     price: float = 0.0
     usage: Usage = Usage()
 
+    def describe(self) -> str:
+        rounds, calls = self.rounds, self.tool_calls
+        price = f", ${self.price:.4f}" if self.price else ""
+        return (
+            f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
+            f"{self.usage.total} tokens, {self.latency:.1f} s{price}"
+        )
+
     def wire(self) -> dict[str, Any]:
         return {
             "strategy": self.strategy,
@@ -10632,6 +10546,7 @@ class StepLog:
     def begin_task(self) -> Self:
         log = copy(self)
         log._outer, log._prefix = self._round, f"TASK {next(self._tasks)} > "
+        log._progress = asyncio.Queue()  # a task takes no steps of others
         return log
 
     def report(self, event: AgentEvent) -> None:
@@ -11181,10 +11096,10 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
         failed=(*_find_failed_calls(groups, outputs), *_read_failed_calls(turns)),
         answers=answers,
         signed_calls=tuple(
-            one.item
+            item
             for turn in (turns if answers else ())
-            for one in turn.items
-            if is_call(one.item) and one.item.get("name")
+            for item, _ in turn.items
+            if is_call(item) and item.get("name")
         ),
         open_turn=open_turn,
         open_origin=turns[-1].origin if open_turn else None,
@@ -11215,7 +11130,7 @@ def _find_open_turn(
     outputs: Mapping[str, str],
     answers: Mapping[str, Decision],
 ) -> tuple[Item, ...]:
-    items = tuple(one.item for one in turns[-1].items) if turns else ()
+    items = tuple(item for item, _ in turns[-1].items) if turns else ()
     calls = [item for item in items if is_call(item)]
     answered = any(call.get("call_id") in outputs for call in calls)
     # A call that this pipeline did not sign has no name, and is not gone on with.
@@ -11605,6 +11520,8 @@ def describe_tool(tool: Tool) -> Item:
 
 # ==== gpt5_agent.agent.preparation
 
+_MAX_TOOLS = 128
+
 
 class PreparedRun(NamedTuple):
     model: ResolvedModel
@@ -11730,6 +11647,9 @@ def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:
         for tool in merge_tools(hosts, ours)
         if tool.get("type") in ("function", "custom")
     ]
+    if extra := functions[_MAX_TOOLS:]:
+        log(f"{len(extra)} tools are not offered: the API takes {_MAX_TOOLS}.")
+        functions = functions[:_MAX_TOOLS]
     names = ToolNames(tuple(str(tool["name"]) for tool in functions))
     return names.rename_tools(functions), names
 
@@ -12641,7 +12561,7 @@ async def _start_agent(
     own = request.own_tools
     if own.delegates:
         slots = asyncio.Semaphore(MAX_TASKS_AT_ONCE)
-        tools = (*own.tools, DelegateTool(request, totals, run_task, slots))
+        tools = (DelegateTool(request, totals, run_task, slots), *own.tools)
         request = request._replace(own_tools=own._replace(tools=tools))
     size = count_entries(request.messages, 3)
     prepared = await run_work(size, lambda: prepare_run(request))
@@ -13214,7 +13134,8 @@ class Valves(BaseModel):
     COMPACTION_TOKENS: int = Field(
         default=200_000,
         description="Let OpenAI compact the chat, also between two rounds, when its "
-        "input has more tokens than this; 0: never. Example: `200000`.",
+        "input has more tokens than this, or than half of the model's window; 0: never. "
+        "Example: `200000`.",
     )
 
     # The network
@@ -13402,8 +13323,10 @@ def build_agent_request(
     valves, body, choose_text = question.valves, question.body, question.choose_text
     iterations = body.get("maximum_iterations")
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, "the valves of this pipeline")
+    notices = question.notices
     if rules_error:
         log.warn(rules_error)
+        notices = (*notices, rules_error)
     return AgentRequest(
         strategy=question.strategy,
         model=choose_text("agent_model", valves.MODEL),
@@ -13440,7 +13363,7 @@ def build_agent_request(
         ),
         query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
-        notices=(*question.notices, rules_error) if question.caller.is_admin else (),
+        notices=notices if question.caller.is_admin else (),
         is_new=question.is_new,
         chat=question.caller.workspace,
         log=log.line,
@@ -13500,9 +13423,12 @@ def _build_run_limits(valves: Valves) -> Limits:
 
 def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
     valves, caller = question.valves, question.caller
-    threshold = max(valves.COMPACTION_TOKENS, 1000)  # the API refuses less
+    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
+    most = valves.COMPACTION_TOKENS
+    window = model.facts.context or 2 * most
+    threshold = max(min(most, window // 2), 1000)  # the API refuses less
     compaction = [{"type": "compaction", "compact_threshold": threshold}]
-    compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
+    compacts = most and not endpoint.is_azure
     streams, summary = bool(question.body.get("stream")), valves.REASONING_SUMMARY
     return Settings(
         effort=valves.REASONING_EFFORT or None,
@@ -13622,7 +13548,7 @@ class OwnToolPool:
             for problem in opened.problems:
                 tell(f"Tools are missing: {problem}")
             remote = [tool for tool in opened.tools if tool.name not in names]
-            yield (*remote, *sandbox_tools)
+            yield (*sandbox_tools, *remote)
 
     async def close(self) -> None:
         for sandbox in self._sandboxes.values():
@@ -13698,13 +13624,7 @@ def _build_source_chunk(source: ContextSource) -> Chunk:
 
 
 def _build_metadata_chunk(metadata: RunMetadata, notes: int) -> Chunk:
-    rounds, calls = metadata.rounds, metadata.tool_calls
-    line = (
-        f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
-        f"{metadata.usage.total} tokens, {metadata.latency:.1f} s"
-    )
-    if metadata.price:
-        line += f", ${metadata.price:.4f}"
+    line = metadata.describe()
     if notes:
         line += f", {notes} note{'s'[: notes != 1]}"
     return _build_status_chunk(line, "execution_metadata", _metadata_fields(metadata))

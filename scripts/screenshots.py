@@ -12,10 +12,17 @@ import sys
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import release
 from hosts.admin_pages import IMPORT_ERROR, AdminPages
-from hosts.agent import connected, install_pipeline
+from hosts.agent import (
+    FUNCTION_CALLING,
+    PIPELINE_ID,
+    agent_valves_changed,
+    connected,
+    install_pipeline,
+)
 from hosts.chromium import Chromium
 from hosts.offline import BootError, host_python
 from hosts.open_webui import OpenWebUI
@@ -36,6 +43,10 @@ FLAT = {"width": 1100, "height": 300}
 MIDDLE = {"width": 1100, "height": 600}
 TALL = {"width": 1100, "height": 880}
 LARGEST = 200_000
+DOWNLOAD = (
+    *("/usr/bin/python3", "-m", "pip", "download", "--quiet"),
+    *("--only-binary", ":all:", "-d"),
+)
 # Neither titles nor follow-ups: the simulator makes them up.
 PLAIN = {"ENABLE_TITLE_GENERATION": "false", "ENABLE_FOLLOW_UP_GENERATION": "false"}
 # Pillow belongs to Open WebUI; flat pages need no more colours than a palette has.
@@ -166,7 +177,7 @@ async def show_picture(studio: Studio, simulator: Simulator) -> None:
 
 
 async def show_agent(studio: Studio, simulator: Simulator) -> None:
-    """The server of the agents, and their settings."""
+    """What the agents do, then their server and its settings."""
     page, admin = studio.chat.page, studio.chat.user
     values = {
         "BASE_URL": simulator.base_url,
@@ -175,12 +186,50 @@ async def show_agent(studio: Studio, simulator: Simulator) -> None:
     async with PipelinesServer() as server:
         await install_pipeline(server, values)
         async with connected(admin, server):
+            await show_agent_work(studio, simulator, server)
+            await server.set_valves(PIPELINE_ID, values)
             for number, name in enumerate(("connections", "pipelines"), 1):
                 await page.goto(f"{admin.url}/admin/settings/{name}")
                 shown = ("Manage OpenAI API Connections", "Upload Pipeline")[number - 1]
                 await page.get_by_text(shown).first.wait_for()
                 await page.wait_for_timeout(500)
                 await studio.take(f"agent-{number}-{name}")
+
+
+async def show_agent_work(
+    studio: Studio, simulator: Simulator, server: PipelinesServer
+) -> None:
+    """A plot with its file, a question with three choices, the steps of two tasks."""
+    chat, admin = studio.chat, studio.chat.user
+    with TemporaryDirectory() as wheels:
+        download = [*DOWNLOAD, wheels, "matplotlib"]
+        await asyncio.to_thread(subprocess.run, download, check=True)
+        more = {
+            "SANDBOX": True,
+            "SANDBOX_WHEELS": wheels,
+            "OPEN_WEBUI_URL": admin.url,
+            "OPEN_WEBUI_API_KEY": admin.token,
+            "DELEGATION": True,
+            "TOOL_APPROVAL": "sandbox_fs_remove=ask",
+        }
+        async with agent_valves_changed(server, **more):
+            simulator.default_scenario = "agent-plot,delay=30"
+            await chat.open_model(FUNCTION_CALLING)
+            await chat.ask("Plot the water temperatures of this year, with the table.")
+            await chat.answers.last.get_by_text("temperatures.csv").wait_for()
+            await studio.take("agent-3-plot", TALL)
+            simulator.default_scenario = "agent-remove,delay=30"
+            await chat.open_model(FUNCTION_CALLING)
+            await chat.ask("Remove temperatures.csv from the workspace.", wait=False)
+            await chat.page.get_by_text("May sandbox_fs_remove be called?").wait_for()
+            await chat.page.mouse.move(0, 0)  # no tooltip
+            await studio.take("agent-4-approval", MIDDLE)
+            simulator.default_scenario = "agent-tasks,delay=30"
+            await chat.open_model(FUNCTION_CALLING)
+            await chat.ask("In which month was the lake warmest, in 2025 and in 2026?")
+            await chat.answers.last.get_by_text("2 rounds, 2 tool calls").click()
+            await chat.answers.last.get_by_text("TASK 2 > ROUND 2").wait_for()
+            await studio.take("agent-5-tasks", TALL)
 
 
 def shrink(folder: Path) -> None:
@@ -202,7 +251,7 @@ def main(arguments: list[str]) -> int:
     try:
         asyncio.run(make_pictures(folder))
         shrink(folder)
-    except (BootError, PictureError) as error:
+    except (BootError, PictureError, subprocess.CalledProcessError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

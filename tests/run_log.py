@@ -36,7 +36,7 @@ def _line(event: RunEvent) -> str:
             return f"{index} ended {item_type(item)}"
         case ToolOutput(index, item, failed):
             return f"{index} {'failed' if failed else 'answered'}: {item['output']}"
-        case ResponseDone(_, status, _):
+        case ResponseDone(status):
             return f"turn {status}"
         case Status(sentence, repair):
             return f"noted {repair.action if repair else ''}".strip() + f": {sentence}"

@@ -107,6 +107,15 @@ class RunMetadata(NamedTuple):
     price: float = 0.0
     usage: Usage = Usage()
 
+    def describe(self) -> str:
+        """Return the line that people read."""
+        rounds, calls = self.rounds, self.tool_calls
+        price = f", ${self.price:.4f}" if self.price else ""
+        return (
+            f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
+            f"{self.usage.total} tokens, {self.latency:.1f} s{price}"
+        )
+
     def wire(self) -> dict[str, Any]:
         """Return the JSON object that is shown and stored."""
         return {

@@ -18,7 +18,8 @@ _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
 class Endpoint:
     """The address and the key of a server; an address can contain a password.
 
-    An empty `ca_bundle` (a file) or `proxy` means what the system has set. `strict`
+    An empty `ca_bundle` (a file) or `proxy` means what the system has set. A `token` is
+    sent instead of the key, always as a bearer's; it is no part of the account. `strict`
     means that requests have the form that other servers than OpenAI's accept,
     `is_alike` that the server takes whatever OpenAI takes.
     """
@@ -33,6 +34,7 @@ class Endpoint:
     proxy: str = field(default="", repr=False)
     strict: bool = False
     is_alike: bool = False
+    token: str = field(default="", repr=False)
 
     def url(self, path: str) -> str:
         """Return the address of `path`, with Azure's `api-version`.
@@ -51,15 +53,23 @@ class Endpoint:
 
     def name_server(self, sentence: str) -> str:
         """Return `sentence` about OpenAI as one about this server."""
-        if "OpenAI" not in sentence or self.host.endswith(".openai.com"):
-            return sentence
-        return sentence.replace("OpenAI", self.host)
+        is_own = "OpenAI" not in sentence or self._is_openais
+        return sentence if is_own else sentence.replace("OpenAI", self.host)
+
+    @property
+    def _is_openais(self) -> bool:
+        return f".{self.host}".endswith(".openai.com")
 
     @property
     def is_openai(self) -> bool:
         """Whether it takes OpenAI's own kinds of input."""
-        is_own = f".{self.host}".endswith(".openai.com") and not self.strict
+        is_own = self._is_openais and not self.strict
         return is_own or (self.is_alike and not self.is_azure)
+
+    @property
+    def is_gateway(self) -> bool:
+        """Whether it is neither OpenAI's nor Azure's."""
+        return not (self._is_openais or self.is_azure)
 
     @property
     def is_azure(self) -> bool:
@@ -81,8 +91,9 @@ class Endpoint:
 
     def headers(self) -> dict[str, str]:
         """Return the headers of a request; those of the administrator have priority."""
-        key = self.api_key.strip()
-        ours = {"api-key": key} if self.is_azure else {"Authorization": f"Bearer {key}"}
+        key, bearer = self.api_key.strip(), self.token or self.api_key.strip()
+        has_key = self.is_azure and not self.token
+        ours = {"api-key": key} if has_key else {"Authorization": f"Bearer {bearer}"}
         ours["Content-Type"] = "application/json"
         if self.organization:
             ours["OpenAI-Organization"] = self.organization

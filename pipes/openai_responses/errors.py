@@ -103,6 +103,11 @@ class ApiError(NamedTuple):
     message: str = ""
 
     @property
+    def text(self) -> str:
+        """The place and the words."""
+        return f"{self.param} {self.message}"
+
+    @property
     def status(self) -> int:
         """The HTTP status that other servers send as the code, else 0."""
         code = self.code or ""

@@ -15,7 +15,7 @@ For plain HTTP clients annotations have the form of Chat Completions.
 import re
 from bisect import bisect, bisect_left
 from collections import deque
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from itertools import accumulate
 from operator import itemgetter
 
@@ -43,7 +43,7 @@ _BEGUN_TRACKING = (
     "".join(f"(?:{letter}" for letter in _TRACKED) + ")?" * len(_TRACKED) + r"\Z"
 )
 _UNFINISHED_TRACKING = rf"\?{_BEGUN_TRACKING}|&{_BEGUN_TRACKING}"
-_TRACKING = re.compile(rf"\?{_TRACKED}&|[?&]{_TRACKED}(?![\w-])")
+_TRACKING = re.compile(rf"\?{_TRACKED}(?:&|(?![\w-]))|&{_TRACKED}(?![\w-])")
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
@@ -280,34 +280,30 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     """
     annotations: list[Item] = []
     for part in content_parts(item.get("content")):
-        text = part_text(part)
-        shift = _PlaceShift(text)
+        find_place = _place_finder(part_text(part))
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") == "url_citation":
-                annotations.append(_url_citation(annotation, shift, before))
-        before += len(strip_tracking(text))
+                title = str(annotation.get("title") or "")
+                cited: Item = {"url": _key(annotation), "title": title}
+                for key in ("start_index", "end_index"):
+                    cited[key] = before + find_place(annotation.get(key))
+                annotations.append({"type": "url_citation", "url_citation": cited})
+        before += find_place(None)
     return annotations
 
 
-class _PlaceShift:
-    """Finds the places of a text again when it has no tracking parameters."""
+def _place_finder(text: str) -> Callable[[object], int]:
+    """Return what finds a place of a text again when tracking parameters are gone.
 
-    def __init__(self, text: str) -> None:
-        found = list(_TRACKING.finditer(text))
-        gone = (len(match[0]) - len(_kept_of_tracking(match)) for match in found)
-        self._length = len(text)
-        self._starts = [match.start() for match in found]
-        self._gone = [0, *accumulate(gone)]
+    What is no place is the end.
+    """
+    found = list(_TRACKING.finditer(text))
+    starts = [match.start() for match in found]
+    gone = (len(match[0]) - len(_kept_of_tracking(match)) for match in found)
+    gone_before = [0, *accumulate(gone)]
 
-    def place(self, place: object) -> int:
-        """Return the new place; what is no place is the end."""
-        old = place if isinstance(place, int) else self._length
-        return old - self._gone[bisect_left(self._starts, old)]
+    def find(place: object) -> int:
+        old = place if isinstance(place, int) else len(text)
+        return old - gone_before[bisect_left(starts, old)]
 
-
-def _url_citation(annotation: Item, shift: _PlaceShift, before: int) -> Item:
-    title = str(annotation.get("title") or "")
-    cited: Item = {"url": _key(annotation), "title": title}
-    for key in ("start_index", "end_index"):
-        cited[key] = before + shift.place(annotation.get(key))
-    return {"type": "url_citation", "url_citation": cited}
+    return find

@@ -10,7 +10,7 @@ The page draws the code between two fences and does not draw `output` (observed 
 output, which the page's last fence closes.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Sequence
 
 from openai_responses.items import Item, code_output
 from openai_responses.json_input import JsonObject
@@ -45,41 +45,29 @@ _MOST_DELETED = 20
 """Deleted cards of one run that are searched for: each time all texts are read."""
 
 
-class CodeTexts:
-    """The texts of a run, out of which the host's texts for stored code are taken.
+_BETWEEN = "\0"
 
-    They stand in the order of the code.
+
+def take_out_code(
+    texts: Sequence[str], items: Iterable[Item]
+) -> tuple[list[str], list[Item]]:
+    """Return the texts of a run without what the host inserted for code.
+
+    It stands there in the order of the `items`. Return also the code that is not there:
+    somebody has deleted its card.
     """
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        """Begin with the first text."""
-        self._texts = list(texts)
-        self._cuts: dict[int, list[int]] = {}
-        self._place = self._start = self._deleted = 0
-
-    def take_out(self, item: JsonObject) -> bool:
-        """Take out what the host inserted for `item`.
-
-        Return False if that is not there: somebody has deleted the card.
-        """
-        code = code_host_item(item)["code"]
-        if not code or self._deleted >= _MOST_DELETED:
-            return not code
+    whole = _BETWEEN.join(text.replace(_BETWEEN, "") for text in texts)
+    kept, deleted, start = list[str](), list[Item](), 0
+    for item in items:
+        if not (code := code_host_item(item)["code"]):
+            continue
         told = code_text(code)
-        start = self._start
-        for place in range(self._place, len(self._texts)):
-            at = self._texts[place].find(told, start)
-            if at >= 0:
-                self._place, self._start = place, at + len(told)
-                self._cuts.setdefault(place, []).extend([at, self._start])
-                return True
-            start = 0
-        self._deleted += 1
-        return False
-
-    def rest(self) -> Iterator[tuple[int, str]]:
-        """Yield what is left of the texts that became shorter, with their places."""
-        for place, cuts in self._cuts.items():
-            text = self._texts[place]
-            ends = zip([0, *cuts[1::2]], [*cuts[::2], len(text)], strict=True)
-            yield place, "".join(text[start:end] for start, end in ends).strip()
+        place = whole.find(told, start) if len(deleted) < _MOST_DELETED else -1
+        if place < 0:
+            deleted.append(item)
+        else:
+            kept.append(whole[start:place])
+            start = place + len(told)
+    left = "".join([*kept, whole[start:]]).split(_BETWEEN)
+    rows = zip(texts, left, strict=True)
+    return [text if rest == text else rest.strip() for text, rest in rows], deleted

@@ -257,16 +257,22 @@ def _stored_branch(
     The texts of a developer are counted in `hidden`. The host merges those of the
     system into the instructions, where nobody can tell whose words they are.
     """
-    seen = set[str]()
-    while isinstance(row := rows.get(message_id), Mapping) and message_id not in seen:
-        seen.add(message_id)
+    for name, row in walk_branch(rows, message_id):
         if row.get("role") == "user":
             yield StoredMessage(row, answer_id)
             answer_id = ""
         elif row.get("role") == "assistant":
-            answer_id = message_id
+            answer_id = name
         elif row.get("role") == "developer":
             hidden[_plain_text(row.get("content"))] += 1
         else:
             raise InvalidRequest(_HIDDEN_MESSAGE)
-        message_id = str(row.get("parentId") or "")
+
+
+def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the messages from `tip` back to the first, with their ids, each once."""
+    seen = set[str]()
+    while tip not in seen and isinstance(row := rows.get(tip), Mapping):
+        yield tip, row
+        seen.add(tip)
+        tip = str(row.get("parentId") or "")

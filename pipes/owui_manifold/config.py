@@ -7,6 +7,7 @@ The switches of the composer come from the companion filter, in
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from openai_responses.clock import RecentTexts, monotonic_seconds
@@ -67,6 +68,10 @@ class Config(NamedTuple):
     log_level: str
     refused: tuple[str, ...]
     """Settings that the user chose and may not change."""
+    token: str = ""
+    """Of Microsoft Entra ID, if the administrator wants one."""
+    identity: Mapping[str, str] = MappingProxyType({})
+    """Headers that tell the server who asks."""
 
 
 def read_config(
@@ -252,7 +257,8 @@ def build_endpoint(
     if not own_key and valves.USER_API_KEYS == "required" and not is_admin:
         raise InvalidRequest(_NO_OWN_KEY)
     key = own_key or valves.effective_key()
-    if not key:
+    takes_token = valves.AUTH == "entra_id" and not own_key
+    if not key and not takes_token:
         raise InvalidRequest(_NO_KEY)
     headers = parse_string_map(valves.EXTRA_HEADERS)
     if headers is None:
@@ -261,7 +267,8 @@ def build_endpoint(
     billed = _BILLED_HEADERS if own_key else ()
     return Endpoint(
         base_url=valves.BASE_URL,
-        api_key=key,
+        api_key="" if takes_token else key,
+        token=key if valves.AUTH == "bearer" else "",
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
         extra_headers={k: v for k, v in headers.items() if k.lower() not in billed},

@@ -1,6 +1,7 @@
 """One call of the pipe: who asks, and what the host passes."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from openai_responses.clock import utc_today
@@ -128,7 +129,9 @@ class PipeCall(NamedTuple):
     def endpoint(self) -> Endpoint:
         """Where its requests go; raises InvalidRequest for unusable valves."""
         config, is_admin = self.config, self.caller.is_admin
-        return build_endpoint(config.valves, config.own_key, is_admin=is_admin)
+        made = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
+        headers = {**config.identity, **made.extra_headers}
+        return replace(made, token=config.token or made.token, extra_headers=headers)
 
     @property
     def model(self) -> ResolvedModel:

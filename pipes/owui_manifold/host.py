@@ -12,6 +12,7 @@ from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_mapping
@@ -73,6 +74,19 @@ def server_secret() -> str:
 async def user_model(user_id: str) -> Any:
     """Return the host's model of a user, which its functions need."""
     return await _host_name("models.users", "Users").get_user_by_id(user_id)
+
+
+async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
+    """Return the headers that the host's own connections send about a user, if any."""
+    if not user_id or not _host_name("env", "ENABLE_FORWARD_USER_INFO_HEADERS"):
+        return {}
+    include = _host_name("utils.headers", "include_user_info_headers")
+    user = await user_model(user_id)
+    headers: dict[str, str] = include({}, user, request=host.request)
+    if chat_id := host.metadata.get("chat_id"):
+        name = _host_name("env", "FORWARD_SESSION_INFO_HEADER_CHAT_ID")
+        headers[name] = quote(str(chat_id), safe=":")
+    return headers
 
 
 async def legacy_model(model_id: str) -> Any:

@@ -31,6 +31,10 @@ class RunLog:
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._lock = Lock()
 
+    def hide(self, secret: str) -> None:
+        """Let one more text be in no line."""
+        self._secrets += (secret,)
+
     def line(self, level: str, text: str) -> None:
         """Keep `text` as one line, with its time in UTC; also write it, with the run's
         id, if its level is enough.

@@ -16,6 +16,7 @@ from openai_responses.clock import monotonic_seconds, new_ulid, unix_seconds
 from openai_responses.endings import CUT
 from openai_responses.loop.events import RunDone
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.entra import EntraTokens, entra_scope
 from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import task_result
 from owui_chat.render.chunks import Chunk, error_chunk, source_chunk
@@ -32,7 +33,7 @@ from owui_manifold.chat import (
 from owui_manifold.checkup import is_check_command, run_diagnostics
 from owui_manifold.config import AccountCapabilities, read_config
 from owui_manifold.context import HostContext, PipeCall, read_caller
-from owui_manifold.host import allowed_features
+from owui_manifold.host import allowed_features, identity_headers
 from owui_manifold.log import RunLog
 from owui_manifold.models import Listing, list_models
 from owui_manifold.report import report_exception
@@ -56,6 +57,7 @@ class Pipe:
         self._listing = Listing()
         self._capabilities.shutdown_dates = self._listing.shutdown_dates
         self._threads = ToolThreads()
+        self._tokens = EntraTokens()
 
     def pipes(self) -> list[dict[str, str]]:
         """Return the models to list."""
@@ -156,7 +158,7 @@ class Pipe:
             call.log.line("WARNING", _NO_LEGACY_TOOLS)
             return task_result(text, call.caller.host_model)
         try:
-            text = await self._task_text(await permitted_call(call))
+            text = await self._task_text(await self._permitted(call))
         except Exception as error:
             report_exception(call, error)
         return task_result(text, call.caller.host_model)
@@ -173,10 +175,24 @@ class Pipe:
 
     async def _answer(self, call: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
         """Return the events of a chat's answer, or of a check of the set-up."""
+        permitted = await self._permitted(call)
         if is_check_command(call):
-            return run_diagnostics(call, self._connections)
-        request = await build_chat_request(await permitted_call(call))
+            return run_diagnostics(permitted, self._connections)
+        request = await build_chat_request(permitted)
         return answer_events(request, self._connections)
+
+    async def _permitted(self, call: PipeCall) -> PipeCall:
+        """Return the call with what its caller may set, and with what proves who asks."""
+        config, valves, endpoint = call.config, call.valves, call.endpoint
+        if valves.AUTH == "entra_id" and not config.own_key:
+            scope = valves.AUTH_SCOPE.strip() or entra_scope(endpoint)
+            token = await self._tokens.token(scope)
+            config = config._replace(token=token, secrets=(*config.secrets, token))
+            call.log.hide(token)
+        if valves.FORWARD_USER_INFO in ("always", *["auto"] * endpoint.is_gateway):
+            headers = await identity_headers(call.host, call.caller.user_id)
+            config = config._replace(identity=headers)
+        return await permitted_call(call._replace(config=config))
 
     async def _watch(
         self,

@@ -54,6 +54,20 @@ class Valves(BaseModel):
         'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
         secret=True,
     )
+    AUTH: Literal["key", "bearer", "entra_id"] = _valve(
+        "key",
+        "How the key is sent: `key` as the server expects it, `bearer` always as a "
+        "bearer token. `entra_id` sends a token of Microsoft Entra ID for the identity "
+        "of this server instead.",
+    )
+    AUTH_SCOPE: str = _valve(
+        "", "What an Entra ID token is asked for. Empty: that of Azure's own addresses."
+    )
+    FORWARD_USER_INFO: Literal["auto", "always", "never"] = _valve(
+        "auto",
+        "Send Open WebUI's headers about the user, if ENABLE_FORWARD_USER_INFO_HEADERS "
+        "is on there: `auto` not to OpenAI and Azure.",
+    )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
         "auto",
         "`auto` and `openai` send what OpenAI knows, and leave out what a server refused "

@@ -11,6 +11,7 @@ each model; a test compares the result with `models.json`.
 """
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -38,11 +39,11 @@ LATER_TRAITS = (
 )
 """Traits that a model has only if a source says so."""
 ALL_TRAITS = (*TRAITS, *LATER_TRAITS)
-UNUSED = ("phase", "context")
+UNUSED = ("phase",)
 """Facts that the pipe does not use."""
 COLUMNS = (
     *("model", "efforts", "default_effort", "traits"),
-    *("max_output_tokens", "prices", "shutdown", "successor"),
+    *("context", "max_output_tokens", "prices", "shutdown", "successor"),
 )
 EFFORT_SETS = {"some": "low medium high", "more": "some xhigh max"}
 """Words for several efforts, a later one for more."""
@@ -143,6 +144,7 @@ def render_row(model: str, facts: dict[str, Any], as_of: str) -> str:
                 *(f"-{kind}" for kind in facts.get("lacks", ())),
             )
         ),
+        re.sub("000$", "k", str(facts.get("context", ""))),
         str(facts.get("max_output_tokens", "")).replace(USUAL_OUTPUT, "+"),
         render_prices({**prices, **facts.get("tiers", {})}) if prices else None,
         facts.get("shutdown"),

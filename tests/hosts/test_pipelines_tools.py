@@ -35,6 +35,10 @@ pytestmark = [pytest.mark.host, pytest.mark.pipelines, pytest.mark.asyncio]
 
 TOKEN = "token-of-a-tool-server"
 PICTURES = Path(__file__).parents[2] / "artifacts"
+TASK_STEPS = [
+    *("gpt-6.2-sol Thought", "CALL clocks_now", "ROUND 1"),
+    *("gpt-6.2-sol Thought", "ROUND 2"),
+]
 DRAWING = "_ = open('dot.png', 'wb').write(bytes.fromhex('{}'))\nprint('drawn')"
 
 
@@ -254,6 +258,43 @@ async def test_files_go_into_the_sandbox_and_come_out_of_it(
     async with page.page.expect_download() as downloading:
         await link.click()
     assert (await downloading.value).suggested_filename == "new-table.xlsx"
+
+
+async def test_two_tasks_run_at_once_with_their_steps_and_one_sum(
+    tab: Tab, servers: ToolServers, agents: PipelinesServer, simulator: Simulator
+) -> None:
+    """Each task waits for the other one's request; steps stand below their round."""
+    servers.called.clear()
+    task = {"task": 'clocks_now {"zone": "example"}'}
+    usual, simulator.default_scenario = simulator.default_scenario, "tool,together=2"
+    try:
+        async with agent_valves_changed(agents, DELEGATION=True):
+            turn = await used(tab, "delegate", task, "parallel delegate")
+    finally:
+        simulator.default_scenario = usual
+
+    assert turn.error is None
+    assert sorted(servers.called) == ["now another", "now example"]
+    stored = await tab.message(turn)
+    outputs = [i for i in stored["output"] if i["type"] == "function_call_output"]
+    for zone, item in zip(("example", "another"), outputs, strict=True):
+        assert f"12:00 in {zone}" in item["output"][0]["text"]
+    steps = [s for s in stored["statusHistory"] if s["action"] == "agent_log"]
+    labels = [step["label"] for step in steps]
+    for number in (1, 2):
+        prefix = f"TASK {number} > "
+        own = [one.removeprefix(prefix) for one in labels if one.startswith(prefix)]
+        assert own == TASK_STEPS
+    began = (event["data"] for event in turn.of_type("agent:log"))
+    parents = {step["label"]: step["parent"] for step in began}
+    assert parents["TASK 1 > ROUND 1"] == parents["TASK 2 > ROUND 1"] == "ROUND 1"
+    [summed] = [s for s in stored["statusHistory"] if "execution_metadata" in s]
+    metadata = summed["execution_metadata"]
+    usages = [(r.response or {})["usage"]["total_tokens"] for r in simulator.requests]
+    assert len(usages) == 6
+    assert metadata["total_tokens"] == sum(usages) == stored["usage"]["total_tokens"]
+    assert metadata["rounds"] == metadata["tool_calls"] == 2
+    assert metadata["total_price"] > 0
 
 
 async def test_nobody_reads_a_token(agents: PipelinesServer) -> None:

@@ -1,10 +1,11 @@
 """Two processes of Open WebUI on one PostgreSQL and one Redis.
 
-They also put what they retrieve, and what they cite, into the instructions, which no
-other server of the tests does.
+They also put what they retrieve, and what they cite, into the instructions, tell servers
+who asks, and have a managed identity of Azure, which no other server of the tests does.
 """
 
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,6 +13,7 @@ from uuid import uuid4
 
 import pytest
 import pytest_asyncio
+from aiohttp import web
 
 from bench.prefix import FACT, GOAL, Talk, shares_of
 from hosts.at_once import AT_ONCE, Crowd
@@ -24,11 +26,13 @@ from hosts.tabs import Tab
 from hosts.users import User
 from hosts.website import Website
 from simulator import Simulator
+from upstream import Upstream
 
 pytestmark = [pytest.mark.host, pytest.mark.databases, pytest.mark.asyncio]
 
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-6.2-sol"
+OTHER_KEY = "sk-simulator-2"
 THINKING = [f"{PIPE}.{name}" for name in ("gpt-6.1-sol", "gpt-6.2-sol", "gpt-5.2-high")]
 
 
@@ -39,16 +43,21 @@ class Pair:
     admin: User
     members: tuple[User, User]
     copy: list[str]
+    azure: Upstream
+    """Gives tokens to both."""
 
 
 @pytest_asyncio.fixture(scope="module")
 async def pair(pipe_source: str, pipe_valves: dict[str, str]) -> AsyncIterator[Pair]:
     """Both, with a member who is signed in on either."""
     async with AsyncExitStack() as stack:
+        azure = await stack.enter_async_context(Upstream(_token))
         database = await stack.enter_async_context(lent_postgres())
         redis = await stack.enter_async_context(lent_redis())
         shared = {"DATABASE_URL": database, "REDIS_URL": redis}
         shared |= {"WEBSOCKET_MANAGER": "redis", "RAG_SYSTEM_CONTEXT": "true"}
+        shared |= {"ENABLE_FORWARD_USER_INFO_HEADERS": "true"}
+        shared |= {"IDENTITY_ENDPOINT": azure.base_url, "IDENTITY_HEADER": "proof"}
         # One after the other: the first makes the tables and the administrator.
         left = await stack.enter_async_context(OpenWebUI(env=shared))
         right = await stack.enter_async_context(OpenWebUI(env=shared))
@@ -59,7 +68,15 @@ async def pair(pipe_source: str, pipe_valves: dict[str, str]) -> AsyncIterator[P
         same = await stack.enter_async_context(User(right.url, email, "member"))
         await install_pipe(left.admin, PIPE, pipe_source, pipe_valves)
         copy = await install_copy(left.admin, pipe_source, pipe_valves)
-        yield Pair(left.admin, (member, await same.sign_in()), copy)
+        yield Pair(left.admin, (member, await same.sign_in()), copy, azure)
+
+
+async def _token(request: web.Request) -> web.Response:
+    """Answer as the endpoint for managed identities of Azure's App Service does."""
+    assert request.headers["X-IDENTITY-HEADER"] == "proof"
+    end = int(time.time()) + 3600
+    given = {"access_token": OTHER_KEY, "expires_on": str(end), "token_type": "Bearer"}
+    return web.json_response({**given, "resource": request.query["resource"]})
 
 
 @pytest_asyncio.fixture
@@ -94,7 +111,7 @@ async def test_refused_reasoning_is_buried_on_both(
     left, right = tabs
     async with valves_changed(pair.admin, PIPE, ORGANIZATION="ours"):
         first = await left.send(MODEL, "sim:short hello")
-    other = {"ORGANIZATION": "ours", "API_KEY": "sk-simulator-2"}
+    other = {"ORGANIZATION": "ours", "API_KEY": OTHER_KEY}
     async with valves_changed(pair.admin, PIPE, **other):
         turns = [
             await tab.send(MODEL, "sim:short again", chat_id=first.chat_id)
@@ -192,3 +209,60 @@ async def test_rounds_begin_as_the_one_before_them(
 def is_continued(body: Json) -> bool:
     """Whether a request answers calls of the one before it."""
     return bool(body["input"][-1]["type"] == "function_call_output")
+
+
+def about_the_user(headers: Mapping[str, str]) -> dict[str, str]:
+    """What Open WebUI says of a user; the chat is another each time."""
+    told = {k: v for k, v in headers.items() if k.lower().startswith("x-openwebui-")}
+    return {k: "a chat" if k.endswith("Chat-Id") else v for k, v in told.items()}
+
+
+async def test_gateway_learns_who_asks(
+    pair: Pair, tabs: tuple[Tab, Tab], simulator: Simulator
+) -> None:
+    """As from Open WebUI's own connection, for chats and tasks; or not at all."""
+    own = {
+        "ENABLE_OPENAI_API": True,
+        "OPENAI_API_BASE_URLS": [simulator.base_url],
+        "OPENAI_API_KEYS": [simulator.api_key],
+        "OPENAI_API_CONFIGS": {"0": {"api_type": "responses", "prefix_id": "own"}},
+    }
+    before = await pair.admin.call("GET", "/openai/config")
+    await pair.admin.call("POST", "/openai/config/update", own)
+    try:
+        await pair.admin.models()
+        await pair.admin.share_model("own.gpt-6.2-sol", "own")
+        turn = await tabs[0].send("own.gpt-6.2-sol", "sim:short hello")
+        assert turn.error is None
+        [native] = [about_the_user(r.headers) for r in answered(simulator)][:1]
+        simulator.forget()
+        titles = {"title_generation": True}
+        turn = await tabs[0].send(MODEL, "sim:short hello", background_tasks=titles)
+        async with valves_changed(pair.admin, PIPE, FORWARD_USER_INFO="never"):
+            await tabs[0].send(MODEL, "sim:short hello")
+    finally:
+        await pair.admin.call("POST", "/openai/config/update", before)
+
+    *told, silent = [about_the_user(r.headers) for r in answered(simulator)]
+    assert native["X-OpenWebUI-User-Email"] == pair.members[0].email
+    assert len(native) >= 5
+    assert told == [native] * len(told)
+    assert len(told) == 2
+    assert silent == {}
+
+
+async def test_managed_identity_takes_the_place_of_a_key(
+    pair: Pair, tabs: tuple[Tab, Tab], simulator: Simulator
+) -> None:
+    """One token serves all; a chat goes on, because the account stays the same."""
+    changes = {"API_KEY": "", "AUTH": "entra_id"}
+    async with valves_changed(pair.admin, PIPE, **changes):
+        first = await tabs[0].send(MODEL, "sim:short hello")
+        again = await tabs[0].send(MODEL, "sim:short again", chat_id=first.chat_id)
+
+    assert first.error is again.error is None
+    assert [r.status for r in answered(simulator)] == [200, 200]
+    assert kinds(chat_bodies(simulator)[-1]["input"]).count("reasoning") == 1
+    assert [r.query["resource"] for r in pair.azure.requests] == [
+        "https://cognitiveservices.azure.com"
+    ]

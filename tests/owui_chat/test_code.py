@@ -7,7 +7,7 @@ import pytest
 
 from host_functions import HostFunctions
 from openai_responses.items import Item
-from owui_chat.code import CodeTexts, code_host_item
+from owui_chat.code import code_host_item, take_out_code
 from owui_chat.input.history import build_input
 from owui_chat.messages import AssistantText, parse_messages
 from owui_chat.storage.markers import format_marker
@@ -44,8 +44,8 @@ CODES = [
 
 def removed(text: str, item: Item) -> str | None:
     """A text without what the host made of code; None if that is not in it."""
-    texts = CodeTexts([text])
-    return dict(texts.rest()).get(0, text) if texts.take_out(item) else None
+    (rest,), deleted = take_out_code([text], [item])
+    return None if deleted else rest
 
 
 def host_text(host: HostFunctions, *output: Item) -> str:

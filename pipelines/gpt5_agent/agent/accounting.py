@@ -130,6 +130,7 @@ class StepLog:
         """Return a log for a task, whose steps are those of the round at this moment."""
         log = copy(self)
         log._outer, log._prefix = self._round, f"TASK {next(self._tasks)} > "
+        log._progress = asyncio.Queue()  # a task takes no steps of others
         return log
 
     def report(self, event: AgentEvent) -> None:

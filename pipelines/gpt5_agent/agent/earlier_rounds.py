@@ -79,10 +79,10 @@ def read_earlier_rounds(messages: Sequence[Message], sign: Sign) -> EarlierRound
         failed=(*_find_failed_calls(groups, outputs), *_read_failed_calls(turns)),
         answers=answers,
         signed_calls=tuple(
-            one.item
+            item
             for turn in (turns if answers else ())
-            for one in turn.items
-            if is_call(one.item) and one.item.get("name")
+            for item, _ in turn.items
+            if is_call(item) and item.get("name")
         ),
         open_turn=open_turn,
         open_origin=turns[-1].origin if open_turn else None,
@@ -115,7 +115,7 @@ def _find_open_turn(
     outputs: Mapping[str, str],
     answers: Mapping[str, Decision],
 ) -> tuple[Item, ...]:
-    items = tuple(one.item for one in turns[-1].items) if turns else ()
+    items = tuple(item for item, _ in turns[-1].items) if turns else ()
     calls = [item for item in items if is_call(item)]
     answered = any(call.get("call_id") in outputs for call in calls)
     # A call that this pipeline did not sign has no name, and is not gone on with.

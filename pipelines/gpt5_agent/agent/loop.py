@@ -272,7 +272,7 @@ async def _start_agent(
     own = request.own_tools
     if own.delegates:
         slots = asyncio.Semaphore(MAX_TASKS_AT_ONCE)
-        tools = (*own.tools, DelegateTool(request, totals, run_task, slots))
+        tools = (DelegateTool(request, totals, run_task, slots), *own.tools)
         request = request._replace(own_tools=own._replace(tools=tools))
     size = count_entries(request.messages, 3)
     prepared = await run_work(size, lambda: prepare_run(request))

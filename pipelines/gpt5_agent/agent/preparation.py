@@ -37,6 +37,9 @@ from owui_chat.messages import DETAILS_FIELD, parse_messages
 from owui_chat.storage.details_carrier import read_details, restore_from_details
 from owui_chat.storage.signature import Sign
 
+_MAX_TOOLS = 128
+"""The API refuses longer lists."""
+
 
 class PreparedRun(NamedTuple):
     """What a run of the agent begins with.
@@ -165,7 +168,10 @@ def _build_instructions(
 
 
 def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:
-    """Return the host's tools and ours; ours win over one of the same name."""
+    """Return the host's tools and ours; ours win over one of the same name.
+
+    Of too many the last are left out: those of our servers.
+    """
     log, own_tools = request.log, request.own_tools.tools
     hosts = responses_tools(as_list(request.body.get("tools")), log=log)
     ours = responses_tools(list(map(describe_tool, own_tools)), log=log)
@@ -174,6 +180,9 @@ def _offer_functions(request: AgentRequest) -> tuple[Sequence[Item], ToolNames]:
         for tool in merge_tools(hosts, ours)
         if tool.get("type") in ("function", "custom")
     ]
+    if extra := functions[_MAX_TOOLS:]:
+        log(f"{len(extra)} tools are not offered: the API takes {_MAX_TOOLS}.")
+        functions = functions[:_MAX_TOOLS]
     names = ToolNames(tuple(str(tool["name"]) for tool in functions))
     return names.rename_tools(functions), names
 

@@ -145,7 +145,7 @@ class OwnToolPool:
             for problem in opened.problems:
                 tell(f"Tools are missing: {problem}")
             remote = [tool for tool in opened.tools if tool.name not in names]
-            yield (*remote, *sandbox_tools)
+            yield (*sandbox_tools, *remote)
 
     async def close(self) -> None:
         """End all runs and sessions, and remove the files of the chats."""

@@ -28,6 +28,7 @@ from openai_responses.json_input import (
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import Approver, CallLimits, read_rules
+from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import Settings
 from openai_responses.requests.parameters import hash_ids, read_bool
 from openai_responses.transport.connections import Connections, Timeouts
@@ -148,8 +149,10 @@ def build_agent_request(
     valves, body, choose_text = question.valves, question.body, question.choose_text
     iterations = body.get("maximum_iterations")
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, "the valves of this pipeline")
+    notices = question.notices
     if rules_error:
         log.warn(rules_error)
+        notices = (*notices, rules_error)
     return AgentRequest(
         strategy=question.strategy,
         model=choose_text("agent_model", valves.MODEL),
@@ -186,7 +189,7 @@ def build_agent_request(
         ),
         query=choose_text("query", ""),
         context=body.get("context") or valves.CONTEXT or None,
-        notices=(*question.notices, rules_error) if question.caller.is_admin else (),
+        notices=notices if question.caller.is_admin else (),
         is_new=question.is_new,
         chat=question.caller.workspace,
         log=log.line,
@@ -248,9 +251,12 @@ def _build_run_limits(valves: Valves) -> Limits:
 
 def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Settings:
     valves, caller = question.valves, question.caller
-    threshold = max(valves.COMPACTION_TOKENS, 1000)  # the API refuses less
+    model = resolve_model(question.choose_text("agent_model", valves.MODEL))
+    most = valves.COMPACTION_TOKENS
+    window = model.facts.context or 2 * most
+    threshold = max(min(most, window // 2), 1000)  # the API refuses less
     compaction = [{"type": "compaction", "compact_threshold": threshold}]
-    compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
+    compacts = most and not endpoint.is_azure
     streams, summary = bool(question.body.get("stream")), valves.REASONING_SUMMARY
     return Settings(
         effort=valves.REASONING_EFFORT or None,

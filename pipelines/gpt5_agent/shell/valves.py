@@ -270,7 +270,8 @@ class Valves(BaseModel):
     COMPACTION_TOKENS: int = Field(
         default=200_000,
         description="Let OpenAI compact the chat, also between two rounds, when its "
-        "input has more tokens than this; 0: never. Example: `200000`.",
+        "input has more tokens than this, or than half of the model's window; 0: never. "
+        "Example: `200000`.",
     )
 
     # The network

@@ -71,13 +71,7 @@ def _build_source_chunk(source: ContextSource) -> Chunk:
 
 
 def _build_metadata_chunk(metadata: RunMetadata, notes: int) -> Chunk:
-    rounds, calls = metadata.rounds, metadata.tool_calls
-    line = (
-        f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
-        f"{metadata.usage.total} tokens, {metadata.latency:.1f} s"
-    )
-    if metadata.price:
-        line += f", ${metadata.price:.4f}"
+    line = metadata.describe()
     if notes:
         line += f", {notes} note{'s'[: notes != 1]}"
     return _build_status_chunk(line, "execution_metadata", _metadata_fields(metadata))

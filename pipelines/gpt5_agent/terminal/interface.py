@@ -16,7 +16,6 @@ from gpt5_agent.events import (
     ContextSource,
     ExecutionEnded,
     NewMessage,
-    RunMetadata,
     StepStarted,
     ToolCallRequested,
 )
@@ -43,7 +42,7 @@ class _TerminalLines:
             case ContextSource():
                 yield f"[given: {event.name}]"
             case ExecutionEnded():
-                yield _format_metadata(event.metadata)
+                yield f"[{event.metadata.describe()}]"
             case _ if not isinstance(event, AgentOnlyEvent):
                 for shown in self._thoughts.show(event):
                     yield from _format_run_event(shown)
@@ -87,13 +86,6 @@ def _read_summary_texts(item: Item) -> Iterator[str]:
         text = part.get("text") if isinstance(part, Mapping) else None
         if text:
             yield str(text)
-
-
-def _format_metadata(metadata: RunMetadata) -> str:
-    return (
-        f"[{metadata.rounds} rounds, {metadata.tool_calls} calls, "
-        f"{metadata.usage.total} tokens, {metadata.latency:.1f} s]"
-    )
 
 
 _CONFIRMATION_WORDS = {"y": True, "yes": True, "n": False, "no": False}

@@ -6,10 +6,10 @@ items and choices. The tool itself checks the others.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from reprlib import repr as short_repr
-from typing import Any
+from typing import Any, NamedTuple
 
 from openai_responses.json_input import JsonBudget, JsonObject, json_size
 from openai_responses.requests.json_schema import (
@@ -38,16 +38,17 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 }
 
 
-class _SchemaWork:
-    """A schema, and the work that may still be done to check arguments against it.
+class _SchemaCheck(NamedTuple):
+    """Checks values against the parts of one schema, as long as the budget lasts.
 
-    Each value may be compared with each part, so many values and many parts are a lot.
+    Each value may be compared with each part, so many values and many parts are a lot;
+    a schema can refer to the same part several times, and to itself. If the check is
+    `lenient`, null is allowed for every optional property.
     """
 
-    def __init__(self, schema: JsonObject) -> None:
-        json_size(schema, LARGEST_SCHEMA)
-        self.references = SchemaReferences(schema)
-        self._budget = JsonBudget(_MOST_WORK)
+    references: SchemaReferences
+    budget: JsonBudget
+    lenient: bool = False
 
     def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
         """Pay for comparing a value with a part; raises ValueError at the limit."""
@@ -57,49 +58,25 @@ class _SchemaWork:
         if isinstance(value, list | dict):
             is_compared = "enum" in node or "const" in node
             size += len(value)
-            size *= json_size(value, self._budget.left) if is_compared else 1
-        self._budget.spend(size)
-
-
-@dataclass(frozen=True, slots=True)
-class _SchemaValidator:
-    """Checks values against the parts of one schema.
-
-    If it is `lenient`, null is allowed for every optional property. Results are
-    remembered by the identity of the objects, so a check must not outlive them.
-    """
-
-    work: _SchemaWork
-    lenient: bool = False
-    _found: dict[tuple[str, int, int], str] = field(default_factory=dict)
+            size *= json_size(value, self.budget.left) if is_compared else 1
+        self.budget.spend(size)
 
     def error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
         """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
             return ""
-        # A schema can refer to the same part several times, and to itself.
-        place = (path, id(value), id(node))
-        if place not in self._found:
-            self._found[place] = ""
-            self._found[place] = self._error(value, node, path, depth)
-        return self._found[place]
-
-    def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
-        self.work.pay_for(value, node, path)
+        self.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            target = self.work.references.target(node)
-            return self.error(value, target, path, depth + 1)
-        found = _own_error(value, node, path)
+            return self.error(value, self.references.target(node), path, depth + 1)
         inner = (
             self.error(*child, depth + 1) for child in self._inner(value, node, path)
         )
-        found = found or next(filter(None, inner), "")
-        options = node.get("anyOf") or node.get("oneOf") or ()
-        if found or not options:
+        if found := _own_error(value, node, path) or next(filter(None, inner), ""):
             return found
-        if all(self.error(value, one, path, depth + 1) for one in options):
+        options = node.get("anyOf") or node.get("oneOf") or ()
+        if options and all(self.error(value, one, path, depth + 1) for one in options):
             return f"{path or 'object'} fits none of its forms"
         return ""
 
@@ -109,10 +86,9 @@ class _SchemaValidator:
         """Yield each value inside with its schema and its path."""
         if isinstance(value, Mapping):
             properties = node.get("properties") or {}
-            required = set(node.get("required") or ()) if self.lenient else set()
+            required = set(node.get("required") or ())
             for name in filter(value.__contains__, properties):
-                is_optional = value[name] is None and self.lenient
-                if not (is_optional and name not in required):
+                if not self.lenient or value[name] is not None or name in required:
                     yield value[name], properties[name], _joined(path, name)
         items = node.get("items")
         if isinstance(value, list) and isinstance(items, Mapping):
@@ -174,55 +150,50 @@ def check_arguments(
         return {}, "The arguments must be a JSON object."
     given, found = dict(arguments), ""
     with suppress(*_ODD_SCHEMA):
-        work = _SchemaWork(schema)
-        given = _drop_nulls(arguments, schema, work, 0)
-        found = _SchemaValidator(work).error(given, schema)
+        json_size(schema, LARGEST_SCHEMA)
+        check = _SchemaCheck(SchemaReferences(schema), JsonBudget(_MOST_WORK))
+        given = _drop_nulls(arguments, schema, check, 0)
+        found = check.error(given, schema)
     return given, f"The argument {found}." if found else None
 
 
-def _drop_nulls(value: Any, node: Any, work: _SchemaWork, depth: int) -> Any:
+def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
     if depth > _DEEPEST_ARGUMENT or not isinstance(value, Mapping | list):
         return value
-    forms = joined_schemas(node, partial(_applicable_parts, value, work))
-    if not forms:
-        return value
+    forms = joined_schemas(node, partial(_applicable_parts, value, check))
     if isinstance(value, list):
         items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(one, items, work, depth + 1) for one in value]
-    known: dict[str, list[Any]] = {}
+        return [_drop_nulls(one, items, check, depth + 1) for one in value]
+    known: dict[str, dict[str, list[Any]]] = {}
     required: set[str] = set()
     for form in forms:
         properties = form.get("properties") or {}
         for name in filter(value.__contains__, properties):
-            known.setdefault(name, []).append(properties[name])
+            known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
         required |= set(form.get("required") or ())
-    whole = {name: {"allOf": parts} for name, parts in known.items()}
-    may_be_null = _SchemaValidator(work)
     return {
-        name: _drop_nulls(one, whole.get(name), work, depth + 1)
+        name: _drop_nulls(one, known.get(name), check, depth + 1)
         for name, one in value.items()
         if one is not None
-        or name not in whole
+        or name not in known
         or name in required
-        or not may_be_null.error(None, whole[name])
+        or not check.error(None, known[name])
     }
 
 
-def _applicable_parts(value: Any, work: _SchemaWork, node: JsonObject) -> list[Any]:
+def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
     """Return what a part of a schema joins to itself; of a choice, one option."""
-    work.pay_for(value, node)
-    parts = [work.references.target(node)] if "$ref" in node else []
+    check.pay_for(value, node)
+    parts = [check.references.target(node)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
         if isinstance(node.get(key), list):
-            parts += _chosen_option(value, node[key], work)
+            parts += _chosen_option(value, node[key], check)
     return parts
 
 
-def _chosen_option(value: Any, options: list[Any], work: _SchemaWork) -> list[Any]:
+def _chosen_option(value: Any, options: list[Any], check: _SchemaCheck) -> list[Any]:
     """Return the option that a value fits; all options if it fits none."""
-    check = _SchemaValidator(work, lenient=True)
-    for option in options:
-        if not check.error(value, option):
-            return [option]
-    return options
+    lenient = check._replace(lenient=True)
+    fitting = (option for option in options if not lenient.error(value, option))
+    return [*islice(fitting, 1)] or options

@@ -12,7 +12,7 @@ response, and if the API refuses to resume, five minutes after the beginning.
 import asyncio
 import json
 import re
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
@@ -43,11 +43,12 @@ from openai_responses.items import (
     item_type,
     message_text,
 )
-from openai_responses.json_input import as_mapping, json_weight
+from openai_responses.json_input import as_mapping, as_text, json_weight
 from openai_responses.loop.events import (
     NO_THOUGHT,
     ResponseDone,
     RunEvent,
+    RunEvents,
     Status,
     Trace,
 )
@@ -117,7 +118,7 @@ class Attempts:
 
     async def events(
         self, request: ResponsesRequest, first_index: int = 0
-    ) -> AsyncGenerator[RunEvent, None]:
+    ) -> RunEvents:
         """Send `request` and yield its events, until there is nothing more to try.
 
         The items of the response are numbered from `first_index`.
@@ -184,14 +185,11 @@ class Attempts:
     @property
     def ending(self) -> Ending:
         """How the response ended."""
-        if self.response.ending:
-            return self._named(self.response.ending)
-        if self.error is not None:
-            has_begun = self.response.event_count > 0
-            return self._named(ending_of_exception(self.error, has_begun))
-        return CUT if self.response.event_count else UNREADABLE
-
-    def _named(self, ending: Ending) -> Ending:
+        ending, has_begun = self.response.ending, self.response.event_count > 0
+        if not ending:
+            ending = CUT if has_begun else UNREADABLE
+            if self.error:
+                ending = ending_of_exception(self.error, has_begun)
         sentence = ending.sentence.replace(ASKED_MODEL, self.request.model)
         return ending._replace(sentence=self.endpoint.name_server(sentence))
 
@@ -203,7 +201,7 @@ class Attempts:
             trace = Trace(error.request_id, "", error.failure.status, error.error)
         return trace._replace(subject=named_place(self.request, trace.error))
 
-    def _send(self, request: ResponsesRequest) -> AsyncGenerator[RunEvent, None]:
+    def _send(self, request: ResponsesRequest) -> RunEvents:
         payload = request.payload()
         if self.endpoint.strict:
             payload = strict_payload(payload)
@@ -213,15 +211,12 @@ class Attempts:
 
     def _next(self) -> tuple[Status | None, float]:
         """Return the status before the next attempt, if there is one, and the wait."""
-        failure = (
-            None if self.has_shown else _retriable_failure(self.error, self.response)
-        )
+        failure = _retriable_failure(self.error, self.response)
         is_open = self.request.background and not self.response.refusal
-        if failure is None or (is_open and _may_run(self.error)):
+        if self.has_shown or not failure or (is_open and _may_run(self.error)):
             return None, 0.0
-        wait = retry_wait(
-            self.limits.retries, self._retries, failure, random_fraction()
-        )
+        limits, fraction = self.limits.retries, random_fraction()
+        wait = retry_wait(limits, self._retries, failure, fraction)
         found = find_repair(self.request, failure, self._repaired)
         if not found and wait is None:
             found = last_repair(self.request, failure)
@@ -230,7 +225,7 @@ class Attempts:
             self._repaired += 1
             repairs = (*self.request.repairs, found.repair)
             self.request = self.request.model_copy(update={"repairs": repairs})
-            reason = " ".join(filter(None, (place, failure.error.message)))
+            reason = f"{place} {failure.error.message}".strip()
             return found._replace(reason=reason), 0.0
         if wait is None:
             return None, 0.0
@@ -248,20 +243,18 @@ _BROKE = "The connection to the model was lost: fetching the rest of the answer.
 class _Background:
     """A background response, and how far it was read.
 
-    `_response_id` is empty until the server has named it; `_last` is the number of the
-    last event.
+    `_named` has its id as soon as the server has told it; `_last` is the number of the
+    last event, -1 for none.
     """
 
     def __init__(self, attempts: Attempts) -> None:
-        self._response_id = ""
-        self._last: int | None = None
         self._attempts = attempts
-        self._named = asyncio.get_running_loop().create_future()
-        self._seen: int | None = None
+        loop = asyncio.get_running_loop()
+        self._named: asyncio.Future[str] = loop.create_future()
+        self._last = self._seen = -1
         self._failures = 0
         self._resumable = True
-        self._asks = False
-        self._is_left = False
+        self._asks = self._is_left = False
 
     def is_new(self, event: ServerSentEvent) -> bool:
         """Note an event that could be read; say whether it is new.
@@ -271,23 +264,18 @@ class _Background:
         wire = {} if event.data == "[DONE]" else json.loads(event.data)
         self.note(wire.get("response"))
         number = wire.get("sequence_number")
-        if isinstance(number, int):
-            if self._last is not None and number <= self._last:
-                return False
-            self._last = number
-        return True
+        if not isinstance(number, int):
+            return True
+        before, self._last = self._last, max(self._last, number)
+        return number > before
 
     def note(self, response: object) -> None:
         """Remember the id of a response object, if it is a valid id."""
-        named = as_mapping(response).get("id")
-        if isinstance(named, str) and _ID.fullmatch(named):
-            self._response_id = named
-            if not self._named.done():
-                self._named.set_result(None)
+        response_id = as_text(as_mapping(response).get("id"))
+        if _ID.fullmatch(response_id) and not self._named.done():
+            self._named.set_result(response_id)
 
-    async def events(
-        self, payload: dict[str, Any] | None
-    ) -> AsyncGenerator[RunEvent, None]:
+    async def events(self, payload: dict[str, Any] | None) -> RunEvents:
         """Send the request, feed its response to the state, and yield its run events.
 
         Once the response has an id, raises only ResponseLost, and TimedOut for the total
@@ -308,7 +296,10 @@ class _Background:
                             yield event
                 except ResponsesError as caught:
                     error = caught
-                if self._attempts.response.ending or not self._can_go_on(error):
+                ending = self._attempts.response.ending
+                if ending or not self._named.done() or _is_final(error):
+                    if error and not ending:
+                        raise error
                     break
                 has_news, self._seen = self._last != self._seen, self._last
                 wait = self._wait_after(error, has_news)
@@ -317,15 +308,13 @@ class _Background:
                 if has_news:
                     yield Status(_BROKE)
                 await asyncio.sleep(wait)
-                path, payload = f"/responses/{self._response_id}", None
+                path, payload = f"/responses/{self._named.result()}", None
                 if not self._asks:
                     path += f"?stream=true&starting_after={self._last}"
         finally:
             self._abandon()
 
-    async def _first_event(
-        self, part: AsyncGenerator[RunEvent, None]
-    ) -> RunEvent | None:
+    async def _first_event(self, part: RunEvents) -> RunEvent | None:
         """Return the first event of `part`, None if it has none.
 
         A response without an id could not be cancelled, so a `part` that is left before
@@ -340,9 +329,7 @@ class _Background:
             self._attempts.connections.do_later(self._close(part, first))
             raise
 
-    async def _close(
-        self, part: AsyncGenerator[RunEvent, None], first: asyncio.Future[Any]
-    ) -> None:
+    async def _close(self, part: RunEvents, first: asyncio.Future[Any]) -> None:
         await asyncio.wait(
             {first, self._named},
             timeout=_LONGEST_WAIT_FOR_ID,
@@ -352,15 +339,6 @@ class _Background:
         await asyncio.gather(first, return_exceptions=True)
         await part.aclose()
         self._abandon()
-
-    def _can_go_on(self, error: ResponsesError | None) -> bool:
-        """Say whether there can be more of the response; raises `error` if not."""
-        is_over = isinstance(error, TimedOut) and error.kind == "total_timeout"
-        is_final = is_over or isinstance(error, AnswerTooLarge)
-        goes_on = self._response_id and not is_final
-        if error is not None and not goes_on:
-            raise error
-        return bool(goes_on)
 
     def _wait_after(self, error: ResponsesError | None, has_news: bool) -> float:
         """Return the seconds until the next request; raises ResponseLost.
@@ -385,14 +363,15 @@ class _Background:
 
     @property
     def _can_resume(self) -> bool:
-        return self._resumable and self._last is not None
+        return self._resumable and self._last >= 0
 
     def _abandon(self) -> None:
         """Cancel the response once, unless it has ended or does not exist."""
         attempts = self._attempts
-        if self._response_id and not attempts.response.ending and not self._is_left:
+        is_over = attempts.response.ending or self._is_left
+        if self._named.done() and not is_over:
             self._is_left = True
-            path = f"/responses/{self._response_id}/cancel"
+            path = f"/responses/{self._named.result()}/cancel"
             attempts.connections.post_later(attempts.endpoint, path)
 
 
@@ -401,7 +380,7 @@ async def _stream_response(
     payload: dict[str, Any] | None,
     attempts: Attempts,
     background: _Background | None = None,
-) -> AsyncGenerator[RunEvent, None]:
+) -> RunEvents:
     """Send a request, feed the answer to its response, and yield its run events.
 
     Without a `payload` it requests a response, or the rest of its stream. A response
@@ -428,8 +407,8 @@ async def _stream_response(
         while not (answer.is_read or state.ending):
             chunk = await answer.read_any()
             attempts.count_bytes(chunk)
-            batch = decoder.feed(chunk) if chunk else decoder.close()
             began = asyncio.get_running_loop().time()
+            batch = decoder.feed(chunk) if chunk else decoder.close()
             if batch:
                 deadlines.event_arrived()
             events, malformed = _batch_events(batch, state, background)
@@ -438,9 +417,9 @@ async def _stream_response(
                 yield event
             if malformed:
                 raise malformed
-            if not state.ending:
+            if events and isinstance(last := events[-1], TextDelta):
                 with answer.paused():
-                    await _gather_deltas(events, began, attempts.limits.join_seconds)
+                    await _gather_deltas(last, began, attempts.limits.join_seconds)
         await answer.drain()
 
 
@@ -460,17 +439,12 @@ def _batch_events(
     return [out for event in join_deltas(read) for out in state.feed(event)], malformed
 
 
-async def _gather_deltas(
-    events: list[RunEvent], began: float, join_seconds: float
-) -> None:
+async def _gather_deltas(last: TextDelta, began: float, join_seconds: float) -> None:
     """Wait for a moment after a delta.
 
     Reading less often makes long answers cheap: one pass handles all deltas that
     arrived. The first delta after a pause is never delayed.
     """
-    last = events[-1] if events else None
-    if not isinstance(last, TextDelta) or join_seconds <= 0:
-        return
     share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
     spent = asyncio.get_running_loop().time() - began
     await asyncio.sleep(max(0.0, join_seconds * share - spent))
@@ -494,19 +468,23 @@ def _retriable_failure(
     is_cut = error is None and state.ending is None
     if isinstance(error, MalformedEvent) or (is_cut and not state.event_count):
         return Failure(error=ApiError(param="stream"), should_retry=False)
-    is_silent = isinstance(error, TimedOut) and error.kind != "total_timeout"
-    is_lost = is_cut or is_silent or isinstance(error, ConnectionFailed)
-    return Failure() if is_lost else None
+    is_lost = isinstance(error, TimedOut | ConnectionFailed) and not _is_final(error)
+    return Failure() if is_cut or is_lost else None
+
+
+def _is_final(error: ResponsesError | None) -> bool:
+    """Say whether nothing more of the response is read."""
+    is_over = isinstance(error, TimedOut) and error.kind == "total_timeout"
+    return is_over or isinstance(error, AnswerTooLarge)
 
 
 def _is_visible(event: RunEvent) -> bool:
     """Say whether the page draws something for an event."""
-    match event:
-        case ItemAdded() | ItemDone() if item_type(event.item) == "message":
-            return bool(message_text(event.item))
-        case ItemAdded() | ItemDone() if is_reasoning(event.item):
-            return any(text for _, text in item_texts(event.item))
-    return not isinstance(event, ResponseDone | Status)
+    if not isinstance(event, ItemAdded | ItemDone):
+        return not isinstance(event, ResponseDone)
+    item = event.item
+    has_text = message_text(item) or any(text for _, text in item_texts(item))
+    return bool(has_text) or item_type(item) not in ("message", "reasoning")
 
 
 def _may_run(error: ResponsesError | None) -> bool:

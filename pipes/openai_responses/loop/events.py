@@ -3,13 +3,14 @@
 The events of output items are those of the stream, renumbered over the whole run.
 """
 
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from openai_responses.endings import Ending
 from openai_responses.errors import ApiError
 from openai_responses.items import Item
+from openai_responses.json_input import JsonObject
 from openai_responses.models.usage import Usage
 from openai_responses.requests.repairs import Repair
 from openai_responses.transport.stream import NO_CARD, ItemEvent
@@ -27,13 +28,12 @@ class ToolOutput(NamedTuple):
     output_index: int
     item: Item
     failed: bool = False
-    card: Mapping[str, Any] = NO_CARD
+    card: JsonObject = NO_CARD
 
 
 class ResponseDone(NamedTuple):
     """One response ended; `usage` is None if the server did not tell it."""
 
-    response_id: str
     status: str
     usage: Usage | None
 
@@ -70,7 +70,7 @@ class Trace(NamedTuple):
     removed: Mapping[str, int] = MappingProxyType({})
     subject: str = ""
     response_id: str = ""
-    cache: Mapping[str, Any] = MappingProxyType({})
+    cache: JsonObject = MappingProxyType({})
 
 
 class RunDone(NamedTuple):
@@ -91,3 +91,4 @@ class RunDone(NamedTuple):
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
+RunEvents = AsyncGenerator[RunEvent, None]

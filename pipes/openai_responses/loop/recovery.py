@@ -82,7 +82,7 @@ def _is_retried(failure: Failure) -> bool:
     if failure.should_retry is not None:
         return failure.should_retry
     if failure.status in (None, 200):
-        is_nameless = words == {None} and not _NAMED_PLACE.search(failure.error.message)
+        is_nameless = words == {None} and not _NAMED_PLACE.search(failure.error.text)
         return is_nameless or bool(words & _RETRIED_CODES)
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
@@ -90,14 +90,10 @@ def _is_retried(failure: Failure) -> bool:
 _MOST_REPAIRS = 3
 _OTHER_CAUSES = frozenset({*range(300, 400), 401, 402, 403, 407, 408, 413, 429})
 """Statuses that are not about what the request says."""
-_OWN_SENTENCES = frozenset({*SENTENCES["failed"], *SENTENCES["refused"]}) - {
-    *PICTURE_CODES,
-    "invalid_encrypted_content",
-    "404",
-    "",
-}
+_LASTING_CODES = (
+    _RETRIED_CODES | SENTENCES["failed"].keys() | SENTENCES["refused"].keys()
+) - {*PICTURE_CODES, "invalid_encrypted_content", "404"}
 """Codes whose cause no change of the request removes."""
-_LASTING_CODES = _OWN_SENTENCES | _RETRIED_CODES
 _UNREAD = "invalid_encrypted_content"
 _UNREADABLE = re.compile(
     r"provided without its required"
@@ -148,9 +144,9 @@ class _Refusal(NamedTuple):
         return self.rows[-1][0] if self.rows else ""
 
     @property
-    def text(self) -> str:
-        """The place and the words."""
-        return f"{self.error.param} {self.error.message}"
+    def tools(self) -> Iterator[Item]:
+        """The tools that were sent, also those of items and in namespaces."""
+        return all_tools(declared_tools(self.payload))
 
     @property
     def is_unknown(self) -> bool:
@@ -174,12 +170,13 @@ def find_repair(
     refusal = _Refusal(request.payload(), rows, error, repairs)
     if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
         return found
-    is_lost = failure.status == 404 and not _NAMED_PLACE.search(refusal.text)
+    is_lost = failure.status == 404 and not _NAMED_PLACE.search(error.text)
     if failure.status is None or is_lost or _is_retried(failure):
         return None
     plain = Repair("plain", refusal.last)
-    changed = [sent for _, sent in repair_items(request.items(), [*repairs, plain])]
-    return _told(plain) if changed not in ([], [sent for _, sent in rows]) else None
+    changed = repair_items(request.items(), [*repairs, plain])
+    sent = [[item for _, item in some] for some in (changed, rows)]
+    return _told(plain) if changed and sent[0] != sent[1] else None
 
 
 def last_repair(request: ResponsesRequest, failure: Failure) -> Status | None:
@@ -199,9 +196,8 @@ def _best(refusal: _Refusal, repairs: Iterable[Status]) -> Status | None:
     """Return the first that was not done, nor gives back what one took away."""
     given_up = {(one.target, one.value) for one in refusal.done if one.value}
     for found in repairs:
-        repair = found.repair
-        is_new = repair and repair not in refusal.done
-        if is_new and repair and (repair.target, repair.new) not in given_up:
+        repair = found.repair or Repair("", "")
+        if repair not in refusal.done and (repair.target, repair.new) not in given_up:
             return found
     return None
 
@@ -212,7 +208,7 @@ def _told(repair: Repair) -> Status:
 
 def _repairs(refusal: _Refusal) -> Iterator[Status]:
     """Yield what may help, the best first."""
-    first = [_plain_reasoning] if "reasoning" in refusal.text.lower() else []
+    first = [_plain_reasoning] if "reasoning" in refusal.error.text.lower() else []
     for find in (*first, *_FINDERS):
         yield from find(refusal)
 
@@ -242,8 +238,11 @@ def _by_words(refusal: _Refusal) -> Iterator[Status]:
 
 
 def _lower(kind: str) -> Status:
-    sentence = f"The model's server does not take {kind}: answering without it."
-    return Status(sentence, Repair("lower", kind), is_named=True)
+    return Status(_refused_sentence(kind), Repair("lower", kind), is_named=True)
+
+
+def _refused_sentence(refused: str) -> str:
+    return f"The model's server does not take {refused}: answering without it."
 
 
 def _unread_reasoning(refusal: _Refusal) -> Iterator[Status]:
@@ -263,7 +262,7 @@ def _find_place(
     payload: Mapping[str, Any], error: ApiError
 ) -> tuple[str, int, str, Item] | None:
     """Return the list, the number, the path and the item that a refusal names."""
-    found = _NAMED_PLACE.match(error.param or "") or _NAMED_PLACE.search(error.message)
+    found = _NAMED_PLACE.search(error.text)
     rows = payload.get(found[1]) or () if found else ()
     if found is None or int(found[2]) >= len(rows):
         return None
@@ -275,10 +274,8 @@ def named_place(request: ResponsesRequest, error: ApiError) -> str:
 
     Most runs have no error, and a payload may be large.
     """
-    if not _NAMED_PLACE.search(f"{error.param} {error.message}"):
-        return ""
-    found = _find_place(request.payload(), error)
-    if found is None:
+    found = _NAMED_PLACE.search(error.text) and _find_place(request.payload(), error)
+    if not found:
         return ""
     where, number, _, named = found
     return f"{where}[{number}] ({tool_name({'type': item_type(named), **named})}):"
@@ -298,8 +295,9 @@ def _by_place(refusal: _Refusal) -> Iterator[Status]:
         yield from map(_tool, _searches(refusal))
     if refusal.is_unknown and keys:
         target = f"{where}:{'.'.join([item_type(named), *keys])}"
-        sentence = f"The model's server does not know {keys[-1]}: answering without it."
-        yield Status(sentence, Repair("field", target), is_named=is_named)
+        yield Status(
+            _refused_sentence(keys[-1]), Repair("field", target), is_named=is_named
+        )
     elif where == "tools":
         yield _tool(named)._replace(is_named=is_named)
     else:
@@ -317,26 +315,26 @@ def _by_id(refusal: _Refusal) -> Iterator[Status]:
 def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     """Yield the repairs of one item; what people wrote always stays."""
     target, sent = refusal.rows[number]
-    if item_type(sent) in APPENDED:
-        yield _lower(item_type(sent))
+    if (kind := item_type(sent)) in APPENDED:
+        yield _lower(kind)
         return
     if has_plain_reasoning(sent):
         yield _told(Repair("reasoning_text", ""))
         return
-    noun = item_type(sent).removesuffix("_call").replace("_", " ")
+    noun = kind.removesuffix("_call").replace("_", " ")
+    as_text = f"One earlier {noun} was sent as plain text."
     if has_media(sent):
         yield Status(_NO_PICTURE, Repair("text", target))
-    elif item_type(sent) == "message" and plain_item(sent) != sent:
-        sentence = f"One earlier {noun} was sent as plain text."
-        yield Status(sentence, Repair("text", target))
+    elif kind == "message" and plain_item(sent) != sent:
+        yield Status(as_text, Repair("text", target))
     if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
         words = f"Earlier items of the kind {noun} were left out."
-        yield Status(words, Repair("kind", f"{item_type(sent)}@{refusal.last}"))
-    if is_call_output(sent) or sent.get("role", "assistant") == "assistant":
-        sentence = f"One earlier {noun} could not be sent again and was left out."
-        if is_call(sent) or is_call_output(sent):
-            sentence = f"One earlier {noun} was sent as plain text."
-        yield Status(sentence, Repair("item", target))
+        yield Status(words, Repair("kind", f"{kind}@{refusal.last}"))
+    if is_call(sent) or is_call_output(sent):
+        yield Status(as_text, Repair("item", target))
+    elif sent.get("role", "assistant") == "assistant":
+        words = f"One earlier {noun} could not be sent again and was left out."
+        yield Status(words, Repair("item", target))
 
 
 def _by_parameter(refusal: _Refusal) -> Iterator[Status]:
@@ -353,11 +351,8 @@ def _parameter_paths(refusal: _Refusal) -> list[str]:
     inner = [
         f"{key}.{k}" for key in ("reasoning", "text") for k in payload.get(key, ())
     ]
-    kept = {*_NOT_REPAIRED}
-    if "format" in payload.get("text", ()):
-        kept.add("text")
-    if not refusal.is_unknown:
-        kept.add("store")
+    kept = {*_NOT_REPAIRED, "text" if "text.format" in inner else ""}
+    kept.add("" if refusal.is_unknown else "store")
     return [path for path in (*inner, *payload) if path not in kept]
 
 
@@ -375,8 +370,7 @@ def _parameter(refusal: _Refusal, path: str) -> Status:
     """Return the repair of a parameter: an effort gets the nearest that is named."""
     now = parameter_at(refusal.payload, path.split("."))
     value = "" if refusal.is_unknown else json.dumps(now)
-    new = ""
-    sentence = f"The model's server does not take {path}: answering without it."
+    new, sentence = "", _refused_sentence(path)
     if path == "reasoning.effort" and (nearest := _nearest_effort(now, refusal.error)):
         new = json.dumps(nearest)
         sentence = f"The model does not have this effort: answering with {nearest}."
@@ -401,23 +395,18 @@ def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
     A server that cannot be reached may be there again soon.
     """
     words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
-    for tool in _tools(refusal):
+    for tool in refusal.tools:
         if words & {tool_name(tool), tool.get("type")}:
             is_down = "retrieving tool list" in refusal.error.message
             yield _tool(tool)._replace(is_lasting=not is_down)
 
 
-def _tools(refusal: _Refusal) -> Iterator[Item]:
-    return all_tools(declared_tools(refusal.payload))
-
-
 def _searches(refusal: _Refusal) -> Iterator[Item]:
-    return (t for t in _tools(refusal) if t.get("type") == "tool_search")
+    return (t for t in refusal.tools if t.get("type") == "tool_search")
 
 
 def _tool(tool: Item) -> Status:
-    name = tool_name(tool)
-    sentence = f"The model's server refused the tool {name}: answering without it."
+    sentence = _refused_sentence(f"the tool {tool_name(tool)}")
     return Status(sentence, Repair("tool", json_digest(tool)))
 
 

@@ -28,7 +28,6 @@ opens when it ends, with an id of ours.
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
 
 from openai_responses.clock import new_ulid
 from openai_responses.endings import (
@@ -48,7 +47,7 @@ from openai_responses.items import (
     item_type,
     kind_of,
 )
-from openai_responses.json_input import as_mapping, as_text
+from openai_responses.json_input import JsonObject, as_mapping, as_text
 from openai_responses.loop.events import ResponseDone, RunEvent, Trace
 from openai_responses.models.usage import Usage, read_usage
 from openai_responses.transport.stream import (
@@ -223,30 +222,28 @@ class ResponseState:
     def _finish(self, event: FinalResponse) -> list[RunEvent]:
         response = event.response
         self.usage = read_usage(response.get("usage"), response.get("service_tier"))
-        self.ending = _ending_of(event.status, response)
         error = read_api_error(response.get("error"))
+        self.ending = _ending_of(event.status, response, error)
         self.refusal = error if event.status == "failed" else None
-        response_id = as_text(response.get("id"))
         self.trace = self.trace._replace(
             model=str(response.get("model") or ""),
             error=error,
             removed=_removals(response.get("input_transformations")),
-            response_id=response_id,
+            response_id=as_text(response.get("id")),
             cache=as_mapping(response.get("prompt_cache_diagnostics")),
         )
         events: list[RunEvent] = []
         for place, item in self._match(content_parts(response.get("output"))):
             events += self._end(place, _NOWHERE, item)
-        return [*events, ResponseDone(response_id, event.status, self.usage)]
+        return [*events, ResponseDone(event.status, self.usage)]
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
         """Yield the places of the items of the final snapshot, if they are known."""
         places = [self._find_item(_NOWHERE, item) for item in items]
-        left: dict[str, list[int]] = {}
-        for place in sorted(
-            {*range(len(self._items))}.difference(places), reverse=True
-        ):
-            left.setdefault(item_type(self._items[place]), []).append(place)
+        taken, left = set(places), dict[str, list[int]]()
+        for place, known in reversed([*enumerate(self._items)]):
+            if place not in taken:
+                left.setdefault(item_type(known), []).append(place)
         for found, item in zip(places, items, strict=True):
             others = left.get(item_type(item))
             yield others.pop() if found is None and others else found, item
@@ -290,16 +287,13 @@ def _removals(transformations: object) -> Mapping[str, int]:
     )
 
 
-def _ending_of(status: str, response: Mapping[str, Any]) -> Ending:
+def _ending_of(status: str, response: JsonObject, error: ApiError) -> Ending:
     """Return how a response ended.
 
     Another client cancelled it: after our own cancellation no answer is read.
     """
-    if status == "incomplete":
-        details = as_mapping(response.get("incomplete_details"))
-        return ending_of_incomplete(as_text(details.get("reason")) or None)
-    if status == "cancelled":
-        return ending_of_incomplete(status)
     if status == "failed":
-        return ending_of_failure("failed", read_api_error(response.get("error")))
-    return COMPLETED
+        return ending_of_failure("failed", error)
+    details = as_mapping(response.get("incomplete_details"))
+    reasons = {"incomplete": as_text(details.get("reason")), "cancelled": status}
+    return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED

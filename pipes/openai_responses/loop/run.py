@@ -3,7 +3,7 @@
 The loop knows neither host nor valves: it gets frozen inputs and reports events.
 """
 
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from functools import reduce
@@ -12,7 +12,7 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, is_call, since_compaction
 from openai_responses.json_input import as_text, parse_json_object
 from openai_responses.loop.attempts import Attempts, Limits
-from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
+from openai_responses.loop.events import RunDone, RunEvent, RunEvents, ToolOutput
 from openai_responses.loop.tools import (
     ToolResult,
     Toolset,
@@ -46,7 +46,7 @@ async def run(
     connections: Connections,
     limits: Limits,
     toolset: Toolset | None = None,
-) -> AsyncGenerator[RunEvent, None]:
+) -> RunEvents:
     """Send `request` and report what happens; ends with exactly one RunDone.
 
     With a `toolset` that runs them, calls are answered here; otherwise they are left
@@ -90,9 +90,7 @@ class _Answers:
         self._calls_run = 0
         self._seen: set[str] = set()
 
-    async def events(
-        self, attempts: Attempts, toolset: Toolset | None
-    ) -> AsyncGenerator[RunEvent, None]:
+    async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
         """Answer the last response, and set the next request if there is one.
 
         An approval request cannot be answered without the reasoning before it.
@@ -119,7 +117,7 @@ class _Answers:
 
     async def _answer_all(
         self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
-    ) -> AsyncGenerator[RunEvent, None]:
+    ) -> RunEvents:
         is_over = self._rounds >= toolset.rounds
         for request in approvals:
             refusal = await _remote_refusal(request, toolset, is_over)

@@ -94,6 +94,8 @@ class ModelFacts(NamedTuple):
     """Above 272,000 tokens of input the whole request costs more."""
     regional: bool = False
     """It costs 10 % more at OpenAI's hosts of a region."""
+    context: int | None = None
+    """The tokens of input and output together."""
     max_output_tokens: int | None = None
     shutdown: str | None = None
     """ISO date."""
@@ -271,8 +273,8 @@ def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
 
     Models that reason take sampling parameters only with the effort `none`.
     """
-    name, efforts, effort, traits, output, *rest = line.split("|")
-    prices, shutdown, successor = rest
+    name, efforts, effort, traits, *rest = line.split("|")
+    context, output, prices, shutdown, successor = rest
     words = _expand_words(traits)
     sampling = "never" if "reasoning" in words else "always"
     return name, ModelFacts(
@@ -281,6 +283,7 @@ def _read_catalog_row(line: str) -> tuple[str, ModelFacts]:
         efforts=tuple(_expand_words(efforts)),
         default_effort=effort or None,
         sampling="with_none" if "none" in efforts else sampling,
+        context=int(context.replace("k", "000")) if context else None,
         max_output_tokens=int(output.replace("+", "128000")) if output else None,
         shutdown=shutdown or None,
         successor=successor or None,
@@ -295,8 +298,8 @@ def _prices(text: str) -> list[float | None]:
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 """The facts of each model of the catalog, by id."""
 
-_UNUSED_FACTS = ("phase", "context")
-"""An entry may still have them."""
+_UNUSED_FACTS = ("phase",)
+"""An entry may still have it."""
 _OVERRIDE_TEXTS = ("default_effort", "shutdown", "successor", "like", "name")
 
 
@@ -330,7 +333,7 @@ def _can_be(key: str, value: object) -> bool:
         return isinstance(value, bool)
     if key in _UNUSED_FACTS:
         return True
-    if key == "max_output_tokens":
+    if key in ("context", "max_output_tokens"):
         return isinstance(value, int) and value > 0
     if key == "sampling":
         return value in ("always", "with_none", "never")

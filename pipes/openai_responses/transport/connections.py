@@ -17,7 +17,7 @@ from collections.abc import (
     Iterator,
     Mapping,
 )
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,10 +26,14 @@ from urllib.parse import quote
 import aiohttp
 
 from openai_responses.clock import unix_seconds
-from openai_responses.endings import SENTENCES, failure_sentence, refusal_sentence
+from openai_responses.endings import (
+    SENTENCES,
+    check_valves,
+    failure_sentence,
+    refusal_sentence,
+)
 from openai_responses.endpoint import Endpoint, proxy_for
 from openai_responses.errors import (
-    PIPE_VALVES,
     AnswerTooLarge,
     ApiError,
     ApiRefused,
@@ -367,28 +371,13 @@ class Connections:
 
         Raises ApiRefused, ConnectionFailed, TimedOut, UnreadableAnswer or
         InvalidRequest. Leaving early closes the connection, which stops the work at the
-        server. A redirection is a refusal, because the key would be sent along.
+        server; to close a response that was read to its end has no effect. A
+        redirection is a refusal, because the key would be sent along.
         """
         body = None if payload is None else await _encode(payload)
-        async with self._sent(endpoint, path, body, deadlines) as response:
-            answer = _HttpResponse(response, deadlines)
-            if response.status >= 300 or (body is None and response.status != 200):
-                raise await answer.refusal(str((payload or {}).get("model", "")))
-            if response.headers.get("Content-Encoding", "identity") != "identity":
-                raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
-            yield answer
-
-    @asynccontextmanager
-    async def _sent(
-        self, endpoint: Endpoint, path: str, body: bytes | None, deadlines: Deadlines
-    ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Lend the response to a request; without a `body` it is a GET.
-
-        To close a response that was read to its end has no effect.
-        """
         url = endpoint.url(path)
         with self._pool().lend() as session:
-            answer = session.request(
+            sent = session.request(
                 "GET" if body is None else "POST",
                 url,
                 allow_redirects=False,
@@ -398,11 +387,13 @@ class Connections:
                 proxy=proxy_for(endpoint, url),
                 timeout=aiohttp.ClientTimeout(sock_connect=deadlines.timeouts.connect),
             )
-            response = await _receive(answer, endpoint, deadlines)
-            try:
-                yield response
-            finally:
-                response.close()
+            with closing(await _receive(sent, endpoint, deadlines)) as response:
+                answer = _HttpResponse(response, deadlines)
+                if response.status >= 300 or (body is None and response.status != 200):
+                    raise await answer.refusal(str((payload or {}).get("model", "")))
+                if response.headers.get("Content-Encoding", "identity") != "identity":
+                    raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
+                yield answer
 
     def _trusted(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
         """Return the certificates to trust: one context a file to reuse connections."""
@@ -415,10 +406,8 @@ class Connections:
                 contexts[key] = ssl.create_default_context(cafile=path)
             return contexts[key]
         except (OSError, ValueError):
-            problem = (
-                "CA_BUNDLE is not a file with certificates that this server can read"
-            )
-            raise valve_error(problem, place=PIPE_VALVES) from None
+            problem = "CA_BUNDLE is not a file with readable certificates"
+            raise valve_error(problem) from None
 
     def post_later(self, endpoint: Endpoint, path: str) -> None:
         """Send an empty request in a task, up to three times; ignore the result."""
@@ -431,11 +420,14 @@ class Connections:
     async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
         for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
-            with suppress(ResponsesError):
-                limits = Deadlines(Timeouts(connect=10, first_event=20, total=30))
-                async with self._sent(endpoint, path, b"", limits) as response:
-                    if response.status < 500 and response.status != 429:
-                        return
+            limits = Deadlines(Timeouts(connect=10, first_event=20))
+            try:
+                async with self.request(endpoint, path, {}, limits):
+                    return
+            except ResponsesError as error:
+                status = error.status if isinstance(error, ApiRefused) else 500
+                if status < 500 and status != 429:
+                    return
 
     async def close(self) -> None:
         """Close the session of the running loop, after the work of `do_later`."""
@@ -448,8 +440,11 @@ _ITEMS_AT_ONCE = 1000
 async def _encode(payload: JsonObject) -> bytes:
     """Return a request as JSON; others run between the pieces of a long input.
 
-    A lone surrogate, as of a broken copy, must not stop the request.
+    A lone surrogate, as of a broken copy, must not stop the request. An empty request
+    has no body.
     """
+    if not payload:
+        return b""
     items, texts = payload.get("input"), list[str]()
     if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:
         payload = {**payload, "input": []}
@@ -478,11 +473,8 @@ async def _receive(
             was_sent=not isinstance(error, _NEVER_CONNECTED),
         ) from None
     except ValueError:
-        problem = (
-            "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds characters that cannot be "
-            "sent"
-        )
-        raise valve_error(problem, place=PIPE_VALVES) from None
+        problem = "API_KEY, BASE_URL, PROXY or EXTRA_HEADERS holds a bad character"
+        raise valve_error(problem) from None
 
 
 def _network_sentence(error: Exception, host: str) -> str:
@@ -490,13 +482,11 @@ def _network_sentence(error: Exception, host: str) -> str:
         case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
             return SENTENCES["refused"]["407"]
         case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError():
-            return (
-                f"The certificate of {host} is not trusted here. An administrator has "
-                "to check BASE_URL, CA_BUNDLE and VERIFY_SSL in the valves."
-            )
+            problem = f"The certificate of {host} is not trusted here"
+            return check_valves(problem, "BASE_URL, CA_BUNDLE and VERIFY_SSL")
     return (
         f"The model's server at {host} cannot be reached. Try again; if it lasts, an "
-        "administrator has to check BASE_URL in the valves of this pipe."
+        "administrator has to check BASE_URL in the valves."
     )
 
 

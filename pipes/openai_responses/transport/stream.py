@@ -238,26 +238,20 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
     text = event.data.strip(" \t\n\r")
     try:
         wire, end = _JSON_READER.raw_decode(text)
-    except (ValueError, RecursionError):
-        wire, end = None, -1
-    if end != len(text) or not isinstance(wire, dict):
-        raise MalformedEvent("The server sent an event that is not an object.")
-    may_be_deep = (
-        len(text) > 2 * MAX_JSON_DEPTH
-        and text.count("[") + text.count("{") > MAX_JSON_DEPTH
-    )
-    if may_be_deep and is_too_deep(wire):
-        raise MalformedEvent("The server sent an event of too many levels.")
-    kind = wire.get("type") or event.event
-    read = _READERS.get(kind) if isinstance(kind, str) else None
-    if read is None:
-        return None
-    try:
-        return read(wire)
-    except (KeyError, TypeError, AttributeError):
-        raise MalformedEvent(
-            f"The server sent a {kind} event without the fields it must have."
-        ) from None
+        may_be_deep = (
+            len(text) > 2 * MAX_JSON_DEPTH
+            and text.count("[") + text.count("{") > MAX_JSON_DEPTH
+        )
+        if end != len(text) or (may_be_deep and is_too_deep(wire)):
+            raise ValueError
+        read = _READERS.get(wire.get("type") or event.event)
+        return read(wire) if read else None
+    except _ODD_EVENT:
+        raise MalformedEvent from None
+
+
+_ODD_EVENT = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
+"""Errors of text that is not JSON, and of JSON that is not an event."""
 
 
 def _checked(value: object, kind: type) -> Any:

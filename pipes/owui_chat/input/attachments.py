@@ -16,7 +16,9 @@ stored, the last one gets them all.
 """
 
 import base64
+import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, islice
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, content_parts, item_type
@@ -30,10 +32,10 @@ from owui_chat.messages import (
     user_messages,
 )
 
-_SIGNATURES = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF8", "image/gif"),
+_SIGNATURE = re.compile(
+    rb"(?P<png>\x89PNG\r\n\x1a\n)|(?P<jpeg>\xff\xd8\xff)|(?P<gif>GIF8)|"
+    rb"(?P<webp>RIFF.{4}WEBP)",
+    re.DOTALL,
 )
 _HEAD = 24
 """Characters of base64 that contain every signature."""
@@ -43,12 +45,9 @@ _GIF_FRAME = b"\x00\x21\xf9\x04"
 
 def _image_type(content: bytes) -> str:
     """Return the media type of a picture; empty if the API cannot read it."""
-    if content[:4] == b"RIFF" and content[8:12] == b"WEBP":
-        return "image/webp"
-    for signature, kind in _SIGNATURES:
-        if content.startswith(signature):
-            return kind if content.count(_GIF_FRAME) < 2 else ""
-    return ""
+    found = _SIGNATURE.match(content)
+    moves = found and found["gif"] and content.count(_GIF_FRAME) > 1
+    return f"image/{found.lastgroup}" if found and not moves else ""
 
 
 def image_data_url(content: bytes) -> str:
@@ -71,19 +70,14 @@ def _readable_url(url: str) -> str:
     return f"data:{kind};base64,{payload}" if kind else ""
 
 
-def _input_image(url: str, detail: str) -> Item:
-    return {"type": "input_image", "detail": detail, "image_url": url}
-
-
 def _encoded_type(payload: str) -> str:
     """Return the media type of a picture in base64; a GIF is read completely."""
     try:
         kind = _image_type(base64.b64decode(payload[:_HEAD]))
-        if kind == "image/gif":
-            return _image_type(base64.b64decode(payload))
+        is_gif = kind == "image/gif"
+        return _image_type(base64.b64decode(payload)) if is_gif else kind
     except ValueError:  # no base64, or not even ASCII
         return ""
-    return kind
 
 
 PDF_TYPE = "application/pdf"
@@ -243,11 +237,11 @@ def _fit_item(item: Item, left: list[int]) -> Item:
 
 
 def _fit_part(part: Item, left: list[int]) -> Item:
-    held = len(part.get("image_url") or part.get("file_data") or "")
+    if not (held := part.get("image_url") or part.get("file_data")):
+        return part
     left[0] -= item_type(part) == "input_image"
-    left[1] -= held
-    fits = not held or min(left) >= 0
-    return part if fits else {"type": "input_text", "text": _TOO_MUCH}
+    left[1] -= len(held)
+    return part if min(left) >= 0 else {"type": "input_text", "text": _TOO_MUCH}
 
 
 def _files_without_row(
@@ -282,29 +276,29 @@ def _attachment(row: JsonObject) -> Attachment:
 def _with_readable(
     message: UserMessage, scale: _Scale, *, is_asked: bool
 ) -> UserMessage:
-    parts = message.content
-    shown = [place for place, part in enumerate(parts) if part.get("image_url")]
+    shown = [part for part in message.content if part.get("image_url")]
     names = [found.name for found in message.attachments if found.is_image]
-    if not shown:
-        return message
-    if len(names) != len(shown):
-        names = [""] * len(shown)
-    for place, name in zip(shown, names, strict=True):
-        found = _readable_part(parts[place], name, scale)
-        parts[place] = part_or_note(found, is_asked=is_asked)
-    return message.with_content(parts)
+    left = iter(names if len(names) == len(shown) else [""] * len(shown))
+    parts = [
+        (
+            part_or_note(_readable_part(part, next(left), scale), is_asked=is_asked)
+            if part.get("image_url")
+            else part
+        )
+        for part in message.content
+    ]
+    return message.with_content(parts) if shown else message
 
 
 def _readable_part(part: Item, name: str, scale: _Scale) -> Item | str:
-    url, shown = str(part["image_url"]), name or "A picture"
-    if readable := _readable_url(url):
-        return _input_image(readable, part["detail"])
+    url = str(part["image_url"])
+    readable, is_held = _readable_url(url), url[:5].lower() == "data:"
+    why = _UNKNOWN_PICTURE if is_held else GONE_FILE
     if _is_too_large(url):
-        smaller = image_data_url(scale(url.partition(",")[2]))
-        part = _input_image(smaller, part["detail"])
-        return part if smaller else _LARGE_PICTURE.format(shown)
-    held = url[:5].lower() == "data:"
-    return (_UNKNOWN_PICTURE if held else GONE_FILE).format(shown)
+        readable = image_data_url(scale(url.partition(",")[2]))
+        why = _LARGE_PICTURE
+    picture = {**part, "image_url": readable}
+    return picture if readable else why.format(name or "A picture")
 
 
 _HOST_PROMPT = f"{TOOL_IMAGES_PREFIX} Please analyze them."
@@ -318,11 +312,15 @@ def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPar
 
     `rows` are the messages of the chat's row.
     """
+    users = user_messages(parts).items()
+    made = {place: urls for place, part in users if (urls := _tool_image_urls(part))}
+    if not made:
+        return list(parts)
     result: list[ChatPart] = []
     bare = 0  # where the last outputs begin; they get pictures once
-    counts, users = _image_counts(rows), user_messages(parts)
+    counts = _image_counts(rows)
     for place, part in enumerate(parts):
-        urls = _tool_image_urls(users[place]) if place in users else []
+        urls = made.get(place, [])
         last = result[bare:] if urls else []
         if outputs := [one for one in last if isinstance(one, ToolMessage)]:
             result[bare:] = _assign_images(outputs, urls, counts)
@@ -336,7 +334,7 @@ def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPar
 def tool_image(url: str) -> Item:
     """Return a picture of a tool as a part of its output."""
     if readable := _readable_url(url):
-        return _input_image(readable, "auto")
+        return {"type": "input_image", "detail": "auto", "image_url": readable}
     return {"type": "input_text", "text": UNREADABLE_IMAGE}
 
 
@@ -361,21 +359,23 @@ def _assign_images(
     if sum(shares) != len(urls):
         shares = [*[0] * (len(outputs) - 1), len(urls)]
     left = iter(urls)
-    result: list[ChatPart] = []
-    for output, share in zip(outputs, shares, strict=True):
-        images = [tool_image(next(left)) for _ in range(share)]
-        with_images = append_images(str(output.output), images)
-        result.append(output._replace(output=with_images))
-    return result
+    return [
+        output._replace(
+            output=append_images(
+                str(output.output), [tool_image(url) for url in islice(left, share)]
+            )
+        )
+        for output, share in zip(outputs, shares, strict=True)
+    ]
 
 
 def _image_counts(rows: JsonObject) -> dict[str, int]:
-    outputs = (as_mapping(row).get("output") for row in rows.values())
-    items = [item for output in outputs for item in content_parts(output)]
+    """Return the number of pictures in each output, by the ids of their calls."""
+    outputs = (content_parts(as_mapping(row).get("output")) for row in rows.values())
     return {
-        str(item.get("call_id")): [
-            item_type(part) for part in content_parts(item.get("output"))
-        ].count("input_image")
-        for item in items
+        str(item.get("call_id")): list(
+            map(item_type, content_parts(item.get("output")))
+        ).count("input_image")
+        for item in chain.from_iterable(outputs)
         if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
     }

@@ -10,7 +10,8 @@ at their marker.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from openai_responses.items import (
     CALL_OUTPUTS,
@@ -29,7 +30,6 @@ from openai_responses.items import (
     since_compaction,
     text_message,
 )
-from openai_responses.json_input import as_list, as_mapping
 from openai_responses.requests.repairs import Repair, repair_items
 from openai_responses.requests.replay import (
     Origin,
@@ -37,7 +37,7 @@ from openai_responses.requests.replay import (
     reorder_remote_outputs,
     strip_for_replay,
 )
-from owui_chat.code import CodeTexts
+from owui_chat.code import take_out_code
 from owui_chat.messages import (
     AssistantText,
     ChatPart,
@@ -81,7 +81,7 @@ def build_input(
     content and directly before its product.
     """
     items: list[Item] = []
-    run: list[ChatPart] = []
+    run: list[_Said] = []
     left = dict(records)  # a copied marker names nothing: each record is used once
     for part in parts:
         if isinstance(part, UserMessage):
@@ -95,8 +95,8 @@ def build_input(
     if repairs and any(map(is_compaction, items)):
         sent = {id(item) for _, item in repair_items(items, repairs)}
         items = [one for one in items if id(one) in sent or not is_compaction(one)]
-    # A picture is an input message: inserted last, to keep reasoning next to its text.
     kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [one for item in kept for one in past_items(item)]
 
 
@@ -107,12 +107,15 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
 
 
+_Said = AssistantText | ToolCall | ToolMessage
+
+
 class _RunHistory:
     """The items of one run, combined from the host's parts and the stored items."""
 
     def __init__(
         self,
-        run: Sequence[ChatPart],
+        run: Sequence[_Said],
         records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
@@ -121,69 +124,70 @@ class _RunHistory:
         Without what nobody at this request's server can read. A call whose card was
         deleted stays for now, because it tells which reasoning must be removed with it.
         """
-        pieces = self._pieces = [piece for part in run for piece in _split(part)]
-        self._records = {
-            piece.ulid: records.pop(piece.ulid)
-            for piece in pieces
-            if isinstance(piece, MarkedText) and piece.ulid in records
-        }
-        codes = CodeTexts(p.text if isinstance(p, MarkedText) else "" for p in pieces)
-        self._waiting = {  # the first item of each stands last
-            ulid: [
-                item
-                for item in map(strip_for_replay, filter(is_replayed, record.payload))
-                if _can_read(reader, record, item)
-                and (not is_code(item) or codes.take_out(item))
-            ][::-1]
-            for ulid, record in self._records.items()
-        }
-        for place, text in codes.rest():
-            piece = pieces[place]
-            if isinstance(piece, MarkedText):
-                pieces[place] = piece._replace(text=text)
-        self._ulid_of_call = {
-            str(item.get("call_id")): ulid
-            for ulid, waiting in self._waiting.items()
-            for item in reversed(waiting)
+        self._pieces = [piece for part in run for piece in _split(part)]
+        self._items: dict[str, list[Item]] = {}
+        self._shown: dict[str, str] = {}
+        for ulid in [p.ulid for p in self._pieces if isinstance(p, MarkedText)]:
+            if record := records.pop(ulid, None):
+                self._items[ulid] = [*_readable_items(record, reader)]
+                self._shown[ulid] = record.shown
+        self._take_out_code()
+        self._ends = {
+            str(item.get("call_id")): (ulid, end)
+            for ulid, items in self._items.items()
+            for end, item in enumerate(items, 1)
             if is_call(item)
         }
+        self._done: dict[str, int] = {}
+
+    def _take_out_code(self) -> None:
+        """Remove the host's text for code, and code whose card was deleted."""
+        codes = [*filter(is_code, chain.from_iterable(self._items.values()))]
+        if not codes:
+            return
+        texts = [p.text if isinstance(p, MarkedText) else "" for p in self._pieces]
+        left, deleted = take_out_code(texts, codes)
+        self._pieces = [
+            MarkedText(piece.ulid, text) if isinstance(piece, MarkedText) else piece
+            for piece, text in zip(self._pieces, left, strict=True)
+        ]
+        gone = set(map(id, deleted))
+        for items in self._items.values():
+            items[:] = [item for item in items if id(item) not in gone]
 
     def items(self) -> list[Item]:
         """Return the items of the run in order."""
         items: list[Item] = []
         call_types: dict[str, str] = {}
         for piece in self._pieces:
-            match piece:
-                case MarkedText():
-                    items += (found := self._text(piece))
-                case ToolCall():
-                    items += (found := self._call(piece))
-                case ToolMessage():
-                    items += (found := [tool_message_item(piece, call_types)])
+            if isinstance(piece, MarkedText):
+                found = self._text(piece)
+            elif isinstance(piece, ToolCall):
+                found = self._call(piece)
+            else:
+                found = [tool_message_item(piece, call_types)]
+            items += found
             for item in filter(is_call, found):
                 call_types.setdefault(str(item.get("call_id")), item_type(item))
         return items
 
     def _call(self, call: ToolCall) -> list[Item]:
         """Return a call in its stored bytes, after the items stored before it."""
-        ulid = self._ulid_of_call.pop(call.call_id, "")
-        waiting, before = self._waiting.get(ulid, []), list[Item]()
-        while waiting:
-            item = waiting.pop()
-            own = str(item.get("call_id")) if is_call(item) else ""
-            if own == call.call_id:
-                # Of a record that is not signed only the chat's own words count.
-                whole = item if item.get("name") else _call_item(call)
-                return [*before, whole]
-            if self._ulid_of_call.get(own) == ulid:
-                del self._ulid_of_call[own]
-            before.append(item)
-        return [_call_item(call)]
+        ulid, end = self._ends.get(call.call_id, ("", 0))
+        *before, stored = self._take_items(ulid, end) or [{}]
+        # Of a record that is not signed only the chat's own words count.
+        return [*before, stored if stored.get("name") else _call_item(call)]
+
+    def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
+        """Return the items of a record that are left, up to a place."""
+        items, start = self._items.get(ulid, []), self._done.get(ulid, 0)
+        self._done[ulid] = max(start, len(items) if end is None else end)
+        return items[start:end]
 
     def _text(self, piece: MarkedText) -> list[Item]:
-        items, message = self._waiting.pop(piece.ulid, [])[::-1], None
-        if items and _is_answer(items[-1]):
-            last, shown = items[-1], self._records[piece.ulid].shown
+        items, message = self._take_items(piece.ulid), None
+        if items and item_type(items[-1]) == "message":
+            last, shown = items[-1], self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
             # The host does not return the text of commentary.
@@ -192,13 +196,16 @@ class _RunHistory:
         return [*items, _message_item(message, piece.text)] if piece.text else items
 
 
-def _can_read(reader: Origin | None, record: Record, item: Item) -> bool:
-    """Say whether `item` is for this reader; a configuration is for its model."""
-    is_update = item_type(item) == CONFIGURATION
-    if not (is_update or is_encrypted(item)):
-        return True
+def _readable_items(record: Record, reader: Origin | None) -> Iterator[Item]:
+    """Yield what is sent of a record: a configuration is for its model alone."""
     is_ours = reader is not None and reader.can_decrypt(record.origin)
-    return is_ours and (is_update or bool(item.get("encrypted_content")))
+    for item in filter(is_replayed, record.payload):
+        if is_encrypted(item):
+            is_read = is_ours and item.get("encrypted_content")
+        else:
+            is_read = is_ours or item_type(item) != CONFIGURATION
+        if is_read:
+            yield strip_for_replay(item)
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -209,17 +216,15 @@ def _call_item(call: ToolCall) -> Item:
     return {**head, key: call.arguments}
 
 
-def _split(part: ChatPart) -> Iterable[MarkedText | ChatPart]:
+_Piece = MarkedText | ToolCall | ToolMessage
+
+
+def _split(part: _Said) -> Iterable[_Piece]:
     if not isinstance(part, AssistantText):
         return (part,)
     *others, last = part.ulids or ("",)
     bare = (MarkedText(ulid, "") for ulid in others)
     return (*bare, *split_at_markers(_strip_old_blocks(part.text), last))
-
-
-def _is_answer(item: Item) -> bool:
-    """Say whether `item` is a model's message; earlier writers stored other kinds."""
-    return item_type(item) == "message" and item.get("role") == "assistant"
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -229,9 +234,9 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return plain
     if message_text(kept).strip() == shown:
         return kept
-    parts = as_list(kept.get("content"))
-    if [as_mapping(one).get("type") for one in parts] == ["output_text"]:
-        is_edited = "text" in parts[0]  # the annotations' positions are no longer valid
-        part = {**parts[0], "text": shown, **({"annotations": []} if is_edited else {})}
-        return {**kept, "content": [part]}
+    match kept.get("content"):
+        case [{"type": "output_text"} as part]:
+            # The positions of annotations are no longer valid.
+            edited: Item = {"annotations": []} if "text" in part else {}
+            return {**kept, "content": [{**part, "text": shown, **edited}]}
     return {**kept, "content": plain["content"]}

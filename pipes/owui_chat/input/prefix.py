@@ -38,15 +38,15 @@ class _InjectedContext(NamedTuple):
 def _find_injected_context(message: UserMessage) -> _InjectedContext | None:
     """Return what stands around the words; None: nothing, too much, or other words."""
     words = message.stored.words if message.stored else ""
-    texts: list[_Text] = [p["text"] for p in message.content if _is_input_text(p)]
+    texts: list[str] = [p["text"] for p in message.content if _is_input_text(p)]
+    place = next((n for n, text in enumerate(texts) if words in text), None)
     size = sum(map(len, texts)) - len(words)
-    for place, text in enumerate(texts):
-        if isinstance(text, str) and words in text:
-            before, _, after = text.rpartition(words) if words else (text, "", "")
-            texts[place] = (before, after)
-            fits = 0 < size <= _MOST_CHARACTERS
-            return _InjectedContext(text_digest(words), tuple(texts)) if fits else None
-    return None
+    if place is None or not 0 < size <= _MOST_CHARACTERS:
+        return None
+    whole = texts[place]
+    before, _, after = whole.rpartition(words) if words else (whole, "", "")
+    around: Sequence[_Text] = (*texts[:place], (before, after), *texts[place + 1 :])
+    return _InjectedContext(text_digest(words), around)
 
 
 def _apply_injected_context(
@@ -58,9 +58,7 @@ def _apply_injected_context(
     parts = message.content
     if not any(_is_input_text(part) and words in part["text"] for part in parts):
         return message
-    whole = [
-        t if isinstance(t, str) else f"{t[0]}{words}{t[1]}" for t in injected.texts
-    ]
+    whole = (t if isinstance(t, str) else words.join(t) for t in injected.texts)
     texts = [{"type": "input_text", "text": text} for text in whole]
     others = [part for part in parts if not _is_input_text(part)]
     return message.with_content([*texts, *others])

@@ -23,16 +23,19 @@ from typing import Any, NamedTuple
 
 from openai_responses.items import (
     Item,
-    content_parts,
     has_plain_reasoning,
     is_reasoning,
     item_type,
-    message_text,
 )
-from openai_responses.json_input import as_list, as_mapping, as_text
+from openai_responses.json_input import as_list, as_mapping
 from openai_responses.requests.replay import Origin, read_origin, replay_output
 from owui_chat.messages import AssistantText, ChatPart, UserMessage
-from owui_chat.storage.records import Record, harmless_items, text_digest
+from owui_chat.storage.records import (
+    Record,
+    harmless_items,
+    omit_shown_text,
+    text_digest,
+)
 from owui_chat.storage.signature import Sign, is_signed, sign_object
 
 _FORMAT = "openai-responses-v1"
@@ -41,18 +44,11 @@ _ITEM = "openai_responses.item"
 _TURN = "openai_responses.turn"
 
 
-class _DetailItem(NamedTuple):
-    """An item as it is sent again."""
-
-    item: Item
-    shown: str | int = ""
-    """The text that the host has, or its length if the message has none of its own."""
-
-
 class DetailTurn(NamedTuple):
     """A response as it came back, with its notes."""
 
-    items: tuple[_DetailItem, ...]
+    items: Sequence[tuple[Item, str | int]]
+    """With the text that the host has for each, or its length if the item has none."""
     origin: Origin
     notes: Mapping[str, Any]
 
@@ -87,7 +83,7 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     for entry in filter(_is_entry, as_list(details)):
         turns.setdefault(entry["turn"], []).append(entry)
     ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
-    return [_turn(turn, sign) for turn in ordered]
+    return [_read_turn(turn, sign) for turn in ordered]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -96,64 +92,51 @@ def _entry(item: Item, shown: str) -> Item:
         rest = {k: v for k, v in item.items() if k != "encrypted_content"}
         return {"type": _REASONING, "data": item["encrypted_content"], "item": rest}
     typed = {"type": item_type(item), **item}
-    if not _says_just(item, shown):
-        return {"type": _ITEM, "item": typed, "shown": shown}
-    [part] = content_parts(item["content"])
-    rest = {k: v for k, v in part.items() if k != "text"}
-    return {"type": _ITEM, "item": {**typed, "content": [rest]}, "shown": len(shown)}
-
-
-def _says_just(item: Item, shown: str) -> bool:
-    """Say whether a message has one text that the host will return unchanged.
-
-    The host strips the ends of texts.
-    """
-    parts = content_parts(item.get("content"))
-    whole = bool(shown) and shown == shown.strip()
-    return whole and [part.get("text") for part in parts] == [shown]
+    kept = omit_shown_text(typed, shown)
+    length = shown if kept is typed else len(shown)
+    return {"type": _ITEM, "item": kept, "shown": length}
 
 
 def _is_entry(entry: object) -> bool:
     """Say whether an entry is a complete entry of ours."""
-    if not isinstance(entry, dict) or entry.get("format") != _FORMAT:
-        return False
-    if not (isinstance(entry.get("turn"), str) and isinstance(entry.get("index"), int)):
-        return False
-    kind, item = entry.get("type"), entry.get("item")
-    if kind == _TURN or not isinstance(item, dict):
-        return kind == _TURN
-    needed = entry.get("data") if kind == _REASONING else "type" in item
-    return kind in (_REASONING, _ITEM) and bool(needed)
+    match entry:
+        case {"format": form, "turn": str(), "index": int(), "type": kind, **rest}:
+            has_item = "type" in as_mapping(rest.get("item"))
+            is_carried = kind == _ITEM or (kind == _REASONING and "data" in rest)
+            return form == _FORMAT and (kind == _TURN or (has_item and is_carried))
+    return False
 
 
-def _turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
+def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
     head = next((entry for entry in entries if entry["type"] == _TURN), {})
     carried = [entry for entry in entries if entry["type"] != _TURN]
-    details = tuple(map(_detail_item, carried))
+    pairs = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
     origin = read_origin(head.get("origin"), "")
     if is_signed(head, sign, carried):
-        return DetailTurn(details, origin, as_mapping(head.get("notes")))
+        return DetailTurn(pairs, origin, as_mapping(head.get("notes")))
     notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
-    stubs = harmless_items([detail.item for detail in details])
-    items = (
-        detail if is_signed(entry, sign) else _stub_detail(detail, stub)
-        for entry, detail, stub in zip(carried, details, stubs, strict=True)
-    )
-    return DetailTurn(tuple(filter(None, items)), origin, notes)
+    stubs = harmless_items([item for item, _ in pairs])
+    used = [
+        # Of an entry of somebody else the place in the shown text is used.
+        pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
+        for entry, pair, stub in zip(carried, pairs, stubs, strict=True)
+    ]
+    return DetailTurn([(item, shown) for item, shown in used if item], origin, notes)
 
 
-def _detail_item(entry: Item) -> _DetailItem:
-    if entry["type"] == _REASONING:
-        return _DetailItem({**entry["item"], "encrypted_content": entry["data"]})
+def _carried_item(entry: Item) -> Item:
+    item: Item = entry["item"]
+    is_sealed = entry["type"] == _REASONING
+    return {**item, "encrypted_content": entry["data"]} if is_sealed else item
+
+
+def _shown_text(entry: Item) -> str | int:
     shown = entry.get("shown")
-    return _DetailItem(entry["item"], shown if isinstance(shown, str | int) else "")
+    return shown if isinstance(shown, str | int) else ""
 
 
-def _stub_detail(detail: _DetailItem, stub: Item | None) -> _DetailItem | None:
-    """Return an entry of somebody else: its place in the shown text is used."""
-    shown = detail.shown
-    length = shown if isinstance(shown, int) else len(shown)
-    return None if stub is None else _DetailItem(stub, length)
+def _length(shown: str | int) -> int:
+    return shown if isinstance(shown, int) else len(shown)
 
 
 def restore_from_details(
@@ -185,28 +168,22 @@ def _name_records(
 
     A record ends with a message whose text the host shows, or with its response.
     """
-    shown = [one.shown for turn in turns for one in turn.items if one.shown]
+    shown = [text for turn in turns for _, text in turn.items if text]
     texts = deque(_split_text(content if content.strip() else "", shown))
     for turn in turns:
-        begun: list[_DetailItem] = []
-        for detail in turn.items:
-            begun.append(detail)
-            if detail.shown or detail is turn.items[-1]:
-                has_text = detail.shown and texts
-                text = _own_text(detail, texts.popleft()) if has_text else ""
-                yield AssistantText(text, [_add_record(begun, turn.origin, records)])
-                begun = []
+        payload: list[Item] = []
+        for number, (item, own) in enumerate(turn.items, 1):
+            payload.append(item)
+            if own or number == len(turn.items):
+                text = texts.popleft() if own and texts else ""
+                digest = text_digest(own) if own and isinstance(own, str) else ""
+                ulid = f"{len(records):026d}"
+                records[ulid] = Record(
+                    ulid, "", 0, tuple(payload), "", turn.origin, digest
+                )
+                yield AssistantText(text, [ulid])
+                payload = []
     yield from map(AssistantText, texts)
-
-
-def _add_record(
-    items: Sequence[_DetailItem], origin: Origin, records: dict[str, Record]
-) -> str:
-    ulid, last = f"{len(records):026d}", items[-1]
-    payload = tuple([detail.item for detail in items])
-    shown = as_text(last.shown) and text_digest(message_text(last.item))
-    records[ulid] = Record(ulid, "", 0, payload, "", origin, shown)
-    return ulid
 
 
 def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
@@ -214,19 +191,12 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
 
     If a person changed the text so that the places do not fit, it stays in one piece.
     """
-    lengths = [one if isinstance(one, int) else len(one) for one in shown]
     texts, start = list[str](), 0
-    for length in lengths[:-1]:
+    for one in shown[:-1]:
+        length = _length(one)
         end = start + length
         if length < 0 or content[end : end + 1] != "\n":
             return [content] if content else []
         texts.append(content[start:end])
         start = end + 1
     return [*texts, content[start:]] if content[start:] else texts
-
-
-def _own_text(detail: _DetailItem, text: str) -> str:
-    """Return the model's own text if another one is shown, unless it was edited."""
-    if isinstance(detail.shown, str) and detail.shown.strip() == text.strip():
-        return message_text(detail.item)
-    return text

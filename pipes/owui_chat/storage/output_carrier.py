@@ -28,6 +28,7 @@ from owui_chat.messages import (
     ToolCall,
     ToolMessage,
     UserMessage,
+    walk_branch,
 )
 from owui_chat.storage.records import message_key
 
@@ -80,21 +81,15 @@ def stored_outputs(
     Answers that follow one another are one run, with the id of the first. `more` is a
     message that the host appends: the answer that is written anew.
     """
-    chain = list[tuple[str, JsonObject]]()
-    left, last = dict(messages), tip
-    while isinstance(message := left.pop(last, None), Mapping):
-        chain.append((last, message))
-        last = str(message.get("parentId") or "")
-    runs, run = dict[str, list[Item]](), list[Item]()
-    is_first = True
-    for answer_id, message in reversed(chain):
+    runs, first = dict[str, list[Item]](), ""
+    for answer_id, message in reversed([*walk_branch(messages, tip)]):
         if message.get("role") == "user":
-            is_first = True
-            continue
-        if is_first:
-            run, is_first = runs.setdefault(answer_id, []), False
-        run += _output_of(message)
-    run += _output_of(messages.get(more))
+            first = ""
+        else:
+            first = first or answer_id
+            runs.setdefault(first, []).extend(_output_of(message))
+    if first:
+        runs[first] += _output_of(messages.get(more))
     return runs
 
 
@@ -138,70 +133,81 @@ def _places(
     """
     outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
     found: dict[str, _Place] = {}
-    place, is_lost = (0, 0), False
-    is_known = _has_call(answer, run)
-    is_changed = any(isinstance(part, AssistantText) for part in answer)
+    least, is_known = 0, _has_call(answer, run)
+    place: _Place | None = (0, 0)
     for item in run:
-        text, is_message = _host_text(item), item_type(item) == "message"
         if is_call_output(item):
             number = outputs.get(str(item.get("call_id")), -1)
-            if number >= place[0]:
-                place, is_lost = (number + 1, 0), False
-        elif is_lost:
-            continue
-        elif item_type(item) == COMMENTARY_TYPE:
+            if number >= least:
+                least, place = number + 1, (number + 1, 0)
+        elif place and item_type(item) == COMMENTARY_TYPE:
             found[_item_id(item)] = place
-        elif text and (start := _text_start(answer, place, text)):
-            place = (start[0], start[1] + len(text))
-            if is_message:
-                found[_item_id(item)], is_known = start, True
-        elif text and is_message:
-            is_lost = is_changed = True
-            if not place[1] and _text(answer, place[0]):
-                found[_item_id(item)] = place
-    return found if is_known or not is_changed else None
+        elif place and (text := _host_text(item)):
+            is_code = item_type(item) == CODE_CARD
+            start, place = _find_text(answer, place, text, is_code=is_code)
+            if start:
+                found[_item_id(item)] = start
+            is_known |= None not in (start, place)
+    return found if is_known else None
 
 
-def _text_start(answer: Sequence[ChatPart], place: _Place, text: str) -> _Place | None:
-    """Return where the next text of a run begins, if it is this one."""
+def _find_text(
+    answer: Sequence[ChatPart], place: _Place, text: str, *, is_code: bool
+) -> tuple[_Place | None, _Place | None]:
+    """Return where the next text of a run begins, and where it ends.
+
+    A changed text has no end, and begins if it is the first of its part. Code whose
+    card was deleted ends where it would begin.
+    """
     number, at = place
     if at and at == len(_text(answer, number)):
         number, at = number + 1, 0
-    gap = "\n" if at else ""
-    is_there = _text(answer, number).startswith(gap + text, at)
-    return (number, at + len(gap)) if is_there else None
+    gap, whole = "\n" if at else "", _text(answer, number)
+    if whole.startswith(gap + text, at):
+        at += len(gap)
+        return (number, at), (number, at + len(text))
+    if is_code:
+        return None, place
+    return (None if at or not whole else (number, at)), None
 
 
 def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
+    """Say whether an answer has a call of a run, or no text by which to know it."""
     call_ids = {str(item.get("call_id")) for item in run if is_call(item)}
-    return any(isinstance(p, ToolCall) and p.call_id in call_ids for p in answer)
+    has_call = any(isinstance(p, ToolCall) and p.call_id in call_ids for p in answer)
+    return has_call or not any(isinstance(p, AssistantText) for p in answer)
 
 
 def _with_records(
-    answer: Sequence[ChatPart], kept: Sequence[Item], places: Mapping[str, _Place]
+    answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
 ) -> Iterator[ChatPart]:
     """Yield an answer's parts, with the records at their places.
 
     A record whose text is gone has none.
     """
-    ulids: list[dict[int, list[str]]] = [{} for _ in range(len(answer) + 1)]
-    for item in kept:
-        place = places.get(item.get("before") or "")
-        if place is None and item.get("before"):
-            continue
-        number, at = place or (len(answer), 0)
-        own = _item_id(item).removeprefix(_RECORD_ID).upper()
-        ulids[number].setdefault(at, []).append(own)
-    for part, here in zip(answer, ulids, strict=False):
-        text = part if isinstance(part, AssistantText) else AssistantText("")
-        if here:
-            here[0] = [*here.get(0, ()), *text.ulids]
-            for start, end in pairwise([*sorted(here), len(text.text)]):
-                yield AssistantText(text.text[start:end].strip(), here[start])
-        if not here or part is not text:
+    named: dict[int, dict[int, list[str]]] = {}
+    for item in records:
+        before = item.get("before")
+        place = places.get(str(before)) if before else (len(answer), 0)
+        if place:
+            own = _item_id(item).removeprefix(_RECORD_ID).upper()
+            named.setdefault(place[0], {}).setdefault(place[1], []).append(own)
+    end = AssistantText("")
+    for number, part in enumerate([*answer, end]):
+        if number in named:
+            yield from _cut_at_records(part, named[number])
+        elif part is not end:
             yield part
-    for rows in ulids[-1].values():
-        yield AssistantText("", rows)
+
+
+def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> Iterator[ChatPart]:
+    """Yield a part behind its records, which are given by their places in its text."""
+    text = part if isinstance(part, AssistantText) else AssistantText("")
+    ulids[0] = [*ulids.get(0, ()), *text.ulids]
+    for start, stop in pairwise([*sorted(ulids), len(text.text)]):
+        yield AssistantText(text.text[start:stop].strip(), ulids[start])
+    if part is not text:
+        yield part
 
 
 def _output_of(message: object) -> list[Item]:

@@ -11,14 +11,13 @@ In a chat without a row each finished response is put into the host's
 """
 
 from bisect import insort
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
 from openai_responses.items import (
     CONFIGURATION,
     Item,
-    content_parts,
     has_encrypted_reasoning,
     is_call,
     is_call_output,
@@ -39,7 +38,12 @@ from owui_chat.storage.details_carrier import write_details
 from owui_chat.storage.images import is_stored_image, stored_item
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.output_carrier import closing_commentary
-from owui_chat.storage.records import UNSHOWN_TEXT, Record, text_digest
+from owui_chat.storage.records import (
+    UNSHOWN_TEXT,
+    Record,
+    omit_shown_text,
+    text_digest,
+)
 from owui_chat.storage.signature import Sign
 
 _EARLIER = -1
@@ -104,9 +108,9 @@ class Recorder:
         """Return the event behind the records, markers and details that precede it."""
         if isinstance(event, TextDelta) and event.output_index not in self._messages:
             return (event,)
-        if self._scope.carrier == "details":
-            return (*self._collect_turn(event), event)
-        return (*self._collect(event), event)
+        in_details = self._scope.carrier == "details"
+        collect = self._collect_turn if in_details else self._collect
+        return (*collect(event), event)
 
     def _collect(self, event: CitedEvent) -> Iterator[_RecorderEvent]:
         """Yield the records of an event, with their markers.
@@ -139,14 +143,17 @@ class Recorder:
         if isinstance(event, ItemDone):
             self._turn[event.output_index] = (stored_item(event), event.shown)
         elif isinstance(event, ResponseDone | RunDone) and self._turn:
-            pairs = [self._turn[index] for index in sorted(self._turn)]
+            turn = [self._turn[index] for index in sorted(self._turn)]
             self._turn = {}
-            name, _ = self._new_record()
-            entries = _returned_texts(pairs)
-            scope = self._scope
-            yield TurnDetails(
-                write_details(name, entries, scope.origin, {}, scope.sign)
-            )
+            closing = closing_commentary([item for item, _ in turn])
+            pairs = [
+                # The host does not return the text of other commentary.
+                (item, "" if is_commentary(item) and item != closing else shown)
+                for item, shown in turn
+            ]
+            name, origin = self._new_record()[0], self._scope.origin
+            details = write_details(name, pairs, origin, {}, self._scope.sign)
+            yield TurnDetails(details)
 
     def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
         """Yield the records of the end: final commentary, and items without a text.
@@ -163,7 +170,7 @@ class Recorder:
         while self._pending and is_reasoning(self._pending[-1][1]):
             self._pending.pop()
         if self._pending:
-            yield from self._with_marker(self._record(()), None)
+            yield from self._with_marker(self._record(), None)
 
     def _wait(self, index: int, item: Item) -> None:
         """Insert an item at its place; parallel calls may end in another order.
@@ -189,12 +196,11 @@ class Recorder:
         Without a phase the text itself is all there is to know of the message.
         """
         is_marked = self._scope.cites or item.get("phase") or self._after_message
-        if not (self._pending or is_marked or kind == "refusal"):
-            return
-        plain = self._pending and not item.get("phase")
-        stub = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
-        self._records[index] = self._record(() if plain else (stub,))
-        yield from self._with_marker(self._records[index], index)
+        if self._pending or is_marked or kind == "refusal":
+            plain = self._pending and not item.get("phase")
+            stub = {**_stored_message(item), "content": [UNSHOWN_TEXT]}
+            self._records[index] = self._record(*() if plain else (stub,))
+            yield from self._with_marker(self._records[index], index)
 
     def _amend(self, ended: ItemDone) -> Iterator[_RecorderEvent]:
         """Yield the record of an ended message, if it is not what was written.
@@ -204,20 +210,16 @@ class Recorder:
         record = self._records.pop(ended.output_index, None)
         text = message_text(ended.item)
         if record is None:
-            is_cut = text != text.strip() and not self._pending
-            if is_cut and self._scope.carrier == "output":
-                whole = self._record((_stored_message(ended.item),))
-                shown = text_digest(ended.shown)
-                yield NewRecord(whole._replace(shown=shown), ended.output_index)
-            return
+            if text == text.strip() or self._pending or self._scope.carrier != "output":
+                return
+            record = self._record()
         before = tuple(i for i in record.payload if item_type(i) != "message")
-        shown = text_digest(ended.shown)
-        payload = (*before, _stored_message(ended.item))
-        if ended.shown == text:
-            kept, shown = _without_shown_text(ended.item), ""
-            is_plain = not kept.get("phase") and kept.get("content") == [UNSHOWN_TEXT]
-            payload = before if before and is_plain else (*before, kept)
-        again = record._replace(payload=payload, shown=shown)
+        kept = omit_shown_text(_stored_message(ended.item), ended.shown)
+        is_plain = kept.get("content") == [UNSHOWN_TEXT] and not kept.get("phase")
+        again = record._replace(
+            payload=before if before and is_plain else (*before, kept),
+            shown="" if ended.shown == text else text_digest(ended.shown),
+        )
         if again != record:
             yield NewRecord(again, ended.output_index)
 
@@ -225,7 +227,7 @@ class Recorder:
         """Yield the record of commentary, whose text the host does not return."""
         if message_text(ended.item).strip():
             self._after_message = True
-            record = self._record((_stored_message(ended.item),))
+            record = self._record(_stored_message(ended.item))
             self._last_commentary = (ended, record)
             yield from self._with_marker(record, ended.output_index)
 
@@ -236,11 +238,11 @@ class Recorder:
         if self._scope.carrier == "markers":
             yield Marker(format_marker(record.kind, record.ulid))
 
-    def _record(self, message: tuple[Item, ...]) -> Record:
-        ulid, created_at = self._new_record()
+    def _record(self, *message: Item) -> Record:
+        """Return a record of what is pending, and of a message."""
+        (ulid, created_at), scope = self._new_record(), self._scope
         payload = (*self.pending, *message)
         self._pending = []
-        scope = self._scope
         return Record(
             ulid, scope.model, created_at, payload, scope.message_id, scope.origin
         )
@@ -251,32 +253,6 @@ def leaves_calls(ended: RunDone) -> bool:
     return bool(open_calls(ended.output)) and not ended.ending.is_failure
 
 
-def _returned_texts(turn: Sequence[tuple[Item, str]]) -> list[tuple[Item, str]]:
-    """Return the items of a response with the texts that the host returns for them.
-
-    `turn` has the shown text of each item; the host does not return that of commentary.
-    """
-    closing = closing_commentary([item for item, _ in turn])
-    return [
-        (item, "" if is_commentary(item) and item != closing else text)
-        for item, text in turn
-    ]
-
-
 def _stored_message(item: Item) -> Item:
     """Return a message as it is stored; its short form has no type."""
     return {**strip_for_replay(item), "type": "message"}
-
-
-def _without_shown_text(item: Item) -> Item:
-    """Return a message as it is stored: without its text, if the chat returns it.
-
-    The host strips the ends of texts and does not know refusals or several parts; such
-    a message is stored whole.
-    """
-    kept = _stored_message(item)
-    text, parts = message_text(item), content_parts(kept.get("content"))
-    one_text = [part.get("type") for part in parts] == ["output_text"]
-    if not one_text or not text or text != text.strip():
-        return kept
-    return {**kept, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}

@@ -22,13 +22,13 @@ Records of deleted messages are removed, and the oldest ones if a chat stores to
 A key cannot be removed from a chat, so its value is emptied; its repairs stay.
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
 from typing import Any, NamedTuple
 
+from openai_responses.clock import hex_digest
 from openai_responses.items import (
     Item,
     content_parts,
@@ -39,7 +39,7 @@ from openai_responses.items import (
     is_reasoning,
     item_type,
 )
-from openai_responses.json_input import as_list, as_mapping
+from openai_responses.json_input import as_list, as_mapping, as_text
 from openai_responses.requests.repairs import CHAT_ACTIONS, Repair
 from openai_responses.requests.replay import Origin, read_origin
 from owui_chat.storage.signature import Sign, is_signed, sign_object
@@ -79,8 +79,19 @@ def text_digest(text: str) -> str:
 
     White space around the text does not count, because the host strips it.
     """
-    stripped = text.strip().encode("utf-8", "surrogatepass")
-    return hashlib.sha256(stripped).hexdigest()[:32]
+    return hex_digest(text.strip())[:32]
+
+
+def omit_shown_text(item: Item, shown: str) -> Item:
+    """Return a message without its text, if that is all that the host returns for it.
+
+    The host strips the ends of texts and does not know refusals or several parts.
+    """
+    parts = content_parts(item.get("content"))
+    texts = [part.get("text") for part in parts]
+    if not shown or shown != shown.strip() or texts != [shown]:
+        return item
+    return {**item, "content": [{k: v for k, v in parts[0].items() if k != "text"}]}
 
 
 def message_key(message_id: str) -> str:
@@ -110,8 +121,16 @@ def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record
     """Return every record of a chat's JSON that can be read, by id."""
     values = [value for key, value in chat.items() if is_pipe_key(key)]
     dead = {str(one) for v in values for one in as_list(as_mapping(v).get("dead"))}
-    found = (record for value in values for record in _records_in(value, sign))
-    return {r.ulid: _invalidated(r) if r.ulid in dead else r for r in found}
+    found: dict[str, Record] = {}
+    for ulid, wire in (row for value in values for row in _wires_in(value)):
+        payload = _payload(wire.get("payload"))
+        is_ours = is_signed(wire, sign, _VERSION, ulid)
+        if used := payload if is_ours else _harmless(payload):
+            if ulid in dead:
+                used = tuple(item for item in used if not is_encrypted(item))
+            shown = str(wire.get("shown") or "") if is_ours else ""
+            found[ulid] = _record(ulid, wire, used, shown)
+    return found
 
 
 _MOST_REPAIRS_READ = 1000
@@ -120,34 +139,17 @@ _MOST_REPAIRS_READ = 1000
 def stored_repairs(values: Iterable[object]) -> tuple[Repair, ...]:
     """Return the repairs in the values of a chat's keys, each once."""
     rows = (row for v in values for row in as_list(as_mapping(v).get("repairs")))
-    found = (
-        Repair(*row)
-        for row in islice(rows, _MOST_REPAIRS_READ)
-        if isinstance(row, list)
-        and len(row) == 2
-        and all(isinstance(x, str) for x in row)
-    )
-    return tuple(dict.fromkeys(one for one in found if one.action in CHAT_ACTIONS))
-
-
-def _invalidated(record: Record) -> Record:
-    """Return a record without the items that only their maker can read."""
-    rest = tuple(item for item in record.payload if not is_encrypted(item))
-    return record._replace(payload=rest)
+    found = dict[Repair, None]()
+    for row in islice(rows, _MOST_REPAIRS_READ):
+        match row:
+            case [str(action), str(target)] if action in CHAT_ACTIONS:
+                found[Repair(action, target)] = None
+    return tuple(found)
 
 
 def _wires_in(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for ulid, wire in as_mapping(as_mapping(value).get("items")).items():
         yield str(ulid).upper(), as_mapping(wire)
-
-
-def _records_in(value: object, sign: Sign | None) -> Iterator[Record]:
-    for ulid, wire in _wires_in(value):
-        payload, is_ours = _payload(wire.get("payload")), is_signed(
-            wire, sign, _VERSION, ulid
-        )
-        if used := payload if is_ours else _harmless(payload):
-            yield _record(ulid, wire if is_ours else {**wire, "shown": ""}, used)
 
 
 def _harmless(payload: Sequence[Item]) -> tuple[Item, ...]:
@@ -194,17 +196,14 @@ def _payload(value: object) -> tuple[Item, ...]:
     return tuple(items) if len(items) == len(rows) else ()
 
 
-def _record(ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...]) -> Record:
-    model, created_at = str(wire.get("model") or ""), wire.get("created_at")
-    return Record(
-        ulid,
-        model,
-        created_at if isinstance(created_at, int) else 0,
-        payload,
-        str(wire.get("message_id") or ""),
-        read_origin(wire.get("origin"), model),
-        str(wire.get("shown") or ""),
-    )
+def _record(
+    ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...], shown: str
+) -> Record:
+    model, message_id = (str(wire.get(key) or "") for key in ("model", "message_id"))
+    origin = read_origin(wire.get("origin"), model)
+    time = wire.get("created_at")
+    created_at = time if isinstance(time, int) else 0
+    return Record(ulid, model, created_at, payload, message_id, origin, shown)
 
 
 def _wire(record: Record) -> dict[str, Any]:
@@ -242,17 +241,17 @@ def prune(
     have at most `most` characters. With `sign`, a signed record that is shortened is
     signed again.
     """
-    present = set(map(message_key, messages)) if messages else set(values)
-    growing = {message_key(id) for id, message in messages.items() if _grows(message)}
-    ours = {
-        key: value
-        for key, value in values.items()
-        if key not in (own, _SEED_KEY) and isinstance(value, Mapping)
-    }
-    now = {k: _without_kept(v) for k, v in ours.items() if k not in present}
-    left = {k: v for k, v in ours.items() if k in present and k not in growing}
+    over = {message_key(name): _is_over(row) for name, row in messages.items()}
+    now, left = dict[str, Any](), dict[str, _Values]()
+    for key, value in values.items():
+        if key in (own, _SEED_KEY) or not isinstance(value, Mapping):
+            continue
+        if over.get(key, not messages):
+            left[key] = value
+        elif key not in over:
+            now[key] = {name: value[name] for name in _STAYS if name in value}
     now |= _prune_values(left, most, sign)
-    return {key: value for key, value in now.items() if value != ours[key]}
+    return {key: value for key, value in now.items() if value != values[key]}
 
 
 def stored_size(value: object) -> int:
@@ -260,12 +259,8 @@ def stored_size(value: object) -> int:
     return len(json.dumps(value, separators=(",", ":")))
 
 
-def _grows(message: object) -> bool:
-    return as_mapping(message).get("done") is False
-
-
-def _without_kept(value: _Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name in _STAYS}
+def _is_over(message: object) -> bool:
+    return as_mapping(message).get("done") is not False
 
 
 def _empty_value(value: _Values) -> dict[str, Any]:
@@ -314,21 +309,13 @@ def _short_record(ulid: str, wire: Any, sign: Sign | None) -> Any:
 
 
 def _short_item(item: Any) -> Any:
-    """Return an item with a shorter output, or with shorter logs of its code."""
-    if not isinstance(item, dict):
+    """Return an item with shorter logs of its code."""
+    if not isinstance(item, dict) or not isinstance(item.get("outputs"), list):
         return item
-    short: Item = {}
-    if isinstance(item.get("output"), str):
-        short["output"] = _cut(item["output"])
-    if isinstance(item.get("outputs"), list):
-        short["outputs"] = list(map(_short_logs, content_parts(item["outputs"])))
-    return {**item, **short}
+    return {**item, "outputs": list(map(_short_logs, content_parts(item["outputs"])))}
 
 
 def _short_logs(part: Item) -> Item:
-    logs = part.get("logs")
-    return {**part, "logs": _cut(logs)} if isinstance(logs, str) else part
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHORT else f"{text[:_SHORT]} [shortened]"
+    logs = as_text(part.get("logs"))
+    is_long = len(logs) > _SHORT
+    return {**part, "logs": f"{logs[:_SHORT]} [shortened]"} if is_long else part

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from simulator.options import Options
 from simulator.request import ValidRequest
+from simulator.scenarios.agent import AGENT_SCENARIOS
 from simulator.scenarios.builders import build_message
 from simulator.scenarios.chat import CHAT_SCENARIOS
 from simulator.scenarios.faults import FAULT_SCENARIOS, LEAK_SCENARIOS
@@ -61,6 +62,7 @@ ALL_SCENARIOS = (
     *HTTP_SCENARIOS,
     *LEAK_SCENARIOS,
     *SHOW_SCENARIOS,
+    *AGENT_SCENARIOS,
     TASK_SCENARIO,
 )
 SCENARIOS: Mapping[str, Scenario] = {one.name: one for one in ALL_SCENARIOS}

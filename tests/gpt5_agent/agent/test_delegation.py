@@ -110,6 +110,30 @@ def test_steps_of_a_task_are_shown_below_its_round() -> None:
     assert "It rains." not in [getattr(one, "content", "") for one in events]
 
 
+def test_steps_of_tasks_keep_their_order() -> None:
+    """Each is taken once, by the round that gave the tasks, and not by another task."""
+
+    class Slow(WeatherTool):
+        async def execute(self, args: dict[str, Any]) -> object:
+            await asyncio.sleep(1)
+            return await super().execute(args)
+
+    names = ("a", "b", "c")
+    found = {
+        name: [[calls("get_weather", n)], [message(str(n), name)]]
+        for n, name in enumerate(names)
+    }
+    crew = Crew(delegating(*({"task": name} for name in names)), [SAID], **found)
+    events = run_skipping(crew.work(Slow()))
+
+    ended = [one.step.label for one in events if isinstance(one, StepEnded)]
+    steps = ["gpt-5 Thought", "CALL get_weather", "ROUND 1", "gpt-5 Thought", "ROUND 2"]
+    for number in (1, 2, 3):
+        prefix = f"TASK {number} > "
+        own = [one.removeprefix(prefix) for one in ended if one.startswith(prefix)]
+        assert own == steps
+
+
 def test_three_tasks_run_at_once_and_no_task_delegates() -> None:
     """The fourth waits; the tool is not offered to a task."""
     running: list[int] = [0]

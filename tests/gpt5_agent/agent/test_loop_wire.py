@@ -18,7 +18,7 @@ from agent_sample import (
 from gpt5_agent.agent.policy import build_system_instruction
 from gpt5_agent.events import AgentEvent, ContextSource, NewMessage
 from gpt5_agent.ports import Guide
-from gpt5_agent.request import AgentLimits, AgentRequest, Persona
+from gpt5_agent.request import AgentLimits, AgentRequest, OwnToolSettings, Persona
 from openai_responses.items import message_text
 from openai_responses.loop.events import Status
 from openai_responses.requests.build import Settings
@@ -131,6 +131,24 @@ async def test_r10_last_answer_keeps_the_tools_and_may_call_none(desk: Desk) -> 
     assert len(desk.tool.called) == 1
     assert "Maximum iteration limit (2) reached" in str(answered(events))
     assert ending_of(events).kind == "completed"
+
+
+async def test_tools_over_the_limit_of_the_api_are_counted(desk: Desk) -> None:
+    """Those of the last servers are left out, not the ones of Open WebUI or delegate."""
+    log: list[str] = []
+    servers = [WeatherTool(f"s_{number}") for number in range(100)]
+    hosts = [host_tool(f"host_{number}") for number in range(40)]
+    own = OwnToolSettings(tools=(desk.tool, *servers), delegates=True)
+
+    events = await desk.ask("Hi", own=own, body={"tools": hosts}, log=log.append)
+
+    assert ending_of(events).kind == "completed"
+    [body] = desk.bodies
+    names = [tool["name"] for tool in body["tools"]]
+    assert len(names) == 128
+    assert {"delegate", "get_weather", "host_39", "s_0", "s_85"} <= set(names)
+    [line] = [line for line in log if "128" in line]
+    assert line.startswith("14 tools are not offered")
 
 
 async def test_r8_request_says_who_the_agent_is(desk: Desk) -> None:

@@ -122,13 +122,15 @@ def test_rule_that_cannot_be_read_is_told(caplog: pytest.LogCaptureFixture) -> N
     of_admin = one._replace(caller=PipelineCaller(is_admin=True))
     endpoint, log = build_endpoint(one.valves, AgentLog("ID")), AgentLog("ID")
 
-    found, told = [
-        build_agent_request(q, endpoint, Connections(), log) for q in (one, of_admin)
+    readable = of_admin._replace(valves=question().valves)
+    found, told, silent = [
+        build_agent_request(q, endpoint, Connections(), log)
+        for q in (one, of_admin, readable)
     ]
 
     approver = found.own_tools.approver
     assert [approver.rule_for(name) for name in ("read_x", "other")] == ["ask"] * 2
-    assert not any(found.notices)
+    assert found.notices == silent.notices == ()  # an empty one hides other lines
     assert "'delete_*:deny'" in "".join(told.notices)
     assert "the valves of this pipeline" in caplog.messages[-1]
 
@@ -217,6 +219,29 @@ def test_the_engine_gets_what_the_valves_say() -> None:
         5,
         2000,
     )
+
+
+@pytest.mark.parametrize(
+    ("model", "most", "threshold"),
+    [
+        ("gpt-6.1-sol", 200_000, 200_000),
+        ("gpt-6.1-sol-high", 2_000_000, 525_000),
+        ("gpt-4o-2024-05-13", 200_000, 64_000),
+        ("gpt-4", 200_000, 4096),
+        ("somebody's", 200_000, 200_000),
+        ("somebody's", 5, 1000),
+    ],
+)
+def test_long_work_is_compacted_at_half_of_the_window(
+    model: str, most: int, threshold: int
+) -> None:
+    """An input that fills the window would be refused; the valve may say less."""
+    defaults = asked(MODEL=model, COMPACTION_TOKENS=most).settings.defaults
+
+    [way] = defaults["context_management"]
+    assert way == {"type": "compaction", "compact_threshold": threshold}
+    for never in ({"COMPACTION_TOKENS": 0}, {"BASE_URL": "https://a.openai.azure.com"}):
+        assert not asked(**never).settings.defaults["context_management"]
 
 
 def test_nothing_chosen_is_left_to_the_model() -> None:

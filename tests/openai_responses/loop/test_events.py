@@ -41,8 +41,8 @@ def test_other_events_stay() -> None:
     events: list[RunEvent] = [
         START,
         START,
-        ResponseDone("a", "completed", None),
-        ResponseDone("a", "completed", None),
+        ResponseDone("completed", None),
+        ResponseDone("completed", None),
         RunDone(COMPLETED),
     ]
     assert joined(events) == events

@@ -357,7 +357,7 @@ def test_incomplete(reason: str) -> None:
     events = told(turn, *wire.message("Hel"), ended)
     assert turn.ending
     assert (turn.ending.kind, turn.ending.code) == ("incomplete", reason)
-    assert events[-1] == ResponseDone("resp_1", "incomplete", turn.usage)
+    assert events[-1] == ResponseDone("incomplete", turn.usage)
     assert len(turn.output) == 1
 
 
@@ -429,7 +429,7 @@ def test_usage() -> None:
     turn = ResponseState()
     *_, ended = told(turn, wire.completed())
     assert turn.usage == Usage(30, 12, 42, 20, 4, 5)
-    assert ended == ResponseDone("resp_1", "completed", turn.usage)
+    assert ended == ResponseDone("completed", turn.usage)
 
 
 @pytest.mark.parametrize("index", [None, -1, 7, 10**30])

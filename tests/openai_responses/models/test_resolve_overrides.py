@@ -99,7 +99,7 @@ def test_an_entry_that_cannot_be_meant(row: object) -> None:
 
 def test_facts_that_are_no_longer_used() -> None:
     """An entry that was written earlier stays valid."""
-    model = resolve_model("x", overrides(x={"phase": True, "context": 100000}))
+    model = resolve_model("x", overrides(x={"phase": True}))
     assert model.facts == resolve_model("x").facts
 
 

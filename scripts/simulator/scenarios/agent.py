@@ -1,0 +1,96 @@
+"""What the model says to the agent's own tools, for the pictures of its documentation."""
+
+from simulator.options import Options
+from simulator.request import ValidRequest
+from simulator.scenarios.builders import (
+    build_function_call,
+    build_message,
+    build_reasoning,
+)
+from simulator.scenarios.scenario import Reply, Scenario, make_reply, make_scenario
+
+PLOT = """\
+import csv
+import matplotlib.pyplot as plt
+
+months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov".split()
+degrees = [5, 4, 6, 9, 14, 19, 22, 23, 19, 14, 9]
+with open("temperatures.csv", "w") as file:
+    csv.writer(file).writerows([("month", "degrees"), *zip(months, degrees)])
+plt.figure(figsize=(7, 3))
+plt.bar(months, degrees, color="steelblue")
+plt.ylabel("°C")
+plt.title("Water temperature at Zürich, 2026")
+plt.savefig("temperatures.png", dpi=120)
+max(zip(degrees, months))"""
+DEGREES = {
+    "2025": [5, 4, 7, 9, 13, 18, 21, 22, 20, 15, 10, 7],
+    "2026": [5, 4, 6, 9, 14, 19, 22, 23, 19, 14, 9],
+}
+TASK = "Say in which month of {year} the water was warmest at Zürich. °C by month: "
+
+
+def _delegate(year: str) -> dict[str, str]:
+    task = TASK.format(year=year) + ", ".join(map(str, DEGREES[year]))
+    return build_function_call("delegate", {"task": task})
+
+
+def give_tasks(asked: ValidRequest, _: Options) -> Reply:
+    """Give a task for each year; a task counts with Python."""
+    if not any(tool["name"] == "delegate" for tool in asked.tools("function")):
+        year = next(year for year in DEGREES if year in asked.said)
+        degrees = DEGREES[year]
+        code = f"degrees = {degrees}\n1 + degrees.index(max(degrees)), max(degrees)"
+        return make_reply(
+            build_reasoning("**Looking for the maximum**\n\nOne line of Python."),
+            build_function_call("python_execute", {"code": code}),
+        )
+    return make_reply(
+        build_reasoning("**Splitting the work**\n\nThe years do not need each other."),
+        *map(_delegate, DEGREES),
+    )
+
+
+def report_tasks(asked: ValidRequest, _: Options) -> Reply:
+    """Say what was found, in a task and in the answer."""
+    for year, degrees in DEGREES.items():
+        if TASK.format(year=year) in asked.said:
+            return make_reply(build_message(f"August {year}, with {max(degrees)} °C."))
+    return make_reply(
+        build_message("**August** in both years: 22 °C in 2025, 23 °C in 2026.")
+    )
+
+
+AGENT_SCENARIOS: tuple[Scenario, ...] = (
+    make_scenario(
+        "agent-plot",
+        "the agent plots with Python, and gives the table as a file",
+        make_reply(
+            build_reasoning(
+                "**Choosing a plot**\n\nOne value a month: bars, with the unit."
+            ),
+            build_function_call("python_execute", {"code": PLOT}),
+        ),
+        make_reply(
+            build_message(
+                "The lake was warmest in **August**, with 23 °C, and above 18 °C from "
+                "June to September."
+            )
+        ),
+    ),
+    make_scenario(
+        "agent-remove",
+        "the agent removes a file, which may need an approval",
+        make_reply(
+            build_reasoning("**Removing the table**\n\nOne file, and no other."),
+            build_function_call("sandbox_fs_remove", {"path": "temperatures.csv"}),
+        ),
+        make_reply(build_message("I removed `temperatures.csv`.")),
+    ),
+    make_scenario(
+        "agent-tasks",
+        "the agent gives two tasks to other runs of itself",
+        give_tasks,
+        report_tasks,
+    ),
+)
