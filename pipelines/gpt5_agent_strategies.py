@@ -1991,6 +1991,7 @@ class RunDone(NamedTuple):
     trace: Trace = Trace()
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
+    remark: str = ""
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
@@ -6712,7 +6713,7 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     word = "Broke off after" if ended.ending.is_failure else "Finished in"
     parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
-        parts.append(_tokens(ended.usage))
+        parts.append(_tokens(ended.usage) + ended.remark)
     if ended.cost is not None:
         parts.append(_money(ended.cost))
     if notes:

@@ -2051,6 +2051,7 @@ class RunDone(NamedTuple):
     trace: Trace = Trace()
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
+    remark: str = ""
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
@@ -7838,7 +7839,7 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     word = "Broke off after" if ended.ending.is_failure else "Finished in"
     parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
-        parts.append(_tokens(ended.usage))
+        parts.append(_tokens(ended.usage) + ended.remark)
     if ended.cost is not None:
         parts.append(_money(ended.cost))
     if notes:
@@ -9343,7 +9344,8 @@ class UserValves(BaseModel):
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = _valve(
         "inherit",
-        "How long a model thinks. An effort that it does not have is not sent.",
+        "How long a model thinks. `max` is the most that it has; another effort that it "
+        "does not have is not sent.",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
         "inherit", "Show a summary of the reasoning."
@@ -11355,7 +11357,8 @@ def report_request(prepared: PreparedRequest) -> None:
 
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     call, trace = prepared.call, ended.trace
-    ended = ended._replace(ending=_explained_ending(ended))
+    remark = _tools_remark(prepared, ended)
+    ended = ended._replace(ending=_explained_ending(ended), remark=remark)
     if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
     _report_removals(call, trace.removed)
@@ -11383,6 +11386,24 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         sentence = f"{sentence} {server_words(call, said)}".strip()
     ending = ended.ending._replace(sentence=sentence)
     return _add_cost(prepared, ended._replace(ending=ending))
+
+
+_MANY_TOKENS, _SOME_TOKENS = 4000, 1000
+_CHARACTERS_OF_A_TOKEN = 4
+
+
+def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
+    request, usage = prepared.request, ended.usage
+    questions = sum(item.get("role") == "user" for item in request.input)
+    if usage is None or prepared.round or questions > 1:
+        return ""
+    tools = [tool for tool in request.tools or () if tool["type"] != "namespace"]
+    size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
+    tokens = min(size * len(ended.usages), usage.input)
+    if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
+        return ""
+    count = f"{round(tokens, -2):,}"
+    return f", of which about {count} are the descriptions of {len(tools)} tools"
 
 
 def _explained_ending(ended: RunDone) -> Ending:
@@ -11814,13 +11835,32 @@ _PING: Item = {
 }
 
 
+_VERIFY = "Verify the organization at OpenAI, or"
+_CHECK_ADVICE = {
+    "Streaming": f"{_VERIFY} turn off ENABLE_STREAM.",
+    "Summaries": f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
+    "mcp": "Check REMOTE_MCP_SERVERS_JSON.",
+    "file_search": "Check FILE_SEARCH_VECTOR_STORES.",
+}
+_TOOL_ADVICE = "Allow it in the key's project, or turn off ENABLE_{}."
+_UNLISTED = (
+    "It is accepted, but not listed: {}. Allow them in the key's project, or change "
+    "MODEL_ID."
+)
+_LOST = (
+    "The API left some out since the last start: {}. Look for filters that change "
+    "earlier messages, and set STABLE_INSTRUCTIONS to `on`."
+)
+
+
 class _Diagnostics:
     def __init__(self, call: PipeCall, connections: Connections) -> None:
         self._model = call.model
         self._hosted, _ = hosted_tools(call.config, self._model)
         self._endpoint = call.endpoint
         names = comma_list(call.valves.MODEL_ID)
-        self._listed = [call.resolve(name).id for name in names if name != "auto"]
+        listed = (call.resolve(name).id for name in names if name != "auto")
+        self._listed = dict.fromkeys(listed)
         self._connections = connections
         self._dropped = call.capabilities.dropped
         self._limits = run_limits(call.valves, call.model)._replace(
@@ -11840,12 +11880,14 @@ class _Diagnostics:
             reasoning = {"summary": "auto"}
             yield await self._line_of("Summaries", works, reasoning=reasoning)
         for tool in self._hosted:
-            name = str(tool.get("server_label") or tool.get("type"))
+            kind = str(tool["type"])
+            name = str(tool.get("server_label") or kind)
             works = "The model can be given this tool."
-            asked_tool = {"tools": [tool], "tool_choice": "none"}
-            yield await self._line_of(name, works, **asked_tool)
+            advice = _CHECK_ADVICE.get(kind) or _TOOL_ADVICE.format(kind.upper())
+            complaint = await self._complaint(tools=[tool], tool_choice="none")
+            yield _finding(name, works, complaint and f"{complaint} {advice}")
         counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
-        lost = counts and f"The API left some out since the last start: {counts}."
+        lost = counts and _LOST.format(counts)
         yield _finding("Earlier reasoning", "The API left nothing out.", lost)
 
     async def _models_line(self) -> str:
@@ -11858,11 +11900,12 @@ class _Diagnostics:
             return f"- ⚠️ **{what}**: {self._endpoint.name_server(str(error))}"
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
-            return f"- ⚠️ **The key**: It is accepted, but not listed: {missing}."
+            return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
         return _finding("The key", "It is accepted, for all models listed.", "")
 
     async def _line_of(self, what: str, works: str, **more: Any) -> str:
-        return _finding(what, works, await self._complaint(**more))
+        complaint = await self._complaint(**more)
+        return _finding(what, works, complaint and f"{complaint} {_CHECK_ADVICE[what]}")
 
     async def _complaint(self, **more: Any) -> str:
         complaint = await self._try(max_output_tokens=_FEWEST_TOKENS, **more)

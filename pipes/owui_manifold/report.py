@@ -103,7 +103,8 @@ def report_request(prepared: PreparedRequest) -> None:
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Log how a run ended; return it with its cost, a failure with its error id."""
     call, trace = prepared.call, ended.trace
-    ended = ended._replace(ending=_explained_ending(ended))
+    remark = _tools_remark(prepared, ended)
+    ended = ended._replace(ending=_explained_ending(ended), remark=remark)
     if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
     _report_removals(call, trace.removed)
@@ -131,6 +132,28 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         sentence = f"{sentence} {server_words(call, said)}".strip()
     ending = ended.ending._replace(sentence=sentence)
     return _add_cost(prepared, ended._replace(ending=ending))
+
+
+_MANY_TOKENS, _SOME_TOKENS = 4000, 1000
+_CHARACTERS_OF_A_TOKEN = 4
+
+
+def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
+    """Return what explains a large number at a chat's first answer: its tools.
+
+    Tools in a namespace are read only when they are found.
+    """
+    request, usage = prepared.request, ended.usage
+    questions = sum(item.get("role") == "user" for item in request.input)
+    if usage is None or prepared.round or questions > 1:
+        return ""
+    tools = [tool for tool in request.tools or () if tool["type"] != "namespace"]
+    size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
+    tokens = min(size * len(ended.usages), usage.input)
+    if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
+        return ""
+    count = f"{round(tokens, -2):,}"
+    return f", of which about {count} are the descriptions of {len(tools)} tools"
 
 
 def _explained_ending(ended: RunDone) -> Ending:

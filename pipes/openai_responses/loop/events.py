@@ -78,7 +78,7 @@ class RunDone(NamedTuple):
 
     `usages` are those of all responses, `usage` their sum, `last_usage` is that of the
     last one. `output` holds the finished items of the whole run, outputs of calls among
-    them. `cost` is in US dollars, None if unknown.
+    them. `cost` is in US dollars, None if unknown. `remark` explains the tokens.
     """
 
     ending: Ending
@@ -88,6 +88,7 @@ class RunDone(NamedTuple):
     trace: Trace = Trace()
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
+    remark: str = ""
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
