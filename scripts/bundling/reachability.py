@@ -15,7 +15,6 @@ import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from io import StringIO
 
 from bundling.modules import ExternalImport, Module
 from bundling.name_rules import defined_names
