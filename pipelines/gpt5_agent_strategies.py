@@ -9433,8 +9433,8 @@ class McpClient:
         return tuple(found.values())
 
     def _read_tool_specs(self, rows: object, found: dict[str, RemoteToolSpec]) -> None:
-        for row in rows if isinstance(rows, list) else ():
-            name = row.get("name") if isinstance(row, Mapping) else None
+        for row in map(as_mapping, as_list(rows)):
+            name = row.get("name")
             if not isinstance(name, str) or name in found:
                 continue
             if not is_tool_allowed(self._entry.allowed, name):
@@ -9553,11 +9553,10 @@ def _read_tool_spec(row: Any) -> Iterator[RemoteToolSpec]:
 
 
 def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    content = result.get("content")
     parts = [
         {**row, "type": "blob" if row["type"] == "audio" else row["type"]}
-        for row in (content if isinstance(content, list) else [])
-        if isinstance(row, Mapping) and row.get("type") in _MCP_CONTENT_TYPES
+        for row in map(as_mapping, as_list(result.get("content")))
+        if as_text(row.get("type")) in _MCP_CONTENT_TYPES
     ]
     if not parts and result.get("structuredContent") is not None:
         parts = [{"type": "json", "json": result["structuredContent"]}]
@@ -9641,7 +9640,7 @@ class _OpenApiArguments:
         }
 
     def add_parameters(self, rows: object) -> None:
-        for row in rows if isinstance(rows, list) else []:
+        for row in as_list(rows):
             self._content.budget.spend(_ROW_SIZE)
             said = self._content.resolve(row)
             place, name = as_text(said.get("in")), as_text(said.get("name"))
@@ -9723,7 +9722,7 @@ class _OpenApiArguments:
 
 
 def _find_json_media(content: object) -> Mapping[str, Any] | None:
-    for kind, media in (content if isinstance(content, Mapping) else {}).items():
+    for kind, media in as_mapping(content).items():
         name = str(kind).partition(";")[0].strip().lower()
         is_json = name == "application/json" or name.endswith("+json")
         if is_json and isinstance(media, Mapping):
@@ -9738,8 +9737,9 @@ def _api_key_parameters(content: _OpenApiContent) -> Iterator[tuple[str, str]]:
     except ValueError:
         return
     for scheme in schemes.values():
-        if isinstance(scheme, Mapping) and scheme.get("type") == "apiKey":
-            yield as_text(scheme.get("in")), as_text(scheme.get("name")).lower()
+        said = as_mapping(scheme)
+        if said.get("type") == "apiKey":
+            yield as_text(said.get("in")), as_text(said.get("name")).lower()
 
 
 _METHODS = ("get", "put", "post", "delete", "patch")
@@ -9764,7 +9764,7 @@ class OpenApiDocument(NamedTuple):
     def operations(
         self, left_out: Callable[[str], object] = str
     ) -> Iterator[OpenApiOperation]:
-        said = self.content if isinstance(self.content, Mapping) else {}
+        said = as_mapping(self.content)
         paths = said.get("paths")
         is_known = as_text(said.get("openapi")).startswith("3.")
         if not is_known or not isinstance(paths, Mapping):
@@ -9816,9 +9816,7 @@ class OpenApiDocument(NamedTuple):
 
     def _base_url(self, *holders: Mapping[str, Any]) -> str:
         lists = [holder.get("servers") for holder in (*holders, self.content)]
-        servers: list[Any] = next(
-            (one for one in lists if isinstance(one, list) and one), [{}]
-        )
+        servers: list[Any] = next(filter(None, map(as_list, lists)), [{}])
         home = self.base_url or self.url
         base = self.base_url or urljoin(home, _server_url(servers[0]))
         if web_origin(base) != web_origin(home):
@@ -9837,12 +9835,11 @@ def web_origin(url: str) -> tuple[str, str, int]:
 
 
 def _server_url(server: object) -> str:
-    said = server if isinstance(server, Mapping) else {}
-    given = said.get("variables")
-    variables = given if isinstance(given, Mapping) else {}
+    said = as_mapping(server)
+    variables = as_mapping(said.get("variables"))
     url = as_text(said.get("url")) or "/"
     for name, one in variables.items():
-        usual = one.get("default") if isinstance(one, Mapping) else None
+        usual = as_mapping(one).get("default")
         text = str(usual or "") if isinstance(usual, str | int) else ""
         if max(len(url), len(text), len(variables)) > _MAX_URL_CHARACTERS:
             raise JsonTooLarge  # a default may hold the names of other variables
@@ -10726,7 +10723,7 @@ class GuardedTools:
             return f"there is not a tool named {name}"
         try:
             arguments = parse_arguments(call)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             return f"tool arguments parse error: {error}"
         _, invalid = check_arguments(arguments, schema)
         problem = _option_error(arguments, schema) or invalid
@@ -10739,7 +10736,7 @@ class GuardedTools:
         return list(self._failed.values())
 
     def record_failed_call(self, call: Item) -> None:
-        with suppress(ValueError, RecursionError):
+        with suppress(ValueError):
             self._record_failure(str(call.get("name") or ""), parse_arguments(call))
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
@@ -10787,7 +10784,7 @@ def parse_arguments(call: Item) -> dict[str, Any]:
     text = call.get("arguments")
     if not isinstance(text, str):
         raise ValueError("the arguments are not a text")
-    arguments = json.loads(text) if text.strip() else {}
+    arguments = load_json(text) if text.strip() else {}
     if not isinstance(arguments, dict):
         raise ValueError("the arguments are not a JSON object")
     return arguments
@@ -10865,20 +10862,14 @@ _MAX_COVERAGE_CHARACTERS = 240
 Decision = Literal["once", "chat", "deny"]
 
 
-def compute_confirmation_id(
-    call_id: str, name: str, arguments: Mapping[str, Any]
-) -> str:
-    return _hash_call(call_id, name, arguments)
-
-
-def _hash_call(place: str, name: str, arguments: Mapping[str, Any]) -> str:
+def compute_confirmation_id(place: str, name: str, arguments: Mapping[str, Any]) -> str:
     call = [place, name, _without_nulls(arguments)]
     text = json.dumps(call, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> str:
-    return _hash_call(chat, name, _find_target(arguments))
+    return compute_confirmation_id(chat, name, _find_target(arguments))
 
 
 def build_confirmation_request(
@@ -11879,7 +11870,7 @@ class RoundCalls:
 
     def _add_permission(self, call: Item) -> None:
         resolved = self._resolve_for_rules(call)
-        with suppress(ValueError, RecursionError):
+        with suppress(ValueError):
             request = build_confirmation_request(resolved, chat=self._chat)
             decision = self._decisions.get(request.confirmation_id)
             if request.coverage and decision == "chat":
@@ -12884,7 +12875,7 @@ class Valves(BaseModel):
         default="auto",
         description="`auto` and `openai` send what OpenAI knows, and leave out what a "
         "server refuses. `strict` sends only what every server of the Responses API "
-        "accepts. Example: `strict`.",
+        "accepts.",
     )
 
     MODEL: str = Field(
@@ -12896,23 +12887,21 @@ class Valves(BaseModel):
         "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = Field(
         default="",
-        description="How long the model thinks; if empty, MODEL decides. Example: "
-        "`high`.",
+        description="How long the model thinks; if empty, MODEL decides.",
     )
     REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
         default="auto",
         description="Show a summary of the reasoning. OpenAI gives it to verified "
-        "organisations only. Example: `disabled`.",
+        "organisations only.",
     )
     VERBOSITY: Literal["", "low", "medium", "high"] = Field(
         default="",
-        description="How long answers are; if empty, the model decides. Example: "
-        "`low`.",
+        description="How long answers are; if empty, the model decides.",
     )
     ENABLE_STREAM: bool = Field(
         default=True,
         description="Stream answers from the API. Turn it off for an organisation that "
-        "may not stream. Example: `true`.",
+        "may not stream.",
     )
 
     INSTRUCTION: str = Field(
@@ -12923,7 +12912,7 @@ class Valves(BaseModel):
     POLICY_STYLE: Literal["full", "lean", "auto"] = Field(
         default="full",
         description="Wording of the policies: `full` is detailed, `lean` is short and "
-        "for newer models, `auto` depends on the model. Example: `lean`.",
+        "for newer models, `auto` depends on the model.",
     )
     PROMPT_POLICY_OVERRIDES: str = Field(
         default="",
@@ -12953,7 +12942,7 @@ class Valves(BaseModel):
     EMIT_INTERMEDIATE_THOUGHTS: bool = Field(
         default=True,
         description="Show what the model says before it calls tools, as a thought. If "
-        "off, only the answer is shown. Example: `true`.",
+        "off, only the answer is shown.",
     )
 
     REQUEST_MAY_SET: str = Field(
@@ -12978,7 +12967,7 @@ class Valves(BaseModel):
         default=False,
         description="Let MCP_SERVERS_JSON start programs on this server. Anyone who can "
         "reach the Pipelines server can change its valves without a key, and could then "
-        "run any program. Example: `false`.",
+        "run any program.",
     )
     OPENAPI_SERVERS_JSON: str = Field(
         default="",
@@ -12992,17 +12981,17 @@ class Valves(BaseModel):
         default=False,
         description="Let the model run Python and keep files in a sandbox without "
         "network. If no sandbox works on this server, the log says why and no tool is "
-        "offered. Example: `true`.",
+        "offered.",
     )
     SANDBOX_SECONDS: int = Field(
-        default=30, description="Time limit of one run in the sandbox. Example: `30`."
+        default=30, description="Time limit of one run in the sandbox."
     )
     SANDBOX_MEMORY_MB: int = Field(
         default=512,
-        description="Memory of one run, for all its processes. Example: `512`.",
+        description="Memory of one run, for all its processes.",
     )
     SANDBOX_DISK_MB: int = Field(
-        default=64, description="Space for the files of one chat. Example: `64`."
+        default=64, description="Space for the files of one chat."
     )
     SANDBOX_WHEELS: str = Field(
         default="",
@@ -13024,20 +13013,20 @@ class Valves(BaseModel):
     DELEGATION: bool = Field(
         default=False,
         description="Let the agent give tasks to other runs of itself, three at once, "
-        "with tools that run here and need no approval. Example: `true`.",
+        "with tools that run here and need no approval.",
     )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,
-        description="Let the model call several tools at once. Example: `true`.",
+        description="Let the model call several tools at once.",
     )
     TOOL_TIMEOUT_SECONDS: int = Field(
         default=120,
-        description="Time limit of one call of a tool that runs here. Example: `120`.",
+        description="Time limit of one call of a tool that runs here.",
     )
     TOOL_OUTPUT_CHARACTERS: int = Field(
         default=100_000,
         description="Longest output of a tool that the model gets; the middle of a "
-        "longer one is left out. Example: `100000`.",
+        "longer one is left out.",
     )
     TOOL_APPROVAL: str = Field(
         default="",
@@ -13049,49 +13038,44 @@ class Valves(BaseModel):
     MAXIMUM_ITERATIONS: int = Field(
         default=6,
         description="How many rounds of tools one answer may take, 1 to 30; then the "
-        "model answers with what it has. Example: `6`.",
+        "model answers with what it has.",
     )
     MAXIMUM_SECONDS: int = Field(
         default=0,
         description="Time limit of one answer, without the host's tools; 0 is no "
-        "limit. Example: `300`.",
+        "limit.",
     )
     MAXIMUM_TOKENS: int = Field(
         default=0,
-        description="How many tokens all rounds of one answer may take; 0 is no limit. "
-        "Example: `200000`.",
+        description="How many tokens all rounds of one answer may take; 0 is no limit.",
     )
 
     COMPACTION_TOKENS: int = Field(
         default=200_000,
         description="Let OpenAI compact the chat, also between two rounds, when its "
-        "input has more tokens than this, or than half of the model's window; 0: never. "
-        "Example: `200000`.",
+        "input has more tokens than this, or than half of the model's window; 0: never.",
     )
 
     MAX_RETRIES: int = Field(
         default=1,
         description="How often a request that failed before its first word is sent "
-        "again, 0 to 5. Example: `1`.",
+        "again, 0 to 5.",
     )
     CONNECT_TIMEOUT_SECONDS: int = Field(
         default=30,
-        description="Time limit for opening a connection. Example: `30`.",
+        description="Time limit for opening a connection.",
     )
     FIRST_EVENT_TIMEOUT_SECONDS: int = Field(
         default=300,
-        description="How long the API may take to begin its answer, 30 to 900. "
-        "Example: `300`.",
+        description="How long the API may take to begin its answer, 30 to 900.",
     )
     IDLE_TIMEOUT_SECONDS: int = Field(
         default=300,
-        description="How long the API may send nothing within an answer, 30 to 900. "
-        "Example: `300`.",
+        description="How long the API may send nothing within an answer, 30 to 900.",
     )
     VERIFY_SSL: bool = Field(
         default=True,
-        description="Check the server's certificate. Turn it off only for a test. "
-        "Example: `true`.",
+        description="Check the server's certificate. Turn it off only for a test.",
     )
     CA_BUNDLE: str = Field(
         default="",
@@ -13109,7 +13093,7 @@ class Valves(BaseModel):
     DEBUG: bool = Field(
         default=False,
         description="Write the arguments and outputs of tools to the server's log, "
-        "without secrets. Example: `false`.",
+        "without secrets.",
     )
 
     @field_validator("*", mode="wrap")
