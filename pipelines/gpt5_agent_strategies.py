@@ -192,8 +192,7 @@ _VALUE_SIZE = 10
 _DEEPEST_VALUE = 64
 
 
-class JsonTooLarge(ValueError):
-    """What others sent is more than is read."""
+class JsonTooLarge(ValueError): ...
 
 
 class JsonBudget:
@@ -555,12 +554,10 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
 # ==== openai_responses.errors
 
 
-class ResponsesError(Exception):
-    """What this package raises on purpose."""
+class ResponsesError(Exception): ...
 
 
-class InvalidRequest(ResponsesError):
-    """A request that is not sent."""
+class InvalidRequest(ResponsesError): ...
 
 
 def unknown_words(
@@ -597,12 +594,10 @@ class TimedOut(ResponsesError):
         self.kind: TimeoutKind = kind
 
 
-class ResponseLost(ResponsesError):
-    """A background response that can no longer be read."""
+class ResponseLost(ResponsesError): ...
 
 
-class UnreadableAnswer(ResponsesError):
-    """The answer does not have the form of the Responses API."""
+class UnreadableAnswer(ResponsesError): ...
 
 
 class AnswerTooLarge(ResponsesError):
@@ -610,8 +605,7 @@ class AnswerTooLarge(ResponsesError):
         super().__init__("The model's server sent more than is accepted.")
 
 
-class MalformedEvent(ResponsesError):
-    """An event of a stream cannot be read."""
+class MalformedEvent(ResponsesError): ...
 
 
 class ApiError(NamedTuple):
@@ -1774,14 +1768,12 @@ class TextDone(NamedTuple):
 
 class AnnotationAdded(NamedTuple):
     output_index: int
-    part: int
     annotation: Item
     item_id: str = ""
 
 
 class PartialImage(NamedTuple):
     output_index: int
-    number: int
     image: str
     form: str
     item_id: str = ""
@@ -1885,17 +1877,15 @@ def _text_reader(
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
-    part = _checked(wire.get("content_index", 0), int)
     if (annotation := wire.get("annotation")) is None:
         return None
     item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
+    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
 
 
 def _read_partial_image(wire: JsonObject) -> StreamEvent:
     return PartialImage(
         _index(wire),
-        _checked(wire.get("partial_image_index", 0), int),
         _checked(wire["partial_image_b64"], str),
         str(wire.get("output_format") or ""),
         as_text(wire.get("item_id")),
@@ -1961,7 +1951,6 @@ class ToolOutput(NamedTuple):
 
 class ResponseDone(NamedTuple):
     status: str
-    usage: Usage | None
 
 
 class Status(NamedTuple):
@@ -2633,8 +2622,7 @@ LARGEST_SCHEMA = 300_000
 MOST_STRICT_WORK = 300_000
 
 
-class _NotStrict(Exception):
-    """The schema has no strict form, or not a simple one."""
+class _NotStrict(Exception): ...
 
 
 def _strict(node: Any, depth: int) -> _Schema:
@@ -3652,7 +3640,7 @@ class ResponseState:
         events: list[RunEvent] = []
         for place, item in self._match(content_parts(response.get("output"))):
             events += self._end(place, _NOWHERE, item)
-        return [*events, ResponseDone(event.status, self.usage)]
+        return [*events, ResponseDone(event.status)]
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
         places = [self._find_item(_NOWHERE, item) for item in items]
@@ -3871,7 +3859,7 @@ class _HttpResponse:
         try:
             return load_json(body)
         except ValueError:
-            raise UnreadableAnswer(SENTENCES["unreadable"][""]) from None
+            raise UnreadableAnswer(UNREADABLE.sentence) from None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -3901,7 +3889,7 @@ class _HttpResponse:
             error = read_api_error(wire)
             failure = Failure(self._response.status, error)
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
-        raise UnreadableAnswer(SENTENCES["unreadable"][""])
+        raise UnreadableAnswer(UNREADABLE.sentence)
 
     async def refusal(self, model: str) -> ApiRefused:
         status, headers = self._response.status, self._response.headers
@@ -4070,7 +4058,7 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 # ==== openai_responses.loop.attempts
 
-_THOUGHT_SHARE = 0.1
+_THOUGHT_SHARE = 0.02
 
 
 class Limits(NamedTuple):
@@ -4575,6 +4563,10 @@ def _chosen_option(value: Any, options: list[Any], check: _SchemaCheck) -> list[
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+_ANSWERS: Mapping[str, Approval] = {
+    "": "ask",
+    **{answer: answer for answer in _STRICTNESS},
+}
 
 Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 
@@ -4627,15 +4619,14 @@ _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     rules: list[tuple[str, Approval]] = []
     unread = ""
-    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
+    for entry in _entries(text):
         pattern, _, answer = (part.strip() for part in entry.partition("="))
-        # An answer alone is a rule that lost its pattern.
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _STRICTNESS
-        match answer.lower() or "ask":
-            case "auto" | "ask" | "deny" as rule if is_pattern:
-                rules.append((pattern, rule))
-            case _:
-                unread = unread or entry
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        rule = _ANSWERS.get(answer.lower())
+        if rule and is_pattern:
+            rules.append((pattern, rule))
+        else:
+            unread = unread or entry
     if not unread:
         return rules, ""
     problem = (
@@ -4647,6 +4638,10 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     return [*asked, ("*", "ask")], str(told)
 
 
+def _entries(text: str) -> Iterable[str]:
+    return filter(None, map(str.strip, text.replace("\n", ",").split(",")))
+
+
 class ToolResult(NamedTuple):
     output: str | list[Item]
     failed: bool = False
@@ -4654,23 +4649,15 @@ class ToolResult(NamedTuple):
 
 
 class CallableTools(Protocol):
-    def parameters(self, name: str) -> JsonObject | None:
-        """Return the schema of a tool's arguments, or None for an unknown tool."""
+    def parameters(self, name: str) -> JsonObject | None: ...
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call will run, and its arguments.
+    ) -> tuple[str, dict[str, Any]] | None: ...
 
-        A tool that passes calls on names another one, with other arguments. None: there
-        is no such tool.
-        """
+    def is_interactive(self, name: str) -> bool: ...
 
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person; no limit counts that time."""
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; an exception counts as a failure of the tool."""
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult: ...
 
 
 class CallLimits(NamedTuple):
@@ -4678,6 +4665,12 @@ class CallLimits(NamedTuple):
     seconds: float = 120.0
     batch_seconds: float = 600.0
     characters: int = 100_000
+    own: Sequence[tuple[str, float]] = ()
+
+    def own_seconds(self, name: str) -> float | None:
+        return next(
+            (sec for pattern, sec in self.own if fnmatchcase(name, pattern)), None
+        )
 
 
 class Toolset(NamedTuple):
@@ -4711,17 +4704,19 @@ async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
     batch = _Batch(toolset)
-    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether a person is waited for
+    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
     try:
         for call in calls:
             one = _check_call(call, toolset.tools)
             task = asyncio.create_task(batch.answer(str(call["call_id"]), one))
-            tasks[task] = isinstance(one, _ReadyCall) and one.is_interactive
+            tasks[task] = isinstance(one, _ReadyCall) and (
+                one.is_interactive or bool(toolset.limits.own_seconds(one.name))
+            )
             await asyncio.sleep(0)
-        for call, (task, is_interactive) in zip(calls, tasks.items(), strict=True):
-            await (asyncio.wait([task]) if is_interactive else batch.wait(task))
+        for call, (task, is_apart) in zip(calls, tasks.items(), strict=True):
+            await (asyncio.wait([task]) if is_apart else batch.wait(task))
             if not task.done():
-                _cancel(task for task, waits in tasks.items() if not waits)
+                _cancel(one for one, apart in tasks.items() if not apart)
             if task.done() and not task.cancelled():
                 yield call, task.result()
             else:
@@ -4814,12 +4809,12 @@ def _arguments(call: Item) -> object:
 
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
-    name = ready.name
-    seconds = None if ready.is_interactive else toolset.limits.seconds
+    name, limits = ready.name, toolset.limits
+    seconds = limits.own_seconds(name) or limits.seconds
     try:
-        async with asyncio.timeout(seconds) as scope:
+        async with asyncio.timeout(None if ready.is_interactive else seconds) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
-        output = _cap_output(answer.output, toolset.limits.characters)
+        output = _cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
@@ -5513,10 +5508,11 @@ def write_details(
 
 def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     turns: dict[str, list[Item]] = {}
-    for entry in filter(_is_entry, as_list(details)):
-        turns.setdefault(entry["turn"], []).append(entry)
+    for entry in content_parts(details):
+        if isinstance(entry.get("index"), int):
+            turns.setdefault(str(entry.get("turn")), []).append(entry)
     ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
-    return [_read_turn(turn, sign) for turn in ordered]
+    return [*filter(None, (_read_turn(turn, sign) for turn in ordered))]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -5529,30 +5525,31 @@ def _entry(item: Item, shown: str) -> Item:
     return {"type": _ITEM, "item": kept, "shown": length}
 
 
-def _is_entry(entry: object) -> bool:
-    match entry:
-        case {"format": form, "turn": str(), "index": int(), "type": kind, **rest}:
-            has_item = "type" in as_mapping(rest.get("item"))
-            is_carried = kind == _ITEM or (kind == _REASONING and "data" in rest)
-            return form == _FORMAT and (kind == _TURN or (has_item and is_carried))
-    return False
+def _is_entry(entry: Item) -> bool:
+    kind, has_item = entry.get("type"), "type" in as_mapping(entry.get("item"))
+    is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
+    is_ours = entry.get("format") == _FORMAT and isinstance(entry.get("turn"), str)
+    return is_ours and (kind == _TURN or (has_item and is_whole))
 
 
-def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
-    head = next((entry for entry in entries if entry["type"] == _TURN), {})
-    carried = [entry for entry in entries if entry["type"] != _TURN]
-    pairs = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
+def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
+    head, carried = entries[0], entries[1:]
+    if not (is_ours := is_signed(head, sign, carried)):
+        entries = [*filter(_is_entry, entries)]
+        head = next((entry for entry in entries if entry["type"] == _TURN), {})
+        carried = [entry for entry in entries if entry["type"] != _TURN]
+    items = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
+    notes = head.get("notes") if is_ours or is_signed(head, sign) else {}
+    if not is_ours:
+        stubs = harmless_items([item for item, _ in items])
+        used = [
+            # Of an entry of somebody else the place in the shown text is used.
+            pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
+            for entry, pair, stub in zip(carried, items, stubs, strict=True)
+        ]
+        items = [(item, shown) for item, shown in used if item]
     origin = read_origin(head.get("origin"), "")
-    if is_signed(head, sign, carried):
-        return DetailTurn(pairs, origin, as_mapping(head.get("notes")))
-    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
-    stubs = harmless_items([item for item, _ in pairs])
-    used = [
-        # Of an entry of somebody else the place in the shown text is used.
-        pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
-        for entry, pair, stub in zip(carried, pairs, stubs, strict=True)
-    ]
-    return DetailTurn([(item, shown) for item, shown in used if item], origin, notes)
+    return DetailTurn(items, origin, as_mapping(notes)) if entries else None
 
 
 def _carried_item(entry: Item) -> Item:
@@ -5701,10 +5698,6 @@ class MarkedText(NamedTuple):
     text: str
 
 
-def _has_marker(text: str) -> bool:
-    return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
-
-
 def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
     if not any(map(text.__contains__, _SIGNS)):
         yield MarkedText(ulid, text.strip() if ulid else text)
@@ -5722,10 +5715,10 @@ def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
 
 def strip_markers(text: str) -> str:
     for _ in range(_MOST_PASSES):
-        if not _has_marker(text):
+        pieces = [piece.text for piece in split_at_markers(text)]
+        if pieces == [text]:
             break
-        pieces = (piece.text for piece in split_at_markers(text))
-        text = "\n\n".join(piece for piece in pieces if piece)
+        text = "\n\n".join(filter(None, pieces))
     return text
 
 
@@ -5875,7 +5868,7 @@ def _readable_items(record: Record, reader: Origin | None) -> Iterator[Item]:
         else:
             is_read = is_ours or item_type(item) != CONFIGURATION
         if is_read:
-            yield strip_for_replay(item)
+            yield item
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -5894,21 +5887,22 @@ def _split(part: _Said) -> Iterable[_Piece]:
         return (part,)
     *others, last = part.ulids or ("",)
     bare = (MarkedText(ulid, "") for ulid in others)
-    return (*bare, *split_at_markers(_strip_old_blocks(part.text), last))
+    return chain(bare, split_at_markers(_strip_old_blocks(part.text), last))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    plain = text_message("assistant", shown)
     if kept is None:
-        return plain
+        return text_message("assistant", shown)
     if message_text(kept).strip() == shown:
         return kept
     match kept.get("content"):
         case [{"type": "output_text"} as part]:
             # The positions of annotations are no longer valid.
             edited: Item = {"annotations": []} if "text" in part else {}
-            return {**kept, "content": [{**part, "text": shown, **edited}]}
-    return {**kept, "content": plain["content"]}
+            content = [{**part, "text": shown, **edited}]
+        case _:
+            content = text_message("assistant", shown)["content"]
+    return {**kept, "content": content}
 
 
 # ==== owui_chat.events
@@ -6975,12 +6969,10 @@ _ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
 _Response = TypeVar("_Response")
 
 
-class RemoteError(Exception):
-    """A server failed; the text contains no secret."""
+class RemoteError(Exception): ...
 
 
-class RemoteTimeout(RemoteError):
-    """The server took too long."""
+class RemoteTimeout(RemoteError): ...
 
 
 class RemoteToolSpec(NamedTuple):
@@ -7356,8 +7348,7 @@ NOBODY_UID = 65534
 RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
-class SandboxUnavailable(Exception):
-    """No sandbox works here; the text is for an administrator."""
+class SandboxUnavailable(Exception): ...
 
 
 def find_program(name: str) -> str:
@@ -7370,23 +7361,18 @@ def find_program(name: str) -> str:
 class SandboxProcess(Protocol):
     process: ChildProcess
 
-    def measure_memory(self) -> int:
-        """Return the bytes that its processes hold, 0 if something else limits them."""
+    def measure_memory(self) -> int: ...
 
-    async def kill(self) -> None:
-        """End all that runs in it."""
+    async def kill(self) -> None: ...
 
-    def close(self) -> None:
-        """Close the descriptors."""
+    def close(self) -> None: ...
 
 
 class SandboxBackend(Protocol):
     @property
-    def name(self) -> str:
-        """What an administrator calls it."""
+    def name(self) -> str: ...
 
-    async def start(self, program: str, limits: SandboxLimits) -> SandboxProcess:
-        """Start a program in a sandbox; raises SandboxUnavailable."""
+    async def start(self, program: str, limits: SandboxLimits) -> SandboxProcess: ...
 
 
 # ==== toolbox.sandbox.bubblewrap
@@ -8170,8 +8156,7 @@ if __name__ == "__main__":
 _MAX_JSON_CHARACTER_BYTES = 12
 
 
-class SandboxReplyMissing(Exception):
-    """The sandbox ended without a valid answer; the text is its error output."""
+class SandboxReplyMissing(Exception): ...
 
 
 class FileSlice(NamedTuple):
@@ -8219,8 +8204,7 @@ _READ_BYTES = 256 * 1024
 _STDERR_BYTES = 2_000
 
 
-class RunStopped(Exception):
-    """The sandbox was stopped before it answered; the text says why."""
+class RunStopped(Exception): ...
 
 
 class WorkspaceArchive(NamedTuple):
@@ -8422,8 +8406,7 @@ def _remove_if_abandoned(folder: Path) -> None:
             os.close(lock)
 
 
-class SandboxClosed(Exception):
-    """The tools were closed; there are no workspaces any more."""
+class SandboxClosed(Exception): ...
 
 
 class SandboxFile(NamedTuple):
@@ -8595,8 +8578,7 @@ def printable_name(name: str) -> str:
 ReadFile = Callable[[], Awaitable[bytes | str]]
 
 
-class _SandboxCallFailed(Exception):
-    """A call has no result; the text says why, for the model."""
+class _SandboxCallFailed(Exception): ...
 
 
 _RUN_DESCRIPTION = (
@@ -9092,8 +9074,7 @@ class _EntryReader(NamedTuple):
             yield name, meant
 
 
-class _InvalidEntry(Exception):
-    """An entry cannot be used; says why, without a value."""
+class _InvalidEntry(Exception): ...
 
 
 def _referenced_secrets(
@@ -9149,8 +9130,7 @@ def _build_rpc_reply(message: _RpcMessage) -> _RpcMessage | None:
 _SESSION_HEADER = "Mcp-Session-Id"
 
 
-class SessionExpired(Exception):
-    """The server has forgotten the session and did nothing of the message."""
+class SessionExpired(Exception): ...
 
 
 class _McpTransport:
@@ -9370,8 +9350,7 @@ class McpStdioTransport(_McpTransport):
             raise RemoteError(f"{self._name} cannot be started.") from None
         self._child = _Program(child, self._receive_line, self._fail_waiting)
 
-    def listen(self) -> None:
-        """Do nothing: all that the program writes is read anyway."""
+    def listen(self) -> None: ...
 
     async def request(self, request: _RpcMessage) -> _RpcMessage:
         answer: asyncio.Future[_RpcMessage] = asyncio.get_running_loop().create_future()
@@ -9434,8 +9413,7 @@ _MAX_ERROR_CHARACTERS = 500
 _MCP_CONTENT_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
 
 
-class _RpcError(Exception):
-    """The server answered with an error; the text is the server's."""
+class _RpcError(Exception): ...
 
 
 class McpClient:
@@ -9906,8 +9884,7 @@ _MAX_HTTP_ERROR_CHARACTERS = 2_000
 _STYLE_SEPARATORS: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
 
 
-class _InvalidArgument(Exception):
-    """An argument cannot be sent; the text is for the model."""
+class _InvalidArgument(Exception): ...
 
 
 class _OpenApiRequest(NamedTuple):
@@ -10325,8 +10302,7 @@ class ExecutionEnded(NamedTuple):
     metadata: RunMetadata
 
 
-class ReadyForInput(NamedTuple):
-    """The agent accepts the next message."""
+class ReadyForInput(NamedTuple): ...
 
 
 AgentOnlyEvent = (
@@ -10349,19 +10325,15 @@ AgentEvent = RunEvent | AgentOnlyEvent
 
 class Tool(Protocol):
     @property
-    def name(self) -> str:
-        """A name that no other tool has."""
+    def name(self) -> str: ...
 
     @property
-    def description(self) -> str:
-        """What it does, for the model."""
+    def description(self) -> str: ...
 
     @property
-    def args(self) -> Mapping[str, Any]:
-        """The schema of the arguments."""
+    def args(self) -> Mapping[str, Any]: ...
 
-    async def execute(self, args: dict[str, Any]) -> Any:
-        """Run it; the model gets what is returned, an exception is a failure."""
+    async def execute(self, args: dict[str, Any]) -> Any: ...
 
 
 StoreFile = Callable[[str, str, bytes], Awaitable[str]]
@@ -10377,8 +10349,7 @@ class ModelAnswer(NamedTuple):
 class Provider(Protocol):
     def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
-    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Yield what happens, then the answer; without `tools` none may be called."""
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]: ...
 
 
 class Guide(BaseModel):
@@ -12604,8 +12575,7 @@ _KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
 _BRIDGE_CLOSE_SECONDS = 5.0
 
 
-class BridgeClosed(Exception):
-    """The bridge was closed: nothing more is answered."""
+class BridgeClosed(Exception): ...
 
 
 class _AnswerReader:

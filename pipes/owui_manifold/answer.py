@@ -36,10 +36,10 @@ async def answer_events(
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Run a request and yield its events.
 
-    For Open WebUI they have the shown texts, and the markers and records that precede
-    them; other clients get the model's texts. A marker comes only after the host was
-    asked to store what it names. Repairs are remembered when it is known that they
-    helped; their reason is for the log alone.
+    For Open WebUI they have the shown texts, with their markers and records; other
+    clients get the model's texts. What a marker names is stored beside the text, and at
+    the latest before the end. Repairs are remembered when it is known that they helped;
+    their reason is for the log alone.
     """
     prepared = compare_cache(prepared)
     call, recorder = prepared.call, _recorder(prepared)
@@ -89,16 +89,19 @@ def _known_sources(prepared: PreparedRequest) -> Sequence[str]:
 async def _write_records(
     prepared: PreparedRequest, recorder: Recorder | None, event: CitedEvent
 ) -> list[AnswerEvent]:
-    """Write the records of an event; return what is shown, but for the run's end."""
+    """Write the records of an event; return what is shown, but for the run's end.
+
+    The answer's own records follow the text that they belong to: nobody waits for them.
+    """
     store, shown = prepared.store, list[AnswerEvent]()
     for recorded in recorder.feed(event) if recorder else (event,):
         if not isinstance(recorded, NewRecord | RunDone):
             shown.append(recorded)
         elif isinstance(recorded, NewRecord) and store:
-            await store.write(*recorded)
+            store.write_beside(*recorded)
     if isinstance(event, RunDone) and store and not await store.flush():
         prepared.call.log.line("WARNING", _NOT_WRITTEN)
-    return [*(store.take_unsent() if store else ()), *shown]
+    return [*shown, *(store.take_unsent() if store else ())]
 
 
 def _recorder(prepared: PreparedRequest) -> Recorder | None:

@@ -6,7 +6,8 @@ The switches of the composer come from the companion filter, in
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from openai_responses.errors import (
 from openai_responses.json_input import JsonObject, as_mapping, parse_string_map
 from openai_responses.loop.attempts import Limits
 from openai_responses.loop.recovery import RetryPolicy
-from openai_responses.loop.tools import ApprovalRules, read_rules
+from openai_responses.loop.tools import ApprovalRules, read_rules, read_timeouts
 from openai_responses.models.resolve import (
     REASONING_EFFORTS,
     ModelPrices,
@@ -51,6 +52,8 @@ class Config(NamedTuple):
     """An error is raised only where a model is resolved."""
     remote: RemoteServers
     approval_rules: ApprovalRules
+    tool_timeouts: Sequence[tuple[str, float]]
+    """Seconds by patterns of names."""
     prices: Mapping[str, ModelPrices] | None
     """The administrator's own; None if they cannot be read."""
 
@@ -90,10 +93,11 @@ def read_config(
     wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
-    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    remote = _known_servers(valves.REMOTE_MCP_SERVERS_JSON)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
+    timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
     prices, price_error = _own_prices(valves)
-    problems = (rules_error, _permission_error(valves), filter_error, price_error)
+    problems = (rules_error, timeouts_error, _permission_error(valves), filter_error)
     allowed = _for_own_key(valves) if own_key else valves
     switches = as_mapping(host.get("features"))
     is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
@@ -102,11 +106,12 @@ def read_config(
     return Config(
         valves=allowed,
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(filter(None, problems)),
+        problems=tuple(filter(None, (*problems, price_error))),
         own_key=own_key,
         overrides=_overrides(valves),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         approval_rules=rules,
+        tool_timeouts=timeouts,
         prices=prices,
         effort=_inherit(own.REASONING_EFFORT, "") or None,
         summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
@@ -132,9 +137,19 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
 
 def _overrides(valves: Valves) -> Mapping[str, ResolvedModel] | InvalidRequest:
     try:
-        return read_overrides(valves.MODEL_OVERRIDES_JSON)
+        return _known_overrides(valves.MODEL_OVERRIDES_JSON)
     except InvalidRequest as error:
         return error
+
+
+@lru_cache(maxsize=8)
+def _known_overrides(text: str) -> Mapping[str, ResolvedModel]:
+    return read_overrides(text)
+
+
+@lru_cache(maxsize=8)
+def _known_servers(text: str) -> RemoteServers:
+    return read_servers(text)
 
 
 def _own_prices(valves: Valves) -> tuple[Mapping[str, ModelPrices] | None, str]:

@@ -80,8 +80,8 @@ from openai_responses.transport.stream import (
     parse_event,
 )
 
-_THOUGHT_SHARE = 0.1
-"""Reasoning is joined for a tenth of that time: the answer must not wait for it."""
+_THOUGHT_SHARE = 0.02
+"""Reasoning is joined for a small part of that time: the answer must not wait for it."""
 
 
 class Limits(NamedTuple):
