@@ -192,8 +192,7 @@ _VALUE_SIZE = 10
 _DEEPEST_VALUE = 64
 
 
-class JsonTooLarge(ValueError):
-    """What others sent is more than is read."""
+class JsonTooLarge(ValueError): ...
 
 
 class JsonBudget:
@@ -555,12 +554,10 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
 # ==== openai_responses.errors
 
 
-class ResponsesError(Exception):
-    """What this package raises on purpose."""
+class ResponsesError(Exception): ...
 
 
-class InvalidRequest(ResponsesError):
-    """A request that is not sent."""
+class InvalidRequest(ResponsesError): ...
 
 
 def unknown_words(
@@ -597,12 +594,10 @@ class TimedOut(ResponsesError):
         self.kind: TimeoutKind = kind
 
 
-class ResponseLost(ResponsesError):
-    """A background response that can no longer be read."""
+class ResponseLost(ResponsesError): ...
 
 
-class UnreadableAnswer(ResponsesError):
-    """The answer does not have the form of the Responses API."""
+class UnreadableAnswer(ResponsesError): ...
 
 
 class AnswerTooLarge(ResponsesError):
@@ -610,8 +605,7 @@ class AnswerTooLarge(ResponsesError):
         super().__init__("The model's server sent more than is accepted.")
 
 
-class MalformedEvent(ResponsesError):
-    """An event of a stream cannot be read."""
+class MalformedEvent(ResponsesError): ...
 
 
 class ApiError(NamedTuple):
@@ -1766,14 +1760,12 @@ class TextDone(NamedTuple):
 
 class AnnotationAdded(NamedTuple):
     output_index: int
-    part: int
     annotation: Item
     item_id: str = ""
 
 
 class PartialImage(NamedTuple):
     output_index: int
-    number: int
     image: str
     form: str
     item_id: str = ""
@@ -1877,17 +1869,15 @@ def _text_reader(
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
-    part = _checked(wire.get("content_index", 0), int)
     if (annotation := wire.get("annotation")) is None:
         return None
     item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
+    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
 
 
 def _read_partial_image(wire: JsonObject) -> StreamEvent:
     return PartialImage(
         _index(wire),
-        _checked(wire.get("partial_image_index", 0), int),
         _checked(wire["partial_image_b64"], str),
         str(wire.get("output_format") or ""),
         as_text(wire.get("item_id")),
@@ -1953,7 +1943,6 @@ class ToolOutput(NamedTuple):
 
 class ResponseDone(NamedTuple):
     status: str
-    usage: Usage | None
 
 
 class Status(NamedTuple):
@@ -2624,8 +2613,7 @@ LARGEST_SCHEMA = 300_000
 MOST_STRICT_WORK = 300_000
 
 
-class _NotStrict(Exception):
-    """The schema has no strict form, or not a simple one."""
+class _NotStrict(Exception): ...
 
 
 def _strict(node: Any, depth: int) -> _Schema:
@@ -3643,7 +3631,7 @@ class ResponseState:
         events: list[RunEvent] = []
         for place, item in self._match(content_parts(response.get("output"))):
             events += self._end(place, _NOWHERE, item)
-        return [*events, ResponseDone(event.status, self.usage)]
+        return [*events, ResponseDone(event.status)]
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
         places = [self._find_item(_NOWHERE, item) for item in items]
@@ -3856,7 +3844,7 @@ class _HttpResponse:
         try:
             return load_json(body)
         except ValueError:
-            raise UnreadableAnswer(SENTENCES["unreadable"][""]) from None
+            raise UnreadableAnswer(UNREADABLE.sentence) from None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -3886,7 +3874,7 @@ class _HttpResponse:
             error = read_api_error(wire)
             failure = Failure(self._response.status, error)
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
-        raise UnreadableAnswer(SENTENCES["unreadable"][""])
+        raise UnreadableAnswer(UNREADABLE.sentence)
 
     async def refusal(self, model: str) -> ApiRefused:
         status, headers = self._response.status, self._response.headers
@@ -4558,6 +4546,10 @@ def _chosen_option(value: Any, options: list[Any], check: _SchemaCheck) -> list[
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+_ANSWERS: Mapping[str, Approval] = {
+    "": "ask",
+    **{answer: answer for answer in _STRICTNESS},
+}
 
 Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 
@@ -4612,13 +4604,12 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     unread = ""
     for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
         pattern, _, answer = (part.strip() for part in entry.partition("="))
-        # An answer alone is a rule that lost its pattern.
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _STRICTNESS
-        match answer.lower() or "ask":
-            case "auto" | "ask" | "deny" as rule if is_pattern:
-                rules.append((pattern, rule))
-            case _:
-                unread = unread or entry
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        rule = _ANSWERS.get(answer.lower())
+        if rule and is_pattern:
+            rules.append((pattern, rule))
+        else:
+            unread = unread or entry
     if not unread:
         return rules, ""
     problem = (
@@ -4637,23 +4628,15 @@ class ToolResult(NamedTuple):
 
 
 class CallableTools(Protocol):
-    def parameters(self, name: str) -> JsonObject | None:
-        """Return the schema of a tool's arguments, or None for an unknown tool."""
+    def parameters(self, name: str) -> JsonObject | None: ...
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call will run, and its arguments.
+    ) -> tuple[str, dict[str, Any]] | None: ...
 
-        A tool that passes calls on names another one, with other arguments. None: there
-        is no such tool.
-        """
+    def is_interactive(self, name: str) -> bool: ...
 
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person; no limit counts that time."""
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; an exception counts as a failure of the tool."""
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult: ...
 
 
 class CallLimits(NamedTuple):
@@ -5496,10 +5479,11 @@ def write_details(
 
 def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     turns: dict[str, list[Item]] = {}
-    for entry in filter(_is_entry, as_list(details)):
-        turns.setdefault(entry["turn"], []).append(entry)
+    for entry in content_parts(details):
+        if isinstance(entry.get("index"), int):
+            turns.setdefault(str(entry.get("turn")), []).append(entry)
     ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
-    return [_read_turn(turn, sign) for turn in ordered]
+    return [*filter(None, (_read_turn(turn, sign) for turn in ordered))]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -5512,30 +5496,31 @@ def _entry(item: Item, shown: str) -> Item:
     return {"type": _ITEM, "item": kept, "shown": length}
 
 
-def _is_entry(entry: object) -> bool:
-    match entry:
-        case {"format": form, "turn": str(), "index": int(), "type": kind, **rest}:
-            has_item = "type" in as_mapping(rest.get("item"))
-            is_carried = kind == _ITEM or (kind == _REASONING and "data" in rest)
-            return form == _FORMAT and (kind == _TURN or (has_item and is_carried))
-    return False
+def _is_entry(entry: Item) -> bool:
+    kind, has_item = entry.get("type"), "type" in as_mapping(entry.get("item"))
+    is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
+    is_ours = entry.get("format") == _FORMAT and isinstance(entry.get("turn"), str)
+    return is_ours and (kind == _TURN or (has_item and is_whole))
 
 
-def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
-    head = next((entry for entry in entries if entry["type"] == _TURN), {})
-    carried = [entry for entry in entries if entry["type"] != _TURN]
-    pairs = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
+def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
+    head, carried = entries[0], entries[1:]
+    if not (is_ours := is_signed(head, sign, carried)):
+        entries = [*filter(_is_entry, entries)]
+        head = next((entry for entry in entries if entry["type"] == _TURN), {})
+        carried = [entry for entry in entries if entry["type"] != _TURN]
+    items = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
+    notes = head.get("notes") if is_ours or is_signed(head, sign) else {}
+    if not is_ours:
+        stubs = harmless_items([item for item, _ in items])
+        used = [
+            # Of an entry of somebody else the place in the shown text is used.
+            pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
+            for entry, pair, stub in zip(carried, items, stubs, strict=True)
+        ]
+        items = [(item, shown) for item, shown in used if item]
     origin = read_origin(head.get("origin"), "")
-    if is_signed(head, sign, carried):
-        return DetailTurn(pairs, origin, as_mapping(head.get("notes")))
-    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
-    stubs = harmless_items([item for item, _ in pairs])
-    used = [
-        # Of an entry of somebody else the place in the shown text is used.
-        pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
-        for entry, pair, stub in zip(carried, pairs, stubs, strict=True)
-    ]
-    return DetailTurn([(item, shown) for item, shown in used if item], origin, notes)
+    return DetailTurn(items, origin, as_mapping(notes)) if entries else None
 
 
 def _carried_item(entry: Item) -> Item:
@@ -5684,10 +5669,6 @@ class MarkedText(NamedTuple):
     text: str
 
 
-def _has_marker(text: str) -> bool:
-    return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
-
-
 def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
     if not any(map(text.__contains__, _SIGNS)):
         yield MarkedText(ulid, text.strip() if ulid else text)
@@ -5705,10 +5686,10 @@ def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
 
 def strip_markers(text: str) -> str:
     for _ in range(_MOST_PASSES):
-        if not _has_marker(text):
+        pieces = [piece.text for piece in split_at_markers(text)]
+        if pieces == [text]:
             break
-        pieces = (piece.text for piece in split_at_markers(text))
-        text = "\n\n".join(piece for piece in pieces if piece)
+        text = "\n\n".join(filter(None, pieces))
     return text
 
 
@@ -5858,7 +5839,7 @@ def _readable_items(record: Record, reader: Origin | None) -> Iterator[Item]:
         else:
             is_read = is_ours or item_type(item) != CONFIGURATION
         if is_read:
-            yield strip_for_replay(item)
+            yield item
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -5877,21 +5858,22 @@ def _split(part: _Said) -> Iterable[_Piece]:
         return (part,)
     *others, last = part.ulids or ("",)
     bare = (MarkedText(ulid, "") for ulid in others)
-    return (*bare, *split_at_markers(_strip_old_blocks(part.text), last))
+    return chain(bare, split_at_markers(_strip_old_blocks(part.text), last))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    plain = text_message("assistant", shown)
     if kept is None:
-        return plain
+        return text_message("assistant", shown)
     if message_text(kept).strip() == shown:
         return kept
     match kept.get("content"):
         case [{"type": "output_text"} as part]:
             # The positions of annotations are no longer valid.
             edited: Item = {"annotations": []} if "text" in part else {}
-            return {**kept, "content": [{**part, "text": shown, **edited}]}
-    return {**kept, "content": plain["content"]}
+            content = [{**part, "text": shown, **edited}]
+        case _:
+            content = text_message("assistant", shown)["content"]
+    return {**kept, "content": content}
 
 
 # ==== owui_chat.events
@@ -6956,12 +6938,10 @@ _ExecuteRemoteTool = Callable[[dict[str, Any]], Awaitable[Any]]
 _Response = TypeVar("_Response")
 
 
-class RemoteError(Exception):
-    """A server failed; the text contains no secret."""
+class RemoteError(Exception): ...
 
 
-class RemoteTimeout(RemoteError):
-    """The server took too long."""
+class RemoteTimeout(RemoteError): ...
 
 
 class RemoteToolSpec(NamedTuple):
@@ -7337,8 +7317,7 @@ NOBODY_UID = 65534
 RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
 
-class SandboxUnavailable(Exception):
-    """No sandbox works here; the text is for an administrator."""
+class SandboxUnavailable(Exception): ...
 
 
 def find_program(name: str) -> str:
@@ -7351,23 +7330,18 @@ def find_program(name: str) -> str:
 class SandboxProcess(Protocol):
     process: ChildProcess
 
-    def measure_memory(self) -> int:
-        """Return the bytes that its processes hold, 0 if something else limits them."""
+    def measure_memory(self) -> int: ...
 
-    async def kill(self) -> None:
-        """End all that runs in it."""
+    async def kill(self) -> None: ...
 
-    def close(self) -> None:
-        """Close the descriptors."""
+    def close(self) -> None: ...
 
 
 class SandboxBackend(Protocol):
     @property
-    def name(self) -> str:
-        """What an administrator calls it."""
+    def name(self) -> str: ...
 
-    async def start(self, program: str, limits: SandboxLimits) -> SandboxProcess:
-        """Start a program in a sandbox; raises SandboxUnavailable."""
+    async def start(self, program: str, limits: SandboxLimits) -> SandboxProcess: ...
 
 
 # ==== toolbox.sandbox.bubblewrap
@@ -8151,8 +8125,7 @@ if __name__ == "__main__":
 _MAX_JSON_CHARACTER_BYTES = 12
 
 
-class SandboxReplyMissing(Exception):
-    """The sandbox ended without a valid answer; the text is its error output."""
+class SandboxReplyMissing(Exception): ...
 
 
 class FileSlice(NamedTuple):
@@ -8200,8 +8173,7 @@ _READ_BYTES = 256 * 1024
 _STDERR_BYTES = 2_000
 
 
-class RunStopped(Exception):
-    """The sandbox was stopped before it answered; the text says why."""
+class RunStopped(Exception): ...
 
 
 class WorkspaceArchive(NamedTuple):
@@ -8403,8 +8375,7 @@ def _remove_if_abandoned(folder: Path) -> None:
             os.close(lock)
 
 
-class SandboxClosed(Exception):
-    """The tools were closed; there are no workspaces any more."""
+class SandboxClosed(Exception): ...
 
 
 class SandboxFile(NamedTuple):
@@ -8576,8 +8547,7 @@ def printable_name(name: str) -> str:
 ReadFile = Callable[[], Awaitable[bytes | str]]
 
 
-class _SandboxCallFailed(Exception):
-    """A call has no result; the text says why, for the model."""
+class _SandboxCallFailed(Exception): ...
 
 
 _RUN_DESCRIPTION = (
@@ -9073,8 +9043,7 @@ class _EntryReader(NamedTuple):
             yield name, meant
 
 
-class _InvalidEntry(Exception):
-    """An entry cannot be used; says why, without a value."""
+class _InvalidEntry(Exception): ...
 
 
 def _referenced_secrets(
@@ -9130,8 +9099,7 @@ def _build_rpc_reply(message: _RpcMessage) -> _RpcMessage | None:
 _SESSION_HEADER = "Mcp-Session-Id"
 
 
-class SessionExpired(Exception):
-    """The server has forgotten the session and did nothing of the message."""
+class SessionExpired(Exception): ...
 
 
 class _McpTransport:
@@ -9351,8 +9319,7 @@ class McpStdioTransport(_McpTransport):
             raise RemoteError(f"{self._name} cannot be started.") from None
         self._child = _Program(child, self._receive_line, self._fail_waiting)
 
-    def listen(self) -> None:
-        """Do nothing: all that the program writes is read anyway."""
+    def listen(self) -> None: ...
 
     async def request(self, request: _RpcMessage) -> _RpcMessage:
         answer: asyncio.Future[_RpcMessage] = asyncio.get_running_loop().create_future()
@@ -9415,8 +9382,7 @@ _MAX_ERROR_CHARACTERS = 500
 _MCP_CONTENT_TYPES = frozenset({"text", "image", "audio", "resource", "resource_link"})
 
 
-class _RpcError(Exception):
-    """The server answered with an error; the text is the server's."""
+class _RpcError(Exception): ...
 
 
 class McpClient:
@@ -9887,8 +9853,7 @@ _MAX_HTTP_ERROR_CHARACTERS = 2_000
 _STYLE_SEPARATORS: Mapping[str, str] = {"spaceDelimited": " ", "pipeDelimited": "|"}
 
 
-class _InvalidArgument(Exception):
-    """An argument cannot be sent; the text is for the model."""
+class _InvalidArgument(Exception): ...
 
 
 class _OpenApiRequest(NamedTuple):
@@ -10306,8 +10271,7 @@ class ExecutionEnded(NamedTuple):
     metadata: RunMetadata
 
 
-class ReadyForInput(NamedTuple):
-    """The agent accepts the next message."""
+class ReadyForInput(NamedTuple): ...
 
 
 AgentOnlyEvent = (
@@ -10330,19 +10294,15 @@ AgentEvent = RunEvent | AgentOnlyEvent
 
 class Tool(Protocol):
     @property
-    def name(self) -> str:
-        """A name that no other tool has."""
+    def name(self) -> str: ...
 
     @property
-    def description(self) -> str:
-        """What it does, for the model."""
+    def description(self) -> str: ...
 
     @property
-    def args(self) -> Mapping[str, Any]:
-        """The schema of the arguments."""
+    def args(self) -> Mapping[str, Any]: ...
 
-    async def execute(self, args: dict[str, Any]) -> Any:
-        """Run it; the model gets what is returned, an exception is a failure."""
+    async def execute(self, args: dict[str, Any]) -> Any: ...
 
 
 StoreFile = Callable[[str, str, bytes], Awaitable[str]]
@@ -10358,8 +10318,7 @@ class ModelAnswer(NamedTuple):
 class Provider(Protocol):
     def generate(
         self, history: Sequence[Item], tools: Sequence[Item]
-    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
-        """Yield what happens, then the answer; without `tools` none may be called."""
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]: ...
 
 
 class Guide(BaseModel):
@@ -12585,8 +12544,7 @@ _KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
 _BRIDGE_CLOSE_SECONDS = 5.0
 
 
-class BridgeClosed(Exception):
-    """The bridge was closed: nothing more is answered."""
+class BridgeClosed(Exception): ...
 
 
 class _AnswerReader:

@@ -234,8 +234,7 @@ _VALUE_SIZE = 10
 _DEEPEST_VALUE = 64
 
 
-class JsonTooLarge(ValueError):
-    """What others sent is more than is read."""
+class JsonTooLarge(ValueError): ...
 
 
 class JsonBudget:
@@ -278,12 +277,10 @@ def as_text(value: object) -> str:
 # ==== openai_responses.errors
 
 
-class ResponsesError(Exception):
-    """What this package raises on purpose."""
+class ResponsesError(Exception): ...
 
 
-class InvalidRequest(ResponsesError):
-    """A request that is not sent."""
+class InvalidRequest(ResponsesError): ...
 
 
 def unknown_words(
@@ -320,12 +317,10 @@ class TimedOut(ResponsesError):
         self.kind: TimeoutKind = kind
 
 
-class ResponseLost(ResponsesError):
-    """A background response that can no longer be read."""
+class ResponseLost(ResponsesError): ...
 
 
-class UnreadableAnswer(ResponsesError):
-    """The answer does not have the form of the Responses API."""
+class UnreadableAnswer(ResponsesError): ...
 
 
 class AnswerTooLarge(ResponsesError):
@@ -333,8 +328,7 @@ class AnswerTooLarge(ResponsesError):
         super().__init__("The model's server sent more than is accepted.")
 
 
-class MalformedEvent(ResponsesError):
-    """An event of a stream cannot be read."""
+class MalformedEvent(ResponsesError): ...
 
 
 class ApiError(NamedTuple):
@@ -1826,14 +1820,12 @@ class TextDone(NamedTuple):
 
 class AnnotationAdded(NamedTuple):
     output_index: int
-    part: int
     annotation: Item
     item_id: str = ""
 
 
 class PartialImage(NamedTuple):
     output_index: int
-    number: int
     image: str
     form: str
     item_id: str = ""
@@ -1937,17 +1929,15 @@ def _text_reader(
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
-    part = _checked(wire.get("content_index", 0), int)
     if (annotation := wire.get("annotation")) is None:
         return None
     item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
+    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
 
 
 def _read_partial_image(wire: JsonObject) -> StreamEvent:
     return PartialImage(
         _index(wire),
-        _checked(wire.get("partial_image_index", 0), int),
         _checked(wire["partial_image_b64"], str),
         str(wire.get("output_format") or ""),
         as_text(wire.get("item_id")),
@@ -2013,7 +2003,6 @@ class ToolOutput(NamedTuple):
 
 class ResponseDone(NamedTuple):
     status: str
-    usage: Usage | None
 
 
 class Status(NamedTuple):
@@ -2425,7 +2414,7 @@ class _HttpResponse:
         try:
             return load_json(body)
         except ValueError:
-            raise UnreadableAnswer(SENTENCES["unreadable"][""]) from None
+            raise UnreadableAnswer(UNREADABLE.sentence) from None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -2455,7 +2444,7 @@ class _HttpResponse:
             error = read_api_error(wire)
             failure = Failure(self._response.status, error)
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
-        raise UnreadableAnswer(SENTENCES["unreadable"][""])
+        raise UnreadableAnswer(UNREADABLE.sentence)
 
     async def refusal(self, model: str) -> ApiRefused:
         status, headers = self._response.status, self._response.headers
@@ -3096,8 +3085,7 @@ LARGEST_SCHEMA = 300_000
 MOST_STRICT_WORK = 300_000
 
 
-class _NotStrict(Exception):
-    """The schema has no strict form, or not a simple one."""
+class _NotStrict(Exception): ...
 
 
 def _strict(node: Any, depth: int) -> _Schema:
@@ -4366,7 +4354,7 @@ class ResponseState:
         events: list[RunEvent] = []
         for place, item in self._match(content_parts(response.get("output"))):
             events += self._end(place, _NOWHERE, item)
-        return [*events, ResponseDone(event.status, self.usage)]
+        return [*events, ResponseDone(event.status)]
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
         places = [self._find_item(_NOWHERE, item) for item in items]
@@ -4927,6 +4915,10 @@ def _chosen_option(value: Any, options: list[Any], check: _SchemaCheck) -> list[
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+_ANSWERS: Mapping[str, Approval] = {
+    "": "ask",
+    **{answer: answer for answer in _STRICTNESS},
+}
 
 Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 
@@ -4981,13 +4973,12 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     unread = ""
     for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
         pattern, _, answer = (part.strip() for part in entry.partition("="))
-        # An answer alone is a rule that lost its pattern.
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _STRICTNESS
-        match answer.lower() or "ask":
-            case "auto" | "ask" | "deny" as rule if is_pattern:
-                rules.append((pattern, rule))
-            case _:
-                unread = unread or entry
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        rule = _ANSWERS.get(answer.lower())
+        if rule and is_pattern:
+            rules.append((pattern, rule))
+        else:
+            unread = unread or entry
     if not unread:
         return rules, ""
     problem = (
@@ -5006,23 +4997,15 @@ class ToolResult(NamedTuple):
 
 
 class CallableTools(Protocol):
-    def parameters(self, name: str) -> JsonObject | None:
-        """Return the schema of a tool's arguments, or None for an unknown tool."""
+    def parameters(self, name: str) -> JsonObject | None: ...
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call will run, and its arguments.
+    ) -> tuple[str, dict[str, Any]] | None: ...
 
-        A tool that passes calls on names another one, with other arguments. None: there
-        is no such tool.
-        """
+    def is_interactive(self, name: str) -> bool: ...
 
-    def is_interactive(self, name: str) -> bool:
-        """Say whether a tool waits for a person; no limit counts that time."""
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; an exception counts as a failure of the tool."""
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult: ...
 
 
 class CallLimits(NamedTuple):
@@ -6140,10 +6123,6 @@ def format_marker(kind: str, ulid: str) -> str:
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
-def _has_marker(text: str) -> bool:
-    return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
-
-
 def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
     if not any(map(text.__contains__, _SIGNS)):
         yield MarkedText(ulid, text.strip() if ulid else text)
@@ -6161,10 +6140,10 @@ def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
 
 def strip_markers(text: str) -> str:
     for _ in range(_MOST_PASSES):
-        if not _has_marker(text):
+        pieces = [piece.text for piece in split_at_markers(text)]
+        if pieces == [text]:
             break
-        pieces = (piece.text for piece in split_at_markers(text))
-        text = "\n\n".join(piece for piece in pieces if piece)
+        text = "\n\n".join(filter(None, pieces))
     return text
 
 
@@ -6595,7 +6574,7 @@ def _readable_items(record: Record, reader: Origin | None) -> Iterator[Item]:
         else:
             is_read = is_ours or item_type(item) != CONFIGURATION
         if is_read:
-            yield strip_for_replay(item)
+            yield item
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -6614,21 +6593,22 @@ def _split(part: _Said) -> Iterable[_Piece]:
         return (part,)
     *others, last = part.ulids or ("",)
     bare = (MarkedText(ulid, "") for ulid in others)
-    return (*bare, *split_at_markers(_strip_old_blocks(part.text), last))
+    return chain(bare, split_at_markers(_strip_old_blocks(part.text), last))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    plain = text_message("assistant", shown)
     if kept is None:
-        return plain
+        return text_message("assistant", shown)
     if message_text(kept).strip() == shown:
         return kept
     match kept.get("content"):
         case [{"type": "output_text"} as part]:
             # The positions of annotations are no longer valid.
             edited: Item = {"annotations": []} if "text" in part else {}
-            return {**kept, "content": [{**part, "text": shown, **edited}]}
-    return {**kept, "content": plain["content"]}
+            content = [{**part, "text": shown, **edited}]
+        case _:
+            content = text_message("assistant", shown)["content"]
+    return {**kept, "content": content}
 
 
 # ==== owui_chat.input.tasks
@@ -7113,10 +7093,10 @@ def _places(
             number = outputs.get(str(item.get("call_id")), -1)
             if number >= least:
                 least, place = number + 1, (number + 1, 0)
-        elif place and item_type(item) == COMMENTARY_TYPE:
+        elif place and item.get("type") == COMMENTARY_TYPE:
             found[_item_id(item)] = place
         elif place and (text := _host_text(item)):
-            is_code = item_type(item) == CODE_CARD
+            is_code = item.get("type") == CODE_CARD
             start, place = _find_text(answer, place, text, is_code=is_code)
             if start:
                 found[_item_id(item)] = start
@@ -7182,13 +7162,15 @@ def _text(answer: Sequence[ChatPart], number: int) -> str:
 
 
 def _host_text(item: Item) -> str:
-    if item_type(item) == CODE_CARD:
-        return code_text(as_text(item.get("code")))
-    if item_type(item) != "message":
-        return ""
-    parts = content_parts(item.get("content"))
-    texts = (p.get("text") for p in parts if p.get("type") == "output_text")
-    return "".join(map(as_text, texts))
+    if item.get("type") == "message":
+        parts = content_parts(item.get("content"))
+        return "".join(map(part_text, filter(_is_output_text, parts)))
+    is_code = item.get("type") == CODE_CARD
+    return code_text(as_text(item.get("code"))) if is_code else ""
+
+
+def _is_output_text(part: Item) -> bool:
+    return part.get("type") == "output_text"
 
 
 def _is_record(item: Item) -> bool:
@@ -7598,8 +7580,7 @@ class _HostedItem(ABC):
         self._place = len(shown.items)
 
     @abstractmethod
-    def render(self, event: RunEvent) -> Chunks:
-        """Yield the chunks for an event."""
+    def render(self, event: RunEvent) -> Chunks: ...
 
 
 _REFUSED = "The picture was not drawn: the safety system refused it."
@@ -8025,10 +8006,11 @@ def write_details(
 
 def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     turns: dict[str, list[Item]] = {}
-    for entry in filter(_is_entry, as_list(details)):
-        turns.setdefault(entry["turn"], []).append(entry)
+    for entry in content_parts(details):
+        if isinstance(entry.get("index"), int):
+            turns.setdefault(str(entry.get("turn")), []).append(entry)
     ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
-    return [_read_turn(turn, sign) for turn in ordered]
+    return [*filter(None, (_read_turn(turn, sign) for turn in ordered))]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -8041,30 +8023,31 @@ def _entry(item: Item, shown: str) -> Item:
     return {"type": _ITEM, "item": kept, "shown": length}
 
 
-def _is_entry(entry: object) -> bool:
-    match entry:
-        case {"format": form, "turn": str(), "index": int(), "type": kind, **rest}:
-            has_item = "type" in as_mapping(rest.get("item"))
-            is_carried = kind == _ITEM or (kind == _REASONING and "data" in rest)
-            return form == _FORMAT and (kind == _TURN or (has_item and is_carried))
-    return False
+def _is_entry(entry: Item) -> bool:
+    kind, has_item = entry.get("type"), "type" in as_mapping(entry.get("item"))
+    is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
+    is_ours = entry.get("format") == _FORMAT and isinstance(entry.get("turn"), str)
+    return is_ours and (kind == _TURN or (has_item and is_whole))
 
 
-def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
-    head = next((entry for entry in entries if entry["type"] == _TURN), {})
-    carried = [entry for entry in entries if entry["type"] != _TURN]
-    pairs = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
+def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
+    head, carried = entries[0], entries[1:]
+    if not (is_ours := is_signed(head, sign, carried)):
+        entries = [*filter(_is_entry, entries)]
+        head = next((entry for entry in entries if entry["type"] == _TURN), {})
+        carried = [entry for entry in entries if entry["type"] != _TURN]
+    items = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
+    notes = head.get("notes") if is_ours or is_signed(head, sign) else {}
+    if not is_ours:
+        stubs = harmless_items([item for item, _ in items])
+        used = [
+            # Of an entry of somebody else the place in the shown text is used.
+            pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
+            for entry, pair, stub in zip(carried, items, stubs, strict=True)
+        ]
+        items = [(item, shown) for item, shown in used if item]
     origin = read_origin(head.get("origin"), "")
-    if is_signed(head, sign, carried):
-        return DetailTurn(pairs, origin, as_mapping(head.get("notes")))
-    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
-    stubs = harmless_items([item for item, _ in pairs])
-    used = [
-        # Of an entry of somebody else the place in the shown text is used.
-        pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
-        for entry, pair, stub in zip(carried, pairs, stubs, strict=True)
-    ]
-    return DetailTurn([(item, shown) for item, shown in used if item], origin, notes)
+    return DetailTurn(items, origin, as_mapping(notes)) if entries else None
 
 
 def _carried_item(entry: Item) -> Item:
@@ -8156,12 +8139,11 @@ def stored_image_ids(
     parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     drawn = {
-        ulid: [item["stored"] for item in record.payload if is_stored_image(item)]
+        ulid: ids
         for ulid, record in records.items()
+        if (ids := [i["stored"] for i in record.payload if is_stored_image(i)])
     }
-    if not any(drawn.values()):
-        return []
-    texts = [p for p in parts if isinstance(p, AssistantText)]
+    texts = [p for p in parts if drawn and isinstance(p, AssistantText)]
     named = {piece.ulid for p in texts for piece in split_at_markers(p.text)}
     named = named.union(*(p.ulids for p in texts))
     return [file_id for ulid in named for file_id in drawn.get(ulid, ())]
@@ -8399,10 +8381,9 @@ def image_data_url(content: bytes) -> str:
 def _readable_url(url: str) -> str:
     if url.startswith(("https://", "http://")):
         return url
-    if _is_too_large(url):
-        return ""
     label, _, payload = url.partition(";base64,")
-    kind = _encoded_type(payload) if label[:5].lower() == "data:" else ""
+    is_held = label[:5].lower() == "data:" and len(url) <= _LONGEST_URL
+    kind = _encoded_type(payload) if is_held else ""
     return f"data:{kind};base64,{payload}" if kind else ""
 
 
@@ -8476,10 +8457,6 @@ _TOO_MUCH = (
     f"[A picture or file is left out: one request takes {_MOST_PICTURES} pictures and "
     f"{_LARGEST_INPUT // 1_000_000} MB.]"
 )
-
-
-def _is_too_large(url: str) -> bool:
-    return len(url) > _LONGEST_URL and url[:5].lower() == "data:"
 
 
 def attach_files(
@@ -8606,7 +8583,7 @@ def _readable_part(part: Item, name: str, scale: _Scale) -> Item | str:
     url = str(part["image_url"])
     readable, is_held = _readable_url(url), url[:5].lower() == "data:"
     why = _UNKNOWN_PICTURE if is_held else GONE_FILE
-    if _is_too_large(url):
+    if is_held and len(url) > _LONGEST_URL:
         readable = image_data_url(scale(url.partition(",")[2]))
         why = _LARGE_PICTURE
     picture = {**part, "image_url": readable}
@@ -8687,23 +8664,21 @@ def _image_counts(rows: JsonObject) -> dict[str, int]:
 # ==== owui_chat.input.directive_words
 
 DETAILED = """
-03a45bb5 078c8e28 0d4183f6 0e91ef99 10d840ee 138dcec3 13b536eb 15a9dcdd 163e471a
-17b64905 18df80b6 29de7f90 2e4b93fb 32c287ba 3471478f 38f3bdab 3909895c 3998d281
-4526b514 50560335 57b14487 5cb98f00 5edd9330 62c2c8d3 63068c7c 6411bb06 6527f321
-70d47d19 76aa6516 7b24ea33 7c9e0a2a 7d7646d4 7e07e152 830a7a44 9874ca42 9a305928
-9bf1c5ec a13b3545 a39afb3c a60e811a a617edfc a7ea08e1 abfbd80b ae1911a7 aeece03d
-b0f55ba6 b765b157 ba5901c5 bcd184eb c6979263 c80f5417 cdf93663 ce72b247 cea309ff
-d4808618 eed41b3c f6374c96 f87c632a fa34f8ed
+03a45b 078c8e 0d4183 0e91ef 10d840 138dce 13b536 15a9dc 163e47 17b649 18df80
+29de7f 2e4b93 32c287 347147 38f3bd 390989 3998d2 4526b5 505603 57b144 5cb98f
+5edd93 62c2c8 63068c 6411bb 6527f3 70d47d 76aa65 7b24ea 7c9e0a 7d7646 7e07e1
+830a7a 9874ca 9a3059 9bf1c5 a13b35 a39afb a60e81 a617ed a7ea08 abfbd8 ae1911
+aeece0 b0f55b b765b1 ba5901 bcd184 c69792 c80f54 cdf936 ce72b2 cea309 d48086
+eed41b f6374c f87c63 fa34f8
 """
 
 CONCISE = """
-0434e0d1 07c416db 14f9784e 181692f8 19b4d00b 1e485293 2284bb69 25a02f40 2c7347bc
-30ccda5b 36c1f13f 36d7ba4b 39c49c4b 3de68997 46bc298e 48178121 4b1a7436 4c9e08f2
-4f236a3f 5407042f 57f61e1d 6257c597 63d83e2d 6716da2c 6eb68cdd 7129e6d1 76bcb28e
-776531a5 7833d83f 7982e922 7aab4f49 7adcf1af 7e3c5999 891c2b8e 8c25e213 8edac0d8
-94cd057a 9a647729 9c7406b0 a1f6bd09 a63ebf23 a6fe534f a78aed35 a7d65252 b5b61452
-b626eb74 b6aeea6d b6f5385c c162d13b c4a12209 d16f5e01 dee774de e4699416 e8cb0de1
-f59e1a9e f7c9fea5 fd7fb473
+0434e0 07c416 14f978 181692 19b4d0 1e4852 2284bb 25a02f 2c7347 30ccda 36c1f1
+36d7ba 39c49c 3de689 46bc29 481781 4b1a74 4c9e08 4f236a 540704 57f61e 6257c5
+63d83e 6716da 6eb68c 7129e6 76bcb2 776531 7833d8 7982e9 7aab4f 7adcf1 7e3c59
+891c2b 8c25e2 8edac0 94cd05 9a6477 9c7406 a1f6bd a63ebf a6fe53 a78aed a7d652
+b5b614 b626eb b6aeea b6f538 c162d1 c4a122 d16f5e dee774 e46994 e8cb0d f59e1a
+f7c9fe fd7fb4
 """
 
 
@@ -8711,7 +8686,7 @@ f59e1a9e f7c9fea5 fd7fb473
 
 
 def words_digest(words: str) -> str:
-    return hex_digest(words.strip())[:8]
+    return hex_digest(words.strip())[:6]
 
 
 def take_directive(
@@ -8735,15 +8710,9 @@ def _requested_verbosity(message: UserMessage) -> str:
 # ==== owui_chat.input.prefix
 
 _MOST_CHARACTERS = 200_000
-_Text = str | tuple[str, str]
 
 
-class _InjectedContext(NamedTuple):
-    words: str
-    texts: Sequence[_Text]
-
-
-def _find_injected_context(message: UserMessage) -> _InjectedContext | None:
+def _find_injected_context(message: UserMessage) -> JsonObject | None:
     words = message.stored.words if message.stored else ""
     texts: list[str] = [p["text"] for p in message.content if _is_input_text(p)]
     place = next((n for n, text in enumerate(texts) if words in text), None)
@@ -8752,22 +8721,21 @@ def _find_injected_context(message: UserMessage) -> _InjectedContext | None:
         return None
     whole = texts[place]
     before, _, after = whole.rpartition(words) if words else (whole, "", "")
-    around: Sequence[_Text] = (*texts[:place], (before, after), *texts[place + 1 :])
-    return _InjectedContext(text_digest(words), around)
+    around = [*texts[:place], [before, after], *texts[place + 1 :]]
+    return {"words": text_digest(words), "texts": around}
 
 
 def _apply_injected_context(
-    message: UserMessage, words: str, injected: _InjectedContext | None
+    message: UserMessage, words: str, injected: JsonObject
 ) -> UserMessage:
-    if injected is None or injected.words != text_digest(words):
-        return message
     parts = message.content
-    if not any(_is_input_text(part) and words in part["text"] for part in parts):
+    is_there = any(_is_input_text(part) and words in part["text"] for part in parts)
+    if not is_there or injected.get("words") != text_digest(words):
         return message
-    whole = (t if isinstance(t, str) else words.join(t) for t in injected.texts)
-    texts = [{"type": "input_text", "text": text} for text in whole]
+    texts = (t if isinstance(t, str) else words.join(t) for t in injected["texts"])
     others = [part for part in parts if not _is_input_text(part)]
-    return message.with_content([*texts, *others])
+    sent = [{"type": "input_text", "text": text} for text in texts]
+    return message.with_content([*sent, *others])
 
 
 def _is_input_text(part: Item) -> bool:
@@ -8780,17 +8748,14 @@ _Unseal = Callable[[str, str], object]
 
 
 class SentContext(NamedTuple):
-    injected: _InjectedContext | None = None
+    injected: JsonObject | None = None
     instructions: str | None = None
     new: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     turn: Turn | None = None
 
     def wire(self) -> dict[str, Any]:
-        found = self._asdict() | {
-            "injected": self.injected and self.injected._asdict(),
-            "turn": self.turn and self.turn.wire(),
-        }
+        found = {**self._asdict(), "turn": self.turn and self.turn.wire()}
         return {key: value for key, value in found.items() if value not in (None, ())}
 
 
@@ -8857,33 +8822,29 @@ def model_turns(
 def apply_sent_context(
     parts: Sequence[ChatPart],
     sent: Mapping[str, SentContext],
-    items: Mapping[str, Sequence[Item]] = MappingProxyType({}),
-) -> list[ChatPart]:
-    return [again for part in parts for again in _as_sent(part, sent, items)]
-
-
-def _as_sent(
-    part: ChatPart,
-    sent: Mapping[str, SentContext],
     items: Mapping[str, Sequence[Item]],
 ) -> list[ChatPart]:
-    if not isinstance(part, UserMessage) or part.stored is None:
-        return [part]
-    name, words = part.stored.answer_id, part.stored.words
-    context = sent.get(name, _NOTHING)
-    message = _apply_injected_context(part, words, context.injected)
-    return [*_news(context), *map(UserMessage, items.get(name, ())), message]
+    found: list[ChatPart] = []
+    for part in parts:
+        if isinstance(part, UserMessage) and (stored := part.stored):
+            context = sent.get(stored.answer_id, _NOTHING)
+            added = (*_news(context), *items.get(stored.answer_id, ()))
+            found += map(UserMessage, added)
+            injected = context.injected or {}
+            found.append(_apply_injected_context(part, stored.words, injected))
+        else:
+            found.append(part)
+    return found
 
 
-def _news(sent: SentContext) -> list[ChatPart]:
+def _news(sent: SentContext) -> list[Item]:
     lines = ["The instructions have changed."]
     if sent.new:
         lines += ["New lines:", *sent.new]
     if sent.gone:
         lines += ["Lines that no longer hold:", *sent.gone]
-    if len(lines) == 1:
-        return []
-    return [UserMessage(text_message("developer", "\n".join(lines)))]
+    changed = len(lines) > 1
+    return [text_message("developer", "\n".join(lines))] if changed else []
 
 
 def _in_order(
@@ -8899,7 +8860,7 @@ def _lines(text: str) -> dict[str, None]:
 def _read_context(wire: JsonObject) -> SentContext:
     injected, turn = wire.get("injected"), str(wire.get("turn") or "")
     return SentContext(
-        _InjectedContext(**injected) if injected else None,
+        {key: injected[key] for key in ("words", "texts")} if injected else None,
         wire.get("instructions"),
         tuple(wire.get("new", ())),
         tuple(wire.get("gone", ())),
@@ -9800,14 +9761,14 @@ async def user_model(user_id: str) -> Any:
 
 
 async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
-    if not user_id or not _host_name("env", "ENABLE_FORWARD_USER_INFO_HEADERS"):
-        return {}
-    include = _host_name("utils.headers", "include_user_info_headers")
-    user = await user_model(user_id)
-    headers: dict[str, str] = include({}, user, request=host.request)
-    if chat_id := host.metadata.get("chat_id"):
-        name = _host_name("env", "FORWARD_SESSION_INFO_HEADER_CHAT_ID")
-        headers[name] = quote(str(chat_id), safe=":")
+    headers: dict[str, str] = {}
+    with suppress(InvalidRequest):  # a host that has no such headers
+        if user_id and _host_name("env", "ENABLE_FORWARD_USER_INFO_HEADERS"):
+            include = _host_name("utils.headers", "include_user_info_headers")
+            headers = include({}, await user_model(user_id), request=host.request)
+            if chat_id := host.metadata.get("chat_id"):
+                name = _host_name("env", "FORWARD_SESSION_INFO_HEADER_CHAT_ID")
+                headers[name] = quote(str(chat_id), safe=":")
     return headers
 
 

@@ -46,7 +46,5 @@ def _line(event: RunEvent) -> str:
 
 def _line_beside(event: AnnotationAdded | PartialImage) -> str:
     if isinstance(event, AnnotationAdded):
-        return (
-            f"{event.output_index} cited {event.part}: {event.annotation.get('type')}"
-        )
-    return f"{event.output_index} pictured {event.number}: {event.form}"
+        return f"{event.output_index} cited {event.annotation.get('type')}"
+    return f"{event.output_index} pictured {event.form}"

@@ -54,7 +54,7 @@ def _called(count: int) -> list[RunEvent]:
         for n in range(count)
     ]
     told = [ToolOutput(count + n, item) for n, item in enumerate(outputs)]
-    done = ResponseDone("completed", None)
+    done = ResponseDone("completed")
     return [*_item_events(calls), done, *told, _ended([*calls, *outputs])]
 
 
@@ -238,7 +238,7 @@ def calls_of_the_agent(count: int) -> Work:
         for n in range(count)
         for one in (message_item(n, f"Step {n}.", []), _call(n))
     ]
-    events = [*_item_events(items), ResponseDone("completed", None)]
+    events = [*_item_events(items), ResponseDone("completed")]
 
     def work() -> None:
         thoughts, view = ThoughtFilter(emits=True), HostRenderer(True, ORIGIN, SIGN)

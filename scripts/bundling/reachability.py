@@ -6,7 +6,8 @@ name stands for one thing in all modules (`name_rules`). A local variable of the
 name keeps more than needed, never less.
 
 The host stores, formats and compiles every line of a bundle. So docstrings stay in the
-sources. Nothing else of a part is changed.
+sources; `...` stands for one that is all there is of a definition. Nothing else of a
+part is changed.
 """
 
 import ast
@@ -78,6 +79,11 @@ def _read_parts(module: Module) -> Iterator[Part]:
     imports = [node for node in body if isinstance(node, ast.Import | ast.ImportFrom)]
     unread = (first, *imports, *_unread_docstrings(module.tree))
     lines = module.text.splitlines()
+    for text in _only_docstrings(module.tree):
+        dots, *rest = _lines_of(text)
+        lines[dots - 1] = " " * text.col_offset + "..."
+        for number in rest:
+            lines[number - 1] = ""
     left_out = {line for node in unread for line in _lines_of(node)}
     left_out.update(_gaps(module.tree, lines))
     begin = 1
@@ -89,11 +95,21 @@ def _read_parts(module: Module) -> Iterator[Part]:
 
 
 def _unread_docstrings(tree: ast.AST) -> Iterator[ast.stmt]:
-    """The texts that stand as statements, unless a definition has nothing else."""
+    """The texts that stand as statements beside others."""
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(body, list) and len(body) > 1:
             yield from filter(_is_text, body)
+
+
+_DEFINITIONS = (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def _only_docstrings(tree: ast.AST) -> Iterator[ast.stmt]:
+    """The texts that are all there is of a class or function."""
+    for node in ast.walk(tree):
+        if isinstance(node, _DEFINITIONS) and len(node.body) == 1:
+            yield from filter(_is_text, node.body)
 
 
 def _gaps(tree: ast.Module, lines: Sequence[str]) -> Iterator[int]:

@@ -357,14 +357,14 @@ async def test_tools_and_parameters_that_are_refused(
         assert asked(simulator, since) == [400, 400, 200, 200, 200]  # one in a stream
 
         simulator.faults.append(refuse_item("message", key="phase", form="openrouter"))
-        unknown = "The model's server does not know phase: answering without it."
+        unknown = "The model's server does not take phase: answering without it."
         await chat.heal("sim:short Once more.", unknown, model=OTHER, body=mine)
         simulator.faults.pop()
         others = await admins_tab.send(MODEL, "sim:short Admin here.", body=USED)
 
     assert first == [
-        "The model's server refused the tool get_weather: answering without it.",
-        "The model's server refused the tool web_search: answering without it.",
+        "The model's server does not take the tool get_weather: answering without it.",
+        "The model's server does not take the tool web_search: answering without it.",
         "The model's server does not take include: answering without it.",
     ]
     assert told(others) == []

@@ -213,9 +213,9 @@ def test_source_waits_for_its_name_while_the_text_grows() -> None:
     citations = Citations()
     fed(citations, TextDelta(0, "text", 0, f"{link(A)} {link(B)} "))
 
-    second = AnnotationAdded(0, 0, url_note(B, "Page B"))
+    second = AnnotationAdded(0, url_note(B, "Page B"))
     assert fed(citations, second) == [second]
-    sources = sources_in(fed(citations, AnnotationAdded(0, 0, url_note(A, "Page A"))))
+    sources = sources_in(fed(citations, AnnotationAdded(0, url_note(A, "Page A"))))
 
     assert [source["source"]["name"] for source in sources] == ["Page A", "Page B"]
 

@@ -32,10 +32,9 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
-    """One response ended; `usage` is None if the server did not tell it."""
+    """One response ended."""
 
     status: str
-    usage: Usage | None
 
 
 class Status(NamedTuple):

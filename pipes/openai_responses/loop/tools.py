@@ -15,6 +15,7 @@ from collections.abc import (
     Awaitable,
     Callable,
     Iterable,
+    Mapping,
     Sequence,
 )
 from contextlib import nullcontext
@@ -32,6 +33,10 @@ from openai_responses.transport.stream import NO_CARD
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+_ANSWERS: Mapping[str, Approval] = {
+    "": "ask",
+    **{answer: answer for answer in _STRICTNESS},
+}
 
 Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 """Shows a person the id, name and arguments of a call; only True approves it."""
@@ -92,19 +97,19 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     """Return rules, one a line or comma, and what is wrong with them.
 
     `pattern=auto|ask|deny`, a pattern alone means `ask`. An entry that cannot be read
-    may be meant to deny any tool: a person is asked about what is not denied.
+    may be meant to deny any tool: a person is asked about what is not denied. An answer
+    alone is a rule that lost its pattern.
     """
     rules: list[tuple[str, Approval]] = []
     unread = ""
     for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
         pattern, _, answer = (part.strip() for part in entry.partition("="))
-        # An answer alone is a rule that lost its pattern.
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _STRICTNESS
-        match answer.lower() or "ask":
-            case "auto" | "ask" | "deny" as rule if is_pattern:
-                rules.append((pattern, rule))
-            case _:
-                unread = unread or entry
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        rule = _ANSWERS.get(answer.lower())
+        if rule and is_pattern:
+            rules.append((pattern, rule))
+        else:
+            unread = unread or entry
     if not unread:
         return rules, ""
     problem = (

@@ -21,6 +21,7 @@ import aiohttp
 from openai_responses.clock import unix_seconds
 from openai_responses.endings import (
     SENTENCES,
+    UNREADABLE,
     check_valves,
     failure_sentence,
     refusal_sentence,
@@ -246,7 +247,7 @@ class _HttpResponse:
         try:
             return load_json(body)
         except ValueError:
-            raise UnreadableAnswer(SENTENCES["unreadable"][""]) from None
+            raise UnreadableAnswer(UNREADABLE.sentence) from None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -285,7 +286,7 @@ class _HttpResponse:
             error = read_api_error(wire)
             failure = Failure(self._response.status, error)
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
-        raise UnreadableAnswer(SENTENCES["unreadable"][""])
+        raise UnreadableAnswer(UNREADABLE.sentence)
 
     async def refusal(self, model: str) -> ApiRefused:
         """Return the error of a response with a bad status, with or without a body."""

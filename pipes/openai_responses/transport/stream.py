@@ -140,7 +140,6 @@ class AnnotationAdded(NamedTuple):
     """What a place in a text refers to."""
 
     output_index: int
-    part: int
     annotation: Item
     item_id: str = ""
 
@@ -152,7 +151,6 @@ class PartialImage(NamedTuple):
     """
 
     output_index: int
-    number: int
     image: str
     form: str
     item_id: str = ""
@@ -292,17 +290,15 @@ def _text_reader(
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
     """Return a citation; the type allows none, the final item has all of them."""
-    part = _checked(wire.get("content_index", 0), int)
     if (annotation := wire.get("annotation")) is None:
         return None
     item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
+    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
 
 
 def _read_partial_image(wire: JsonObject) -> StreamEvent:
     return PartialImage(
         _index(wire),
-        _checked(wire.get("partial_image_index", 0), int),
         _checked(wire["partial_image_b64"], str),
         str(wire.get("output_format") or ""),
         as_text(wire.get("item_id")),

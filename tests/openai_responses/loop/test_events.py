@@ -41,8 +41,8 @@ def test_other_events_stay() -> None:
     events: list[RunEvent] = [
         START,
         START,
-        ResponseDone("completed", None),
-        ResponseDone("completed", None),
+        ResponseDone("completed"),
+        ResponseDone("completed"),
         RunDone(COMPLETED),
     ]
     assert joined(events) == events

@@ -228,8 +228,8 @@ def test_citations_and_sketches_of_an_open_item_are_told() -> None:
 
     assert told(turn, cited, drawn) == []
     assert told(turn, wire.added(item), cited, drawn)[1:] == [
-        AnnotationAdded(7, 1, note),
-        PartialImage(7, 2, "aGk=", "png"),
+        AnnotationAdded(7, note),
+        PartialImage(7, "aGk=", "png"),
     ]
     assert told(turn, wire.done(item), cited, drawn)[-1] == ItemDone(7, item)
 
@@ -357,7 +357,7 @@ def test_incomplete(reason: str) -> None:
     events = told(turn, *wire.message("Hel"), ended)
     assert turn.ending
     assert (turn.ending.kind, turn.ending.code) == ("incomplete", reason)
-    assert events[-1] == ResponseDone("incomplete", turn.usage)
+    assert events[-1] == ResponseDone("incomplete")
     assert len(turn.output) == 1
 
 
@@ -429,7 +429,7 @@ def test_usage() -> None:
     turn = ResponseState()
     *_, ended = told(turn, wire.completed())
     assert turn.usage == Usage(30, 12, 42, 20, 4, 5)
-    assert ended == ResponseDone("completed", turn.usage)
+    assert ended == ResponseDone("completed")
 
 
 @pytest.mark.parametrize("index", [None, -1, 7, 10**30])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import wire_events as wire
 from openai_responses.items import Item, drop_orphans, is_call, is_call_output
 from openai_responses.loop.attempts import Limits
-from openai_responses.loop.events import ResponseDone, RunDone, RunEvent, ToolOutput
+from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.loop.run import run
 from openai_responses.loop.tools import Approval, Approver, CallLimits, Toolset
 from openai_responses.models.usage import add_usage
@@ -296,9 +296,9 @@ async def test_usage_is_added_up_and_the_last_turns_is_known(
         connections, sim, offering("sim:tool-twice"), Toolset(MemoryTools())
     )
 
-    each = [event.usage for event in events if isinstance(event, ResponseDone)]
-    assert len(each) == 3
     ended = end_of(events)
+    each = ended.usages
+    assert len(each) == 3
     assert ended.usage == add_usage(add_usage(each[0], each[1]), each[2])
     assert ended.last_usage == each[2] != ended.usage
 

@@ -149,7 +149,7 @@ def test_annotation() -> None:
     note = {"type": "url_citation", "url": "https://a.example"}
     place = {"output_index": 2, "content_index": 1}
 
-    assert typed(type=name, **place, annotation=note) == AnnotationAdded(2, 1, note)
+    assert typed(type=name, **place, annotation=note) == AnnotationAdded(2, note)
     assert typed(type=name, **place, annotation=None) is None
 
 
@@ -160,8 +160,8 @@ def test_sketch() -> None:
 
     event = typed(type=name, **drawn, output_format="webp")
 
-    assert event == PartialImage(2, 1, "aGk=", "webp")
-    assert typed(type=name, **drawn) == PartialImage(2, 1, "aGk=", "")
+    assert event == PartialImage(2, "aGk=", "webp")
+    assert typed(type=name, **drawn) == PartialImage(2, "aGk=", "")
 
 
 @pytest.mark.parametrize(

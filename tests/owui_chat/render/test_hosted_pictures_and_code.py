@@ -88,7 +88,7 @@ def test_second_picture_stands_beside_the_first() -> None:
     """The page would show only what it was told last."""
     first = ItemDone(0, DRAWN, {"files": [FILE]})
     second = ItemDone(1, DRAWN, {"files": [OTHER]})
-    sketch = PartialImage(1, 0, "BBBB", "png")
+    sketch = PartialImage(1, "BBBB", "png")
     start, again = ItemAdded(0, DRAWN), ItemAdded(1, DRAWN)
 
     chunks = shown([start, first, again, sketch, second])

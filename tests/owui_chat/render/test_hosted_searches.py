@@ -120,7 +120,7 @@ def test_source_comes_as_soon_as_its_annotation() -> None:
     text = f"One. ([a.example]({A}?utm_source=openai)) Two."
     note = {"type": "url_citation", "url": A, "title": "Page A"}
     events = run_of(message("1", text))
-    events.insert(3, AnnotationAdded(0, 0, note))
+    events.insert(3, AnnotationAdded(0, note))
 
     chunks, _ = shown(events)
 

@@ -330,7 +330,7 @@ def test_item_that_was_never_announced_is_not_shown() -> None:
     assert [
         *view.render(grew),
         *view.render(ended),
-        *view.render(ResponseDone("", None)),
+        *view.render(ResponseDone("")),
     ] == []
 
 

@@ -114,7 +114,7 @@ def test_each_turn_rides_in_a_thought_of_its_own() -> None:
         ItemDone(2, reasoning("2")),
         ItemAdded(3, message("1", "")),
         ItemDone(3, message("1", "Rain.")),
-        ResponseDone("completed", None),
+        ResponseDone("completed"),
     ]
 
     items = shown([*events, *second]).items
