@@ -743,6 +743,14 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
         "continue.",
         "steered": "The request was steered away. Ask again.",
+        "no_answer": "The model ended without an answer. Regenerate it, or ask in "
+        "other words.",
+        "only_reasoning": "The model thought, but gave no answer. Regenerate it, or ask "
+        "in other words.",
+        "only_calls": "The model asked for more tools than one answer may call, and gave "
+        "no answer. Ask it to answer with what it has.",
+        "only_tokens": "The model used all tokens of this answer to think. Raise the "
+        "maximum of output tokens, or choose less effort.",
         "": "The answer is not complete{code}. Ask to continue.",
     },
     "failed": {
@@ -1972,6 +1980,7 @@ class RunDone(NamedTuple):
     trace: Trace = Trace()
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
+    remark: str = ""
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
@@ -3763,24 +3772,30 @@ def _now() -> float:
 
 
 class Deadlines:
-    def __init__(self, timeouts: Timeouts) -> None:
+    def __init__(
+        self, timeouts: Timeouts, heard: Callable[[bool], object] = bool
+    ) -> None:
         self.timeouts = timeouts
+        self._heard = heard
         self._end = _now() + timeouts.total if timeouts.total else float("inf")
         self.start_attempt()
 
     def start_attempt(self) -> None:
         self._next = _now() + self.timeouts.first_event
         self._kind: TimeoutKind = "first_event_timeout"
+        self._heard(True)
 
     def event_arrived(self) -> None:
         self._next = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
+        self._heard(True)
 
     def allow(self, seconds: float) -> bool:
         return _now() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
+        self._heard(False)
         began = _now()
         try:
             yield
@@ -4043,7 +4058,7 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 # ==== openai_responses.loop.attempts
 
-_THOUGHT_SHARE = 0.1
+_THOUGHT_SHARE = 0.02
 
 
 class Limits(NamedTuple):
@@ -4053,6 +4068,7 @@ class Limits(NamedTuple):
     resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
     most_bytes: int = MAX_ANSWER_BYTES
+    heard: Callable[[bool], object] = bool
 
 
 class Attempts:
@@ -4062,7 +4078,7 @@ class Attempts:
         self.endpoint = endpoint
         self.connections = connections
         self.limits = limits
-        self.deadlines = Deadlines(limits.timeouts)
+        self.deadlines = Deadlines(limits.timeouts, limits.heard)
         self.usages: list[Usage] = []
 
     async def events(
@@ -4090,6 +4106,7 @@ class Attempts:
             if note is None or not self.deadlines.allow(wait):
                 break
             yield note
+            self.limits.heard(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
             for event in (*self._end_thought(), *held):
@@ -4602,7 +4619,7 @@ _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     rules: list[tuple[str, Approval]] = []
     unread = ""
-    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
+    for entry in _entries(text):
         pattern, _, answer = (part.strip() for part in entry.partition("="))
         is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
         rule = _ANSWERS.get(answer.lower())
@@ -4619,6 +4636,10 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
     told = valve_error(problem, "`delete_*=ask`", place=place)
     return [*asked, ("*", "ask")], str(told)
+
+
+def _entries(text: str) -> Iterable[str]:
+    return filter(None, map(str.strip, text.replace("\n", ",").split(",")))
 
 
 class ToolResult(NamedTuple):
@@ -4644,6 +4665,12 @@ class CallLimits(NamedTuple):
     seconds: float = 120.0
     batch_seconds: float = 600.0
     characters: int = 100_000
+    own: Sequence[tuple[str, float]] = ()
+
+    def own_seconds(self, name: str) -> float | None:
+        return next(
+            (sec for pattern, sec in self.own if fnmatchcase(name, pattern)), None
+        )
 
 
 class Toolset(NamedTuple):
@@ -4677,17 +4704,19 @@ async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
     batch = _Batch(toolset)
-    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether a person is waited for
+    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
     try:
         for call in calls:
             one = _check_call(call, toolset.tools)
             task = asyncio.create_task(batch.answer(str(call["call_id"]), one))
-            tasks[task] = isinstance(one, _ReadyCall) and one.is_interactive
+            tasks[task] = isinstance(one, _ReadyCall) and (
+                one.is_interactive or bool(toolset.limits.own_seconds(one.name))
+            )
             await asyncio.sleep(0)
-        for call, (task, is_interactive) in zip(calls, tasks.items(), strict=True):
-            await (asyncio.wait([task]) if is_interactive else batch.wait(task))
+        for call, (task, is_apart) in zip(calls, tasks.items(), strict=True):
+            await (asyncio.wait([task]) if is_apart else batch.wait(task))
             if not task.done():
-                _cancel(task for task, waits in tasks.items() if not waits)
+                _cancel(one for one, apart in tasks.items() if not apart)
             if task.done() and not task.cancelled():
                 yield call, task.result()
             else:
@@ -4780,12 +4809,12 @@ def _arguments(call: Item) -> object:
 
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
-    name = ready.name
-    seconds = None if ready.is_interactive else toolset.limits.seconds
+    name, limits = ready.name, toolset.limits
+    seconds = limits.own_seconds(name) or limits.seconds
     try:
-        async with asyncio.timeout(seconds) as scope:
+        async with asyncio.timeout(None if ready.is_interactive else seconds) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
-        output = _cap_output(answer.output, toolset.limits.characters)
+        output = _cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
@@ -6194,7 +6223,7 @@ def error_chunk(sentence: str) -> Chunk:
 
 def status_chunk(sentence: str) -> Chunk:
     data = {"description": sentence, "done": True}
-    return host_event("status", data)
+    return host_event("status", data if sentence else {**data, "hidden": True})
 
 
 def source_chunk(name: str, text: str) -> Chunk:
@@ -6675,9 +6704,10 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
 
 
 def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
-    parts = [f"Finished in {_duration(seconds)}"]
+    word = "Broke off after" if ended.ending.is_failure else "Finished in"
+    parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
-        parts.append(_tokens(ended.usage))
+        parts.append(_tokens(ended.usage) + ended.remark)
     if ended.cost is not None:
         parts.append(_money(ended.cost))
     if notes:
@@ -6767,7 +6797,7 @@ class NativeRenderer:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
-                self._notes += 1
+                self._notes += bool(event.sentence)
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 yield from self._shown.add_record(event, self._place_of(event))
@@ -6797,7 +6827,8 @@ class NativeRenderer:
             yield from self._shown.add_marker(marker)
         yield from self._shown.show_files(is_last=True)
         yield from _end_after_code(self._shown)
-        if self._hosted and not failed and not open_calls(event.output):
+        told = self._notes if failed else not open_calls(event.output)
+        if self._hosted and told:
             seconds = self._now() - self._began
             yield status_chunk(_closing_line(seconds, event, self._notes))
         if usage := host_usage(event):

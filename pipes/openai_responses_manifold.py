@@ -57,7 +57,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cached_property, partial, reduce
+from functools import cached_property, lru_cache, partial, reduce
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
@@ -466,6 +466,14 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
         "continue.",
         "steered": "The request was steered away. Ask again.",
+        "no_answer": "The model ended without an answer. Regenerate it, or ask in "
+        "other words.",
+        "only_reasoning": "The model thought, but gave no answer. Regenerate it, or ask "
+        "in other words.",
+        "only_calls": "The model asked for more tools than one answer may call, and gave "
+        "no answer. Ask it to answer with what it has.",
+        "only_tokens": "The model used all tokens of this answer to think. Raise the "
+        "maximum of output tokens, or choose less effort.",
         "": "The answer is not complete{code}. Ask to continue.",
     },
     "failed": {
@@ -2032,6 +2040,7 @@ class RunDone(NamedTuple):
     trace: Trace = Trace()
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
+    remark: str = ""
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
@@ -2333,24 +2342,30 @@ def _now() -> float:
 
 
 class Deadlines:
-    def __init__(self, timeouts: Timeouts) -> None:
+    def __init__(
+        self, timeouts: Timeouts, heard: Callable[[bool], object] = bool
+    ) -> None:
         self.timeouts = timeouts
+        self._heard = heard
         self._end = _now() + timeouts.total if timeouts.total else float("inf")
         self.start_attempt()
 
     def start_attempt(self) -> None:
         self._next = _now() + self.timeouts.first_event
         self._kind: TimeoutKind = "first_event_timeout"
+        self._heard(True)
 
     def event_arrived(self) -> None:
         self._next = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
+        self._heard(True)
 
     def allow(self, seconds: float) -> bool:
         return _now() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
+        self._heard(False)
         began = _now()
         try:
             yield
@@ -4412,7 +4427,7 @@ def _ending_of(status: str, response: JsonObject, error: ApiError) -> Ending:
 
 # ==== openai_responses.loop.attempts
 
-_THOUGHT_SHARE = 0.1
+_THOUGHT_SHARE = 0.02
 
 
 class Limits(NamedTuple):
@@ -4422,6 +4437,7 @@ class Limits(NamedTuple):
     resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
     most_bytes: int = MAX_ANSWER_BYTES
+    heard: Callable[[bool], object] = bool
 
 
 class Attempts:
@@ -4431,7 +4447,7 @@ class Attempts:
         self.endpoint = endpoint
         self.connections = connections
         self.limits = limits
-        self.deadlines = Deadlines(limits.timeouts)
+        self.deadlines = Deadlines(limits.timeouts, limits.heard)
         self.usages: list[Usage] = []
 
     async def events(
@@ -4459,6 +4475,7 @@ class Attempts:
             if note is None or not self.deadlines.allow(wait):
                 break
             yield note
+            self.limits.heard(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
             for event in (*self._end_thought(), *held):
@@ -4971,7 +4988,7 @@ _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     rules: list[tuple[str, Approval]] = []
     unread = ""
-    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
+    for entry in _entries(text):
         pattern, _, answer = (part.strip() for part in entry.partition("="))
         is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
         rule = _ANSWERS.get(answer.lower())
@@ -4988,6 +5005,26 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
     told = valve_error(problem, "`delete_*=ask`", place=place)
     return [*asked, ("*", "ask")], str(told)
+
+
+_SECONDS = re.compile(r"[1-9][0-9]{0,5}")
+
+
+def read_timeouts(text: str, place: str) -> tuple[list[tuple[str, float]], str]:
+    found: list[tuple[str, float]] = []
+    told = ""
+    for entry in _entries(text):
+        pattern, _, seconds = (part.strip() for part in entry.partition(":"))
+        if _PATTERN.fullmatch(pattern) and _SECONDS.fullmatch(seconds):
+            found.append((pattern, float(seconds)))
+        else:
+            problem = f"TOOL_TIMEOUTS holds {entry[:40]!r}, which is no time of a tool"
+            told = told or str(valve_error(problem, "`crawl_*: 600`", place=place))
+    return found, told
+
+
+def _entries(text: str) -> Iterable[str]:
+    return filter(None, map(str.strip, text.replace("\n", ",").split(",")))
 
 
 class ToolResult(NamedTuple):
@@ -5013,6 +5050,12 @@ class CallLimits(NamedTuple):
     seconds: float = 120.0
     batch_seconds: float = 600.0
     characters: int = 100_000
+    own: Sequence[tuple[str, float]] = ()
+
+    def own_seconds(self, name: str) -> float | None:
+        return next(
+            (sec for pattern, sec in self.own if fnmatchcase(name, pattern)), None
+        )
 
 
 class Toolset(NamedTuple):
@@ -5046,17 +5089,19 @@ async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
     batch = _Batch(toolset)
-    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether a person is waited for
+    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
     try:
         for call in calls:
             one = _check_call(call, toolset.tools)
             task = asyncio.create_task(batch.answer(str(call["call_id"]), one))
-            tasks[task] = isinstance(one, _ReadyCall) and one.is_interactive
+            tasks[task] = isinstance(one, _ReadyCall) and (
+                one.is_interactive or bool(toolset.limits.own_seconds(one.name))
+            )
             await asyncio.sleep(0)
-        for call, (task, is_interactive) in zip(calls, tasks.items(), strict=True):
-            await (asyncio.wait([task]) if is_interactive else batch.wait(task))
+        for call, (task, is_apart) in zip(calls, tasks.items(), strict=True):
+            await (asyncio.wait([task]) if is_apart else batch.wait(task))
             if not task.done():
-                _cancel(task for task, waits in tasks.items() if not waits)
+                _cancel(one for one, apart in tasks.items() if not apart)
             if task.done() and not task.cancelled():
                 yield call, task.result()
             else:
@@ -5149,12 +5194,12 @@ def _arguments(call: Item) -> object:
 
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
-    name = ready.name
-    seconds = None if ready.is_interactive else toolset.limits.seconds
+    name, limits = ready.name, toolset.limits
+    seconds = limits.own_seconds(name) or limits.seconds
     try:
-        async with asyncio.timeout(seconds) as scope:
+        async with asyncio.timeout(None if ready.is_interactive else seconds) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
-        output = _cap_output(answer.output, toolset.limits.characters)
+        output = _cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
@@ -6721,7 +6766,7 @@ def error_chunk(sentence: str) -> Chunk:
 
 def status_chunk(sentence: str) -> Chunk:
     data = {"description": sentence, "done": True}
-    return host_event("status", data)
+    return host_event("status", data if sentence else {**data, "hidden": True})
 
 
 def source_chunk(name: str, text: str) -> Chunk:
@@ -7800,9 +7845,10 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
 
 
 def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
-    parts = [f"Finished in {_duration(seconds)}"]
+    word = "Broke off after" if ended.ending.is_failure else "Finished in"
+    parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
-        parts.append(_tokens(ended.usage))
+        parts.append(_tokens(ended.usage) + ended.remark)
     if ended.cost is not None:
         parts.append(_money(ended.cost))
     if notes:
@@ -7892,7 +7938,7 @@ class NativeRenderer:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
-                self._notes += 1
+                self._notes += bool(event.sentence)
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 yield from self._shown.add_record(event, self._place_of(event))
@@ -7922,7 +7968,8 @@ class NativeRenderer:
             yield from self._shown.add_marker(marker)
         yield from self._shown.show_files(is_last=True)
         yield from _end_after_code(self._shown)
-        if self._hosted and not failed and not open_calls(event.output):
+        told = self._notes if failed else not open_calls(event.output)
+        if self._hosted and told:
             seconds = self._now() - self._began
             yield status_chunk(_closing_line(seconds, event, self._notes))
         if usage := host_usage(event):
@@ -9142,6 +9189,11 @@ class Valves(BaseModel):
         "together. Time that people take does not count.",
         gt=0,
     )
+    TOOL_TIMEOUTS: str = _valve(
+        "",
+        "Other limits for tools by name or pattern, in seconds: `crawl_*: 600, render: "
+        "1800`. Open WebUI's own sub-agents and pictures have an hour.",
+    )
     TOOL_OUTPUT_CHARACTERS: int = _valve(
         100_000, "Of a longer output the model gets the beginning and the end.", ge=1000
     )
@@ -9286,7 +9338,8 @@ class UserValves(BaseModel):
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = _valve(
         "inherit",
-        "How long a model thinks. An effort that it does not have is not sent.",
+        "How long a model thinks. `max` is the most that it has; another effort that it "
+        "does not have is not sent.",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
         "inherit", "Show a summary of the reasoning."
@@ -9332,6 +9385,8 @@ class Config(NamedTuple):
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
     remote: RemoteServers
     approval_rules: ApprovalRules
+    tool_timeouts: Sequence[tuple[str, float]]
+    prices: Mapping[str, ModelPrices] | None
 
     effort: str | None
     summary: str
@@ -9361,28 +9416,32 @@ def read_config(
     wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
-    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    remote = _known_servers(valves.REMOTE_MCP_SERVERS_JSON)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
-    problems = (rules_error, _permission_error(valves), filter_error)
+    timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
+    prices, price_error = _own_prices(valves)
+    problems = (rules_error, timeouts_error, _permission_error(valves), filter_error)
     allowed = _for_own_key(valves) if own_key else valves
     switches = as_mapping(host.get("features"))
-    replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
+    is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     level = _inherit(own.LOG_LEVEL, valves.LOG_LEVEL)
-    searches = valves.ENABLE_WEB_SEARCH or replaces_search
+    searches = _is_on(own.WEB_SEARCH, valves.ENABLE_WEB_SEARCH or is_mapped)
     return Config(
         valves=allowed,
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(filter(None, problems)),
+        problems=tuple(filter(None, (*problems, price_error))),
         own_key=own_key,
         overrides=_overrides(valves),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         approval_rules=rules,
+        tool_timeouts=timeouts,
+        prices=prices,
         effort=_inherit(own.REASONING_EFFORT, "") or None,
         summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
         verbosity=_inherit(own.VERBOSITY, "") or None,
         service_tier=_inherit(own.SERVICE_TIER, valves.SERVICE_TIER),
-        web_search=_is_on(own.WEB_SEARCH, searches),
-        replaces_search=replaces_search,
+        web_search=searches,
+        replaces_search=searches and is_mapped,
         code_interpreter=_is_on(own.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER),
         image_generation=_is_on(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
         shows_cost=_is_on(own.SHOW_COST, valves.SHOW_COST),
@@ -9401,9 +9460,26 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
 
 def _overrides(valves: Valves) -> Mapping[str, ResolvedModel] | InvalidRequest:
     try:
-        return read_overrides(valves.MODEL_OVERRIDES_JSON)
+        return _known_overrides(valves.MODEL_OVERRIDES_JSON)
     except InvalidRequest as error:
         return error
+
+
+@lru_cache(maxsize=8)
+def _known_overrides(text: str) -> Mapping[str, ResolvedModel]:
+    return read_overrides(text)
+
+
+@lru_cache(maxsize=8)
+def _known_servers(text: str) -> RemoteServers:
+    return read_servers(text)
+
+
+def _own_prices(valves: Valves) -> tuple[Mapping[str, ModelPrices] | None, str]:
+    try:
+        return read_prices(valves.CUSTOM_MODEL_PRICING_JSON), ""
+    except InvalidRequest as error:
+        return None, str(error)
 
 
 def _inherit(own: str, default: str) -> str:
@@ -9680,6 +9756,11 @@ class PipeCall(NamedTuple):
     @property
     def valves(self) -> Valves:
         return self.config.valves
+
+    @property
+    def page(self) -> Any:
+        waits = self.caller.host_reads and not self.caller.task
+        return self.host.event_emitter if waits else None
 
     @property
     def model_id(self) -> str:
@@ -10059,7 +10140,7 @@ async def load_stored_images(
 def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approver:
     host, rules = call.host, call.config.approval_rules
     params = as_mapping(host.metadata.get("params"))
-    if host.tools.get("ask_user", {}).get("type") == "builtin":
+    if _is_builtin(host, "ask_user"):
         rules = [*rules, ("ask_user", "auto")]
     return Approver(
         rules=rules,
@@ -10068,6 +10149,18 @@ def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approv
         log=log,
         other_names=partial(_other_names, host),
     )
+
+
+def _is_builtin(host: HostContext, name: str) -> bool:
+    return bool(host.tools.get(name, {}).get("type") == "builtin")
+
+
+_SLOW = ("delegate_task", "generate_image", "edit_image")
+_HOUR = 3600.0
+
+
+def slow_tools(host: HostContext) -> list[tuple[str, float]]:
+    return [(name, _HOUR) for name in _SLOW if _is_builtin(host, name)]
 
 
 def has_ruled_tools(call: PipeCall) -> bool:
@@ -10169,8 +10262,7 @@ class HostTools:
 
     def is_interactive(self, name: str) -> bool:
         own = self._own_name(name)
-        tool = self._host.tools.get(own) or {}
-        return own == "ask_user" and tool.get("type") == "builtin"
+        return own == "ask_user" and _is_builtin(self._host, own)
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
@@ -10343,9 +10435,34 @@ def called_tools(
     log: Callable[[str], object] = str,
 ) -> list[Item]:
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
-    strict = valves.ENABLE_STRICT_TOOL_CALLING
-    tools = responses_tools(specs, strict=strict, log=log)
+    text, strict = _tools_text(specs), valves.ENABLE_STRICT_TOOL_CALLING
+    is_usual = 0 < len(text) <= _LONGEST_REMEMBERED
+    tools, lines = (
+        _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
+    )
+    for line in lines:
+        log(line)
     return [tool for tool in tools if _takes(model, tool["type"])]
+
+
+_LONGEST_REMEMBERED = 100_000
+
+
+def _tools_text(specs: list[Any]) -> str:
+    try:
+        return json.dumps(specs)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+@lru_cache(maxsize=32)
+def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
+    return _read_tools(json.loads(text), strict)
+
+
+def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
+    lines = list[str]()
+    return responses_tools(specs, strict=strict, log=lines.append), lines
 
 
 _MOST_TOOLS = 128
@@ -10510,6 +10627,7 @@ class ChatStore:
         self.repairs = stored_repairs(chat[key] for key in chat if is_pipe_key(key))
         self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
+        self._writing: asyncio.Task[None] | None = None
         self._due = 0
         self._unshown: list[StoredRecord] = []
         self._caller = caller
@@ -10523,8 +10641,19 @@ class ChatStore:
             if record.message_id == caller.message_id
         }
 
-    async def write(self, record: Record, output_index: int | None = None) -> None:
+    def write_beside(self, record: Record, output_index: int | None = None) -> None:
         del output_index
+        self._writing = asyncio.create_task(self._write_after(self._writing, record))
+
+    async def _write_after(
+        self, earlier: asyncio.Task[None] | None, record: Record
+    ) -> None:
+        if earlier:
+            await earlier
+        with suppress(Exception):
+            await self.write(record)
+
+    async def write(self, record: Record) -> None:
         self._own[record.ulid] = record
         self._is_behind = True
         if len(self._own) >= self._due:
@@ -10536,13 +10665,19 @@ class ChatStore:
             self._is_behind = True
 
     async def flush(self) -> bool:
+        await self._settle()
         for _ in range(_LAST_TRIES):
             if not self._is_behind:
                 break
             await self._write()
         return not self._is_behind
 
+    async def _settle(self) -> None:
+        if self._writing:
+            await asyncio.shield(self._writing)
+
     async def add_repair(self, repair: Repair) -> None:
+        await self._settle()
         self._repairs = {**self._repairs, repair: None}
         self.repairs = tuple(dict.fromkeys((*self.repairs, repair)))
         await self._write()
@@ -10580,7 +10715,7 @@ class _OutputStore(ChatStore):
     carrier = "output"
     _bearer = ""
 
-    async def write(self, record: Record, output_index: int | None = None) -> None:
+    def write_beside(self, record: Record, output_index: int | None = None) -> None:
         self._give(record.ulid, {record.ulid: record}, output_index)
 
     async def _write(self) -> None:
@@ -10949,6 +11084,7 @@ def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
+            own=[*call.config.tool_timeouts, *slow_tools(call.host)],
         ),
         log,
         rounds=valves.MAX_FUNCTION_CALL_LOOPS,
@@ -11283,6 +11419,8 @@ def report_request(prepared: PreparedRequest) -> None:
 
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     call, trace = prepared.call, ended.trace
+    remark = _tools_remark(prepared, ended)
+    ended = ended._replace(ending=_explained_ending(ended), remark=remark)
     if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
     _report_removals(call, trace.removed)
@@ -11296,7 +11434,8 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
         return _add_cost(prepared, ended)
     error, said = trace.error, f"{trace.subject} {trace.error.message}".strip()
-    code, kind, param = map(api_word, (error.code, error.type, error.param))
+    words = (error.code or ended.ending.code, error.type, error.param)
+    code, kind, param = map(api_word, words)
     call.log.line(
         "WARNING",
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
@@ -11309,6 +11448,42 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         sentence = f"{sentence} {server_words(call, said)}".strip()
     ending = ended.ending._replace(sentence=sentence)
     return _add_cost(prepared, ended._replace(ending=ending))
+
+
+_MANY_TOKENS, _SOME_TOKENS = 4000, 1000
+_CHARACTERS_OF_A_TOKEN = 4
+
+
+def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
+    request, usage = prepared.request, ended.usage
+    questions = sum(item.get("role") == "user" for item in request.input)
+    if usage is None or prepared.round or questions > 1:
+        return ""
+    tools = [tool for tool in request.tools or () if tool["type"] != "namespace"]
+    size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
+    tokens = min(size * len(ended.usages), usage.input)
+    if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
+        return ""
+    count = f"{round(tokens, -2):,}"
+    return f", of which about {count} are the descriptions of {len(tools)} tools"
+
+
+def _explained_ending(ended: RunDone) -> Ending:
+    ending, output = ended.ending, ended.output
+    said = any(
+        item_type(i) == "message" and not is_commentary(i) and message_text(i).strip()
+        for i in output
+    )
+    shown = any(has_image(item) or is_code(item) for item in output)
+    if said or shown or open_calls(output) or closing_commentary(output):
+        return ending
+    word, thought = "", any(map(is_reasoning, output))
+    if ending.kind == "completed":
+        word = "only_reasoning" if thought else "no_answer"
+        word = "only_calls" if output and is_call_output(output[-1]) else word
+    elif thought and ending.code == "max_output_tokens":
+        word = "only_tokens"
+    return ending_of_incomplete(word)._replace(code=ending.code) if word else ending
 
 
 _MOST_WORDS, _MOST_READ = 500, 5000
@@ -11367,14 +11542,10 @@ def _audited(prepared: PreparedRequest) -> AuditedRequest:
 
 def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     call, request = prepared.call, prepared.request
-    if not call.config.shows_cost or not ended.usages:
+    own = call.config.prices
+    if not call.config.shows_cost or not ended.usages or own is None:
         return ended
-    try:
-        own = read_prices(call.valves.CUSTOM_MODEL_PRICING_JSON)
-        facts = call.resolve(request.model).facts
-    except InvalidRequest as error:  # the answer is there, so only the log says it
-        call.log.line("WARNING", str(error))
-        return ended
+    facts = call.resolve(request.model).facts
     facts = facts._replace(prices=own.get(request.model, facts.prices))
     asked = request.service_tier or ""
     usages = [one._replace(tier=one.tier or asked) for one in ended.usages]
@@ -11453,6 +11624,57 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     ]
 
 
+# ==== owui_manifold.silence
+
+_FIRST_SECONDS = 20.0
+_FACTOR = 3
+_NEVER = float("inf")
+
+
+def _silence_sentence(seconds: float) -> str:
+    length = f"{seconds:.0f} s" if seconds < 60 else f"{seconds // 60:.0f} min"
+    return f"The server has been silent for {length}; the model may still be thinking."
+
+
+class WaitingLines:
+    def __init__(self, call: PipeCall, connections: Connections) -> None:
+        self._call, self._connections = call, connections
+        self._loop = asyncio.get_running_loop()
+        self._since, self._due = _NEVER, _FIRST_SECONDS
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_shown = False
+
+    def heard(self, waits: bool) -> None:
+        self._since, self._due = self._loop.time() if waits else _NEVER, _FIRST_SECONDS
+        self._timer = self._timer or self._loop.call_later(_FIRST_SECONDS, self._look)
+
+    def _look(self) -> None:
+        silent = max(0.0, self._loop.time() - self._since)
+        if silent >= self._due:
+            self._tell(_silence_sentence(self._due))
+            self._due *= _FACTOR
+        wait = max(1.0, self._due - silent)
+        self._timer = self._loop.call_later(wait, self._look)
+
+    def _tell(self, sentence: str) -> None:
+        self._is_shown = bool(sentence)
+        if emit := self._call.page:
+            event = status_chunk(sentence)["event"]
+            self._connections.do_later(emit(event))
+
+    def note(self, event: RunEvent) -> list[Status]:
+        is_attempt = isinstance(event, Status) and not event.repair
+        is_over, self._is_shown = self._is_shown, is_attempt
+        return [Status("")] if is_over and not is_attempt else []
+
+    async def aclose(self) -> None:
+        self._since = _NEVER
+        if self._timer:
+            self._timer.cancel()
+        if self._is_shown:
+            self._tell("")
+
+
 # ==== owui_manifold.answer
 
 _NOT_WRITTEN = (
@@ -11471,31 +11693,27 @@ async def answer_events(
     for notice in prepared.notices:
         yield Status(notice)
     artifacts = ArtifactStore(prepared, connections)
-    repairs: list[Status] = []
-    helped: list[Status] = []
+    repairs = _Repairs(prepared)
+    lines = WaitingLines(call, connections)
     events = run(
         prepared.request,
         prepared.endpoint,
         connections,
-        prepared.limits,
+        prepared.limits._replace(heard=lines.heard),
         prepared.toolset,
     )
-    async with aclosing(events):
+    async with aclosing(events), aclosing(lines):
         async for arrived in events:
-            event = await artifacts.stored(arrived)
+            for line in lines.note(arrived):
+                yield line
+            event = await artifacts.stored(await repairs.follow(arrived))
             if event is None:
                 continue
-            if isinstance(event, Status):
-                repairs += _log_status(prepared, event)
-                event = Status(event.sentence)
-            elif repairs and _has_answer(event):
-                await _remember(prepared, repairs)
-                helped, repairs = helped + repairs, []
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
-                _hand_over(prepared, recorder, citations, event, helped)
+                _hand_over(prepared, recorder, citations, event, repairs.helped)
                 for told in await _end(prepared, event):
                     yield told
 
@@ -11519,10 +11737,10 @@ async def _write_records(
         if not isinstance(recorded, NewRecord | RunDone):
             shown.append(recorded)
         elif isinstance(recorded, NewRecord) and store:
-            await store.write(*recorded)
+            store.write_beside(*recorded)
     if isinstance(event, RunDone) and store and not await store.flush():
         prepared.call.log.line("WARNING", _NOT_WRITTEN)
-    return [*(store.take_unsent() if store else ()), *shown]
+    return [*shown, *(store.take_unsent() if store else ())]
 
 
 def _recorder(prepared: PreparedRequest) -> Recorder | None:
@@ -11548,10 +11766,23 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-def _log_status(prepared: PreparedRequest, event: Status) -> list[Status]:
-    log, reason = prepared.call.log, server_words(prepared.call, event.reason)
-    log.line("WARNING", f"{event.sentence} {reason}".strip())
-    return [event] if event.repair else []
+class _Repairs:
+    def __init__(self, prepared: PreparedRequest) -> None:
+        self.helped: list[Status] = []
+        self._prepared = prepared
+        self._tried: list[Status] = []
+
+    async def follow(self, event: RunEvent) -> RunEvent:
+        call = self._prepared.call
+        if isinstance(event, Status):
+            reason = server_words(call, event.reason)
+            call.log.line("WARNING", f"{event.sentence} {reason}".strip())
+            self._tried += [event] if event.repair else []
+            return Status(event.sentence)
+        if self._tried and _has_answer(event):
+            await _remember(self._prepared, self._tried)
+            self.helped, self._tried = self.helped + self._tried, []
+        return event
 
 
 def _has_answer(event: RunEvent) -> bool:
@@ -11666,13 +11897,32 @@ _PING: Item = {
 }
 
 
+_VERIFY = "Verify the organization at OpenAI, or"
+_CHECK_ADVICE = {
+    "Streaming": f"{_VERIFY} turn off ENABLE_STREAM.",
+    "Summaries": f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
+    "mcp": "Check REMOTE_MCP_SERVERS_JSON.",
+    "file_search": "Check FILE_SEARCH_VECTOR_STORES.",
+}
+_TOOL_ADVICE = "Allow it in the key's project, or turn off ENABLE_{}."
+_UNLISTED = (
+    "It is accepted, but not listed: {}. Allow them in the key's project, or change "
+    "MODEL_ID."
+)
+_LOST = (
+    "The API left some out since the last start: {}. Look for filters that change "
+    "earlier messages, and set STABLE_INSTRUCTIONS to `on`."
+)
+
+
 class _Diagnostics:
     def __init__(self, call: PipeCall, connections: Connections) -> None:
         self._model = call.model
         self._hosted, _ = hosted_tools(call.config, self._model)
         self._endpoint = call.endpoint
         names = comma_list(call.valves.MODEL_ID)
-        self._listed = [call.resolve(name).id for name in names if name != "auto"]
+        listed = (call.resolve(name).id for name in names if name != "auto")
+        self._listed = dict.fromkeys(listed)
         self._connections = connections
         self._dropped = call.capabilities.dropped
         self._limits = run_limits(call.valves, call.model)._replace(
@@ -11692,12 +11942,14 @@ class _Diagnostics:
             reasoning = {"summary": "auto"}
             yield await self._line_of("Summaries", works, reasoning=reasoning)
         for tool in self._hosted:
-            name = str(tool.get("server_label") or tool.get("type"))
+            kind = str(tool["type"])
+            name = str(tool.get("server_label") or kind)
             works = "The model can be given this tool."
-            asked_tool = {"tools": [tool], "tool_choice": "none"}
-            yield await self._line_of(name, works, **asked_tool)
+            advice = _CHECK_ADVICE.get(kind) or _TOOL_ADVICE.format(kind.upper())
+            complaint = await self._complaint(tools=[tool], tool_choice="none")
+            yield _finding(name, works, complaint and f"{complaint} {advice}")
         counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
-        lost = counts and f"The API left some out since the last start: {counts}."
+        lost = counts and _LOST.format(counts)
         yield _finding("Earlier reasoning", "The API left nothing out.", lost)
 
     async def _models_line(self) -> str:
@@ -11710,11 +11962,12 @@ class _Diagnostics:
             return f"- ⚠️ **{what}**: {self._endpoint.name_server(str(error))}"
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
-            return f"- ⚠️ **The key**: It is accepted, but not listed: {missing}."
+            return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
         return _finding("The key", "It is accepted, for all models listed.", "")
 
     async def _line_of(self, what: str, works: str, **more: Any) -> str:
-        return _finding(what, works, await self._complaint(**more))
+        complaint = await self._complaint(**more)
+        return _finding(what, works, complaint and f"{complaint} {_CHECK_ADVICE[what]}")
 
     async def _complaint(self, **more: Any) -> str:
         complaint = await self._try(max_output_tokens=_FEWEST_TOKENS, **more)
@@ -11908,9 +12161,8 @@ class Pipe:
 
 
 async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
-    emit = call.host.event_emitter
-    if "event" in chunk and emit is not None and call.caller.host_reads:
-        await emit(chunk["event"])
+    if "event" in chunk and call.page is not None:
+        await call.page(chunk["event"])
 
 
 def _response_head(call: PipeCall) -> tuple[str, int, str]:

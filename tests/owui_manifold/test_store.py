@@ -358,7 +358,7 @@ async def test_answer_itself_holds_what_is_kept(host: StandInHost) -> None:
     """Nothing is written; it is read whatever the valve says later."""
     store = await opened(valves=IN_OUTPUT)
 
-    await store.write(record("1"))
+    store.write_beside(record("1"))
     answered(host, store)
 
     assert store.take_unsent() == []
@@ -371,7 +371,7 @@ async def test_answer_itself_holds_what_is_kept(host: StandInHost) -> None:
 async def test_repair_is_noted_in_the_answer(host: StandInHost) -> None:
     """At once, for an answer that may keep nothing more."""
     first = await opened(valves=IN_OUTPUT)
-    await first.write(record("1"))
+    first.write_beside(record("1"))
     answered(host, first)
     refused = await opened(LATER, IN_OUTPUT)
 
@@ -401,9 +401,9 @@ async def test_what_was_sent_stays_with_a_record_that_is_replaced(
     store = await opened(valves=IN_OUTPUT)
     store.set_sent(sent)
 
-    await store.write(record("1"))
-    await store.write(record("2"))
-    await store.write(record("1")._replace(shown="x" * 32))
+    store.write_beside(record("1"))
+    store.write_beside(record("2"))
+    store.write_beside(record("1")._replace(shown="x" * 32))
     answered(host, store)
 
     assert (await opened(LATER, IN_OUTPUT)).sent == {"m-1": sent}
@@ -419,8 +419,8 @@ async def test_what_was_sent_is_kept_in_the_answer(
     store.set_sent(sent)
 
     if with_record:
-        await store.write(record("1"))
-        await store.write(record("2"))
+        store.write_beside(record("1"))
+        store.write_beside(record("2"))
     assert await store.flush()
     assert await store.flush()
     answered(host, store)
