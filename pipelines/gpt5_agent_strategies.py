@@ -743,6 +743,14 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
         "continue.",
         "steered": "The request was steered away. Ask again.",
+        "no_answer": "The model ended without an answer. Regenerate it, or ask in "
+        "other words.",
+        "only_reasoning": "The model thought, but gave no answer. Regenerate it, or ask "
+        "in other words.",
+        "only_calls": "The model asked for more tools than one answer may call, and gave "
+        "no answer. Ask it to answer with what it has.",
+        "only_tokens": "The model used all tokens of this answer to think. Raise the "
+        "maximum of output tokens, or choose less effort.",
         "": "The answer is not complete{code}. Ask to continue.",
     },
     "failed": {
@@ -1760,14 +1768,12 @@ class TextDone(NamedTuple):
 
 class AnnotationAdded(NamedTuple):
     output_index: int
-    part: int
     annotation: Item
     item_id: str = ""
 
 
 class PartialImage(NamedTuple):
     output_index: int
-    number: int
     image: str
     form: str
     item_id: str = ""
@@ -1871,17 +1877,15 @@ def _text_reader(
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
-    part = _checked(wire.get("content_index", 0), int)
     if (annotation := wire.get("annotation")) is None:
         return None
     item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
+    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
 
 
 def _read_partial_image(wire: JsonObject) -> StreamEvent:
     return PartialImage(
         _index(wire),
-        _checked(wire.get("partial_image_index", 0), int),
         _checked(wire["partial_image_b64"], str),
         str(wire.get("output_format") or ""),
         as_text(wire.get("item_id")),
@@ -1947,7 +1951,6 @@ class ToolOutput(NamedTuple):
 
 class ResponseDone(NamedTuple):
     status: str
-    usage: Usage | None
 
 
 class Status(NamedTuple):
@@ -1977,6 +1980,7 @@ class RunDone(NamedTuple):
     trace: Trace = Trace()
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
+    remark: str = ""
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
@@ -3636,7 +3640,7 @@ class ResponseState:
         events: list[RunEvent] = []
         for place, item in self._match(content_parts(response.get("output"))):
             events += self._end(place, _NOWHERE, item)
-        return [*events, ResponseDone(event.status, self.usage)]
+        return [*events, ResponseDone(event.status)]
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
         places = [self._find_item(_NOWHERE, item) for item in items]
@@ -3768,24 +3772,30 @@ def _now() -> float:
 
 
 class Deadlines:
-    def __init__(self, timeouts: Timeouts) -> None:
+    def __init__(
+        self, timeouts: Timeouts, heard: Callable[[bool], object] = bool
+    ) -> None:
         self.timeouts = timeouts
+        self._heard = heard
         self._end = _now() + timeouts.total if timeouts.total else float("inf")
         self.start_attempt()
 
     def start_attempt(self) -> None:
         self._next = _now() + self.timeouts.first_event
         self._kind: TimeoutKind = "first_event_timeout"
+        self._heard(True)
 
     def event_arrived(self) -> None:
         self._next = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
+        self._heard(True)
 
     def allow(self, seconds: float) -> bool:
         return _now() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
+        self._heard(False)
         began = _now()
         try:
             yield
@@ -3849,7 +3859,7 @@ class _HttpResponse:
         try:
             return load_json(body)
         except ValueError:
-            raise UnreadableAnswer(SENTENCES["unreadable"][""]) from None
+            raise UnreadableAnswer(UNREADABLE.sentence) from None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -3879,7 +3889,7 @@ class _HttpResponse:
             error = read_api_error(wire)
             failure = Failure(self._response.status, error)
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
-        raise UnreadableAnswer(SENTENCES["unreadable"][""])
+        raise UnreadableAnswer(UNREADABLE.sentence)
 
     async def refusal(self, model: str) -> ApiRefused:
         status, headers = self._response.status, self._response.headers
@@ -4048,7 +4058,7 @@ def _network_sentence(error: Exception, host: str) -> str:
 
 # ==== openai_responses.loop.attempts
 
-_THOUGHT_SHARE = 0.1
+_THOUGHT_SHARE = 0.02
 
 
 class Limits(NamedTuple):
@@ -4058,6 +4068,7 @@ class Limits(NamedTuple):
     resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
     most_bytes: int = MAX_ANSWER_BYTES
+    heard: Callable[[bool], object] = bool
 
 
 class Attempts:
@@ -4067,7 +4078,7 @@ class Attempts:
         self.endpoint = endpoint
         self.connections = connections
         self.limits = limits
-        self.deadlines = Deadlines(limits.timeouts)
+        self.deadlines = Deadlines(limits.timeouts, limits.heard)
         self.usages: list[Usage] = []
 
     async def events(
@@ -4095,6 +4106,7 @@ class Attempts:
             if note is None or not self.deadlines.allow(wait):
                 break
             yield note
+            self.limits.heard(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
             for event in (*self._end_thought(), *held):
@@ -4551,6 +4563,10 @@ def _chosen_option(value: Any, options: list[Any], check: _SchemaCheck) -> list[
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+_ANSWERS: Mapping[str, Approval] = {
+    "": "ask",
+    **{answer: answer for answer in _STRICTNESS},
+}
 
 Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 
@@ -4603,15 +4619,14 @@ _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     rules: list[tuple[str, Approval]] = []
     unread = ""
-    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
+    for entry in _entries(text):
         pattern, _, answer = (part.strip() for part in entry.partition("="))
-        # An answer alone is a rule that lost its pattern.
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _STRICTNESS
-        match answer.lower() or "ask":
-            case "auto" | "ask" | "deny" as rule if is_pattern:
-                rules.append((pattern, rule))
-            case _:
-                unread = unread or entry
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        rule = _ANSWERS.get(answer.lower())
+        if rule and is_pattern:
+            rules.append((pattern, rule))
+        else:
+            unread = unread or entry
     if not unread:
         return rules, ""
     problem = (
@@ -4621,6 +4636,10 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
     told = valve_error(problem, "`delete_*=ask`", place=place)
     return [*asked, ("*", "ask")], str(told)
+
+
+def _entries(text: str) -> Iterable[str]:
+    return filter(None, map(str.strip, text.replace("\n", ",").split(",")))
 
 
 class ToolResult(NamedTuple):
@@ -4646,6 +4665,12 @@ class CallLimits(NamedTuple):
     seconds: float = 120.0
     batch_seconds: float = 600.0
     characters: int = 100_000
+    own: Sequence[tuple[str, float]] = ()
+
+    def own_seconds(self, name: str) -> float | None:
+        return next(
+            (sec for pattern, sec in self.own if fnmatchcase(name, pattern)), None
+        )
 
 
 class Toolset(NamedTuple):
@@ -4679,17 +4704,19 @@ async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
     batch = _Batch(toolset)
-    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether a person is waited for
+    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
     try:
         for call in calls:
             one = _check_call(call, toolset.tools)
             task = asyncio.create_task(batch.answer(str(call["call_id"]), one))
-            tasks[task] = isinstance(one, _ReadyCall) and one.is_interactive
+            tasks[task] = isinstance(one, _ReadyCall) and (
+                one.is_interactive or bool(toolset.limits.own_seconds(one.name))
+            )
             await asyncio.sleep(0)
-        for call, (task, is_interactive) in zip(calls, tasks.items(), strict=True):
-            await (asyncio.wait([task]) if is_interactive else batch.wait(task))
+        for call, (task, is_apart) in zip(calls, tasks.items(), strict=True):
+            await (asyncio.wait([task]) if is_apart else batch.wait(task))
             if not task.done():
-                _cancel(task for task, waits in tasks.items() if not waits)
+                _cancel(one for one, apart in tasks.items() if not apart)
             if task.done() and not task.cancelled():
                 yield call, task.result()
             else:
@@ -4782,12 +4809,12 @@ def _arguments(call: Item) -> object:
 
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
-    name = ready.name
-    seconds = None if ready.is_interactive else toolset.limits.seconds
+    name, limits = ready.name, toolset.limits
+    seconds = limits.own_seconds(name) or limits.seconds
     try:
-        async with asyncio.timeout(seconds) as scope:
+        async with asyncio.timeout(None if ready.is_interactive else seconds) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
-        output = _cap_output(answer.output, toolset.limits.characters)
+        output = _cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
@@ -5481,10 +5508,11 @@ def write_details(
 
 def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     turns: dict[str, list[Item]] = {}
-    for entry in filter(_is_entry, as_list(details)):
-        turns.setdefault(entry["turn"], []).append(entry)
+    for entry in content_parts(details):
+        if isinstance(entry.get("index"), int):
+            turns.setdefault(str(entry.get("turn")), []).append(entry)
     ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
-    return [_read_turn(turn, sign) for turn in ordered]
+    return [*filter(None, (_read_turn(turn, sign) for turn in ordered))]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -5497,30 +5525,31 @@ def _entry(item: Item, shown: str) -> Item:
     return {"type": _ITEM, "item": kept, "shown": length}
 
 
-def _is_entry(entry: object) -> bool:
-    match entry:
-        case {"format": form, "turn": str(), "index": int(), "type": kind, **rest}:
-            has_item = "type" in as_mapping(rest.get("item"))
-            is_carried = kind == _ITEM or (kind == _REASONING and "data" in rest)
-            return form == _FORMAT and (kind == _TURN or (has_item and is_carried))
-    return False
+def _is_entry(entry: Item) -> bool:
+    kind, has_item = entry.get("type"), "type" in as_mapping(entry.get("item"))
+    is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
+    is_ours = entry.get("format") == _FORMAT and isinstance(entry.get("turn"), str)
+    return is_ours and (kind == _TURN or (has_item and is_whole))
 
 
-def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
-    head = next((entry for entry in entries if entry["type"] == _TURN), {})
-    carried = [entry for entry in entries if entry["type"] != _TURN]
-    pairs = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
+def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
+    head, carried = entries[0], entries[1:]
+    if not (is_ours := is_signed(head, sign, carried)):
+        entries = [*filter(_is_entry, entries)]
+        head = next((entry for entry in entries if entry["type"] == _TURN), {})
+        carried = [entry for entry in entries if entry["type"] != _TURN]
+    items = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
+    notes = head.get("notes") if is_ours or is_signed(head, sign) else {}
+    if not is_ours:
+        stubs = harmless_items([item for item, _ in items])
+        used = [
+            # Of an entry of somebody else the place in the shown text is used.
+            pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
+            for entry, pair, stub in zip(carried, items, stubs, strict=True)
+        ]
+        items = [(item, shown) for item, shown in used if item]
     origin = read_origin(head.get("origin"), "")
-    if is_signed(head, sign, carried):
-        return DetailTurn(pairs, origin, as_mapping(head.get("notes")))
-    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
-    stubs = harmless_items([item for item, _ in pairs])
-    used = [
-        # Of an entry of somebody else the place in the shown text is used.
-        pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
-        for entry, pair, stub in zip(carried, pairs, stubs, strict=True)
-    ]
-    return DetailTurn([(item, shown) for item, shown in used if item], origin, notes)
+    return DetailTurn(items, origin, as_mapping(notes)) if entries else None
 
 
 def _carried_item(entry: Item) -> Item:
@@ -5669,10 +5698,6 @@ class MarkedText(NamedTuple):
     text: str
 
 
-def _has_marker(text: str) -> bool:
-    return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
-
-
 def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
     if not any(map(text.__contains__, _SIGNS)):
         yield MarkedText(ulid, text.strip() if ulid else text)
@@ -5690,10 +5715,10 @@ def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
 
 def strip_markers(text: str) -> str:
     for _ in range(_MOST_PASSES):
-        if not _has_marker(text):
+        pieces = [piece.text for piece in split_at_markers(text)]
+        if pieces == [text]:
             break
-        pieces = (piece.text for piece in split_at_markers(text))
-        text = "\n\n".join(piece for piece in pieces if piece)
+        text = "\n\n".join(filter(None, pieces))
     return text
 
 
@@ -5843,7 +5868,7 @@ def _readable_items(record: Record, reader: Origin | None) -> Iterator[Item]:
         else:
             is_read = is_ours or item_type(item) != CONFIGURATION
         if is_read:
-            yield strip_for_replay(item)
+            yield item
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -5862,21 +5887,22 @@ def _split(part: _Said) -> Iterable[_Piece]:
         return (part,)
     *others, last = part.ulids or ("",)
     bare = (MarkedText(ulid, "") for ulid in others)
-    return (*bare, *split_at_markers(_strip_old_blocks(part.text), last))
+    return chain(bare, split_at_markers(_strip_old_blocks(part.text), last))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    plain = text_message("assistant", shown)
     if kept is None:
-        return plain
+        return text_message("assistant", shown)
     if message_text(kept).strip() == shown:
         return kept
     match kept.get("content"):
         case [{"type": "output_text"} as part]:
             # The positions of annotations are no longer valid.
             edited: Item = {"annotations": []} if "text" in part else {}
-            return {**kept, "content": [{**part, "text": shown, **edited}]}
-    return {**kept, "content": plain["content"]}
+            content = [{**part, "text": shown, **edited}]
+        case _:
+            content = text_message("assistant", shown)["content"]
+    return {**kept, "content": content}
 
 
 # ==== owui_chat.events
@@ -6197,7 +6223,7 @@ def error_chunk(sentence: str) -> Chunk:
 
 def status_chunk(sentence: str) -> Chunk:
     data = {"description": sentence, "done": True}
-    return host_event("status", data)
+    return host_event("status", data if sentence else {**data, "hidden": True})
 
 
 def source_chunk(name: str, text: str) -> Chunk:
@@ -6678,9 +6704,10 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
 
 
 def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
-    parts = [f"Finished in {_duration(seconds)}"]
+    word = "Broke off after" if ended.ending.is_failure else "Finished in"
+    parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
-        parts.append(_tokens(ended.usage))
+        parts.append(_tokens(ended.usage) + ended.remark)
     if ended.cost is not None:
         parts.append(_money(ended.cost))
     if notes:
@@ -6770,7 +6797,7 @@ class NativeRenderer:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
-                self._notes += 1
+                self._notes += bool(event.sentence)
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 yield from self._shown.add_record(event, self._place_of(event))
@@ -6800,7 +6827,8 @@ class NativeRenderer:
             yield from self._shown.add_marker(marker)
         yield from self._shown.show_files(is_last=True)
         yield from _end_after_code(self._shown)
-        if self._hosted and not failed and not open_calls(event.output):
+        told = self._notes if failed else not open_calls(event.output)
+        if self._hosted and told:
             seconds = self._now() - self._began
             yield status_chunk(_closing_line(seconds, event, self._notes))
         if usage := host_usage(event):

@@ -57,7 +57,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cached_property, partial, reduce
+from functools import cached_property, lru_cache, partial, reduce
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
@@ -466,6 +466,14 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
         "continue.",
         "steered": "The request was steered away. Ask again.",
+        "no_answer": "The model ended without an answer. Regenerate it, or ask in "
+        "other words.",
+        "only_reasoning": "The model thought, but gave no answer. Regenerate it, or ask "
+        "in other words.",
+        "only_calls": "The model asked for more tools than one answer may call, and gave "
+        "no answer. Ask it to answer with what it has.",
+        "only_tokens": "The model used all tokens of this answer to think. Raise the "
+        "maximum of output tokens, or choose less effort.",
         "": "The answer is not complete{code}. Ask to continue.",
     },
     "failed": {
@@ -1820,14 +1828,12 @@ class TextDone(NamedTuple):
 
 class AnnotationAdded(NamedTuple):
     output_index: int
-    part: int
     annotation: Item
     item_id: str = ""
 
 
 class PartialImage(NamedTuple):
     output_index: int
-    number: int
     image: str
     form: str
     item_id: str = ""
@@ -1931,17 +1937,15 @@ def _text_reader(
 
 
 def _read_annotation(wire: JsonObject) -> StreamEvent:
-    part = _checked(wire.get("content_index", 0), int)
     if (annotation := wire.get("annotation")) is None:
         return None
     item_id = as_text(wire.get("item_id"))
-    return AnnotationAdded(_index(wire), part, _checked(annotation, dict), item_id)
+    return AnnotationAdded(_index(wire), _checked(annotation, dict), item_id)
 
 
 def _read_partial_image(wire: JsonObject) -> StreamEvent:
     return PartialImage(
         _index(wire),
-        _checked(wire.get("partial_image_index", 0), int),
         _checked(wire["partial_image_b64"], str),
         str(wire.get("output_format") or ""),
         as_text(wire.get("item_id")),
@@ -2007,7 +2011,6 @@ class ToolOutput(NamedTuple):
 
 class ResponseDone(NamedTuple):
     status: str
-    usage: Usage | None
 
 
 class Status(NamedTuple):
@@ -2037,6 +2040,7 @@ class RunDone(NamedTuple):
     trace: Trace = Trace()
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
+    remark: str = ""
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
@@ -2338,24 +2342,30 @@ def _now() -> float:
 
 
 class Deadlines:
-    def __init__(self, timeouts: Timeouts) -> None:
+    def __init__(
+        self, timeouts: Timeouts, heard: Callable[[bool], object] = bool
+    ) -> None:
         self.timeouts = timeouts
+        self._heard = heard
         self._end = _now() + timeouts.total if timeouts.total else float("inf")
         self.start_attempt()
 
     def start_attempt(self) -> None:
         self._next = _now() + self.timeouts.first_event
         self._kind: TimeoutKind = "first_event_timeout"
+        self._heard(True)
 
     def event_arrived(self) -> None:
         self._next = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
+        self._heard(True)
 
     def allow(self, seconds: float) -> bool:
         return _now() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
+        self._heard(False)
         began = _now()
         try:
             yield
@@ -2419,7 +2429,7 @@ class _HttpResponse:
         try:
             return load_json(body)
         except ValueError:
-            raise UnreadableAnswer(SENTENCES["unreadable"][""]) from None
+            raise UnreadableAnswer(UNREADABLE.sentence) from None
 
     @contextmanager
     def paused(self) -> Iterator[None]:
@@ -2449,7 +2459,7 @@ class _HttpResponse:
             error = read_api_error(wire)
             failure = Failure(self._response.status, error)
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
-        raise UnreadableAnswer(SENTENCES["unreadable"][""])
+        raise UnreadableAnswer(UNREADABLE.sentence)
 
     async def refusal(self, model: str) -> ApiRefused:
         status, headers = self._response.status, self._response.headers
@@ -4359,7 +4369,7 @@ class ResponseState:
         events: list[RunEvent] = []
         for place, item in self._match(content_parts(response.get("output"))):
             events += self._end(place, _NOWHERE, item)
-        return [*events, ResponseDone(event.status, self.usage)]
+        return [*events, ResponseDone(event.status)]
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
         places = [self._find_item(_NOWHERE, item) for item in items]
@@ -4417,7 +4427,7 @@ def _ending_of(status: str, response: JsonObject, error: ApiError) -> Ending:
 
 # ==== openai_responses.loop.attempts
 
-_THOUGHT_SHARE = 0.1
+_THOUGHT_SHARE = 0.02
 
 
 class Limits(NamedTuple):
@@ -4427,6 +4437,7 @@ class Limits(NamedTuple):
     resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
     most_bytes: int = MAX_ANSWER_BYTES
+    heard: Callable[[bool], object] = bool
 
 
 class Attempts:
@@ -4436,7 +4447,7 @@ class Attempts:
         self.endpoint = endpoint
         self.connections = connections
         self.limits = limits
-        self.deadlines = Deadlines(limits.timeouts)
+        self.deadlines = Deadlines(limits.timeouts, limits.heard)
         self.usages: list[Usage] = []
 
     async def events(
@@ -4464,6 +4475,7 @@ class Attempts:
             if note is None or not self.deadlines.allow(wait):
                 break
             yield note
+            self.limits.heard(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
             for event in (*self._end_thought(), *held):
@@ -4920,6 +4932,10 @@ def _chosen_option(value: Any, options: list[Any], check: _SchemaCheck) -> list[
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
 _STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+_ANSWERS: Mapping[str, Approval] = {
+    "": "ask",
+    **{answer: answer for answer in _STRICTNESS},
+}
 
 Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 
@@ -4972,15 +4988,14 @@ _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     rules: list[tuple[str, Approval]] = []
     unread = ""
-    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
+    for entry in _entries(text):
         pattern, _, answer = (part.strip() for part in entry.partition("="))
-        # An answer alone is a rule that lost its pattern.
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _STRICTNESS
-        match answer.lower() or "ask":
-            case "auto" | "ask" | "deny" as rule if is_pattern:
-                rules.append((pattern, rule))
-            case _:
-                unread = unread or entry
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        rule = _ANSWERS.get(answer.lower())
+        if rule and is_pattern:
+            rules.append((pattern, rule))
+        else:
+            unread = unread or entry
     if not unread:
         return rules, ""
     problem = (
@@ -4990,6 +5005,26 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
     told = valve_error(problem, "`delete_*=ask`", place=place)
     return [*asked, ("*", "ask")], str(told)
+
+
+_SECONDS = re.compile(r"[1-9][0-9]{0,5}")
+
+
+def read_timeouts(text: str, place: str) -> tuple[list[tuple[str, float]], str]:
+    found: list[tuple[str, float]] = []
+    told = ""
+    for entry in _entries(text):
+        pattern, _, seconds = (part.strip() for part in entry.partition(":"))
+        if _PATTERN.fullmatch(pattern) and _SECONDS.fullmatch(seconds):
+            found.append((pattern, float(seconds)))
+        else:
+            problem = f"TOOL_TIMEOUTS holds {entry[:40]!r}, which is no time of a tool"
+            told = told or str(valve_error(problem, "`crawl_*: 600`", place=place))
+    return found, told
+
+
+def _entries(text: str) -> Iterable[str]:
+    return filter(None, map(str.strip, text.replace("\n", ",").split(",")))
 
 
 class ToolResult(NamedTuple):
@@ -5015,6 +5050,12 @@ class CallLimits(NamedTuple):
     seconds: float = 120.0
     batch_seconds: float = 600.0
     characters: int = 100_000
+    own: Sequence[tuple[str, float]] = ()
+
+    def own_seconds(self, name: str) -> float | None:
+        return next(
+            (sec for pattern, sec in self.own if fnmatchcase(name, pattern)), None
+        )
 
 
 class Toolset(NamedTuple):
@@ -5048,17 +5089,19 @@ async def run_calls(
     calls: Sequence[Item], toolset: Toolset
 ) -> AsyncGenerator[tuple[Item, ToolResult], None]:
     batch = _Batch(toolset)
-    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether a person is waited for
+    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
     try:
         for call in calls:
             one = _check_call(call, toolset.tools)
             task = asyncio.create_task(batch.answer(str(call["call_id"]), one))
-            tasks[task] = isinstance(one, _ReadyCall) and one.is_interactive
+            tasks[task] = isinstance(one, _ReadyCall) and (
+                one.is_interactive or bool(toolset.limits.own_seconds(one.name))
+            )
             await asyncio.sleep(0)
-        for call, (task, is_interactive) in zip(calls, tasks.items(), strict=True):
-            await (asyncio.wait([task]) if is_interactive else batch.wait(task))
+        for call, (task, is_apart) in zip(calls, tasks.items(), strict=True):
+            await (asyncio.wait([task]) if is_apart else batch.wait(task))
             if not task.done():
-                _cancel(task for task, waits in tasks.items() if not waits)
+                _cancel(one for one, apart in tasks.items() if not apart)
             if task.done() and not task.cancelled():
                 yield call, task.result()
             else:
@@ -5151,12 +5194,12 @@ def _arguments(call: Item) -> object:
 
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
-    name = ready.name
-    seconds = None if ready.is_interactive else toolset.limits.seconds
+    name, limits = ready.name, toolset.limits
+    seconds = limits.own_seconds(name) or limits.seconds
     try:
-        async with asyncio.timeout(seconds) as scope:
+        async with asyncio.timeout(None if ready.is_interactive else seconds) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
-        output = _cap_output(answer.output, toolset.limits.characters)
+        output = _cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
@@ -6125,10 +6168,6 @@ def format_marker(kind: str, ulid: str) -> str:
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
-def _has_marker(text: str) -> bool:
-    return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
-
-
 def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
     if not any(map(text.__contains__, _SIGNS)):
         yield MarkedText(ulid, text.strip() if ulid else text)
@@ -6146,10 +6185,10 @@ def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
 
 def strip_markers(text: str) -> str:
     for _ in range(_MOST_PASSES):
-        if not _has_marker(text):
+        pieces = [piece.text for piece in split_at_markers(text)]
+        if pieces == [text]:
             break
-        pieces = (piece.text for piece in split_at_markers(text))
-        text = "\n\n".join(piece for piece in pieces if piece)
+        text = "\n\n".join(filter(None, pieces))
     return text
 
 
@@ -6580,7 +6619,7 @@ def _readable_items(record: Record, reader: Origin | None) -> Iterator[Item]:
         else:
             is_read = is_ours or item_type(item) != CONFIGURATION
         if is_read:
-            yield strip_for_replay(item)
+            yield item
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -6599,21 +6638,22 @@ def _split(part: _Said) -> Iterable[_Piece]:
         return (part,)
     *others, last = part.ulids or ("",)
     bare = (MarkedText(ulid, "") for ulid in others)
-    return (*bare, *split_at_markers(_strip_old_blocks(part.text), last))
+    return chain(bare, split_at_markers(_strip_old_blocks(part.text), last))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
-    plain = text_message("assistant", shown)
     if kept is None:
-        return plain
+        return text_message("assistant", shown)
     if message_text(kept).strip() == shown:
         return kept
     match kept.get("content"):
         case [{"type": "output_text"} as part]:
             # The positions of annotations are no longer valid.
             edited: Item = {"annotations": []} if "text" in part else {}
-            return {**kept, "content": [{**part, "text": shown, **edited}]}
-    return {**kept, "content": plain["content"]}
+            content = [{**part, "text": shown, **edited}]
+        case _:
+            content = text_message("assistant", shown)["content"]
+    return {**kept, "content": content}
 
 
 # ==== owui_chat.input.tasks
@@ -6726,7 +6766,7 @@ def error_chunk(sentence: str) -> Chunk:
 
 def status_chunk(sentence: str) -> Chunk:
     data = {"description": sentence, "done": True}
-    return host_event("status", data)
+    return host_event("status", data if sentence else {**data, "hidden": True})
 
 
 def source_chunk(name: str, text: str) -> Chunk:
@@ -7098,10 +7138,10 @@ def _places(
             number = outputs.get(str(item.get("call_id")), -1)
             if number >= least:
                 least, place = number + 1, (number + 1, 0)
-        elif place and item_type(item) == COMMENTARY_TYPE:
+        elif place and item.get("type") == COMMENTARY_TYPE:
             found[_item_id(item)] = place
         elif place and (text := _host_text(item)):
-            is_code = item_type(item) == CODE_CARD
+            is_code = item.get("type") == CODE_CARD
             start, place = _find_text(answer, place, text, is_code=is_code)
             if start:
                 found[_item_id(item)] = start
@@ -7167,13 +7207,15 @@ def _text(answer: Sequence[ChatPart], number: int) -> str:
 
 
 def _host_text(item: Item) -> str:
-    if item_type(item) == CODE_CARD:
-        return code_text(as_text(item.get("code")))
-    if item_type(item) != "message":
-        return ""
-    parts = content_parts(item.get("content"))
-    texts = (p.get("text") for p in parts if p.get("type") == "output_text")
-    return "".join(map(as_text, texts))
+    if item.get("type") == "message":
+        parts = content_parts(item.get("content"))
+        return "".join(map(part_text, filter(_is_output_text, parts)))
+    is_code = item.get("type") == CODE_CARD
+    return code_text(as_text(item.get("code"))) if is_code else ""
+
+
+def _is_output_text(part: Item) -> bool:
+    return part.get("type") == "output_text"
 
 
 def _is_record(item: Item) -> bool:
@@ -7803,9 +7845,10 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
 
 
 def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
-    parts = [f"Finished in {_duration(seconds)}"]
+    word = "Broke off after" if ended.ending.is_failure else "Finished in"
+    parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
-        parts.append(_tokens(ended.usage))
+        parts.append(_tokens(ended.usage) + ended.remark)
     if ended.cost is not None:
         parts.append(_money(ended.cost))
     if notes:
@@ -7895,7 +7938,7 @@ class NativeRenderer:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
-                self._notes += 1
+                self._notes += bool(event.sentence)
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 yield from self._shown.add_record(event, self._place_of(event))
@@ -7925,7 +7968,8 @@ class NativeRenderer:
             yield from self._shown.add_marker(marker)
         yield from self._shown.show_files(is_last=True)
         yield from _end_after_code(self._shown)
-        if self._hosted and not failed and not open_calls(event.output):
+        told = self._notes if failed else not open_calls(event.output)
+        if self._hosted and told:
             seconds = self._now() - self._began
             yield status_chunk(_closing_line(seconds, event, self._notes))
         if usage := host_usage(event):
@@ -8009,10 +8053,11 @@ def write_details(
 
 def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     turns: dict[str, list[Item]] = {}
-    for entry in filter(_is_entry, as_list(details)):
-        turns.setdefault(entry["turn"], []).append(entry)
+    for entry in content_parts(details):
+        if isinstance(entry.get("index"), int):
+            turns.setdefault(str(entry.get("turn")), []).append(entry)
     ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
-    return [_read_turn(turn, sign) for turn in ordered]
+    return [*filter(None, (_read_turn(turn, sign) for turn in ordered))]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -8025,30 +8070,31 @@ def _entry(item: Item, shown: str) -> Item:
     return {"type": _ITEM, "item": kept, "shown": length}
 
 
-def _is_entry(entry: object) -> bool:
-    match entry:
-        case {"format": form, "turn": str(), "index": int(), "type": kind, **rest}:
-            has_item = "type" in as_mapping(rest.get("item"))
-            is_carried = kind == _ITEM or (kind == _REASONING and "data" in rest)
-            return form == _FORMAT and (kind == _TURN or (has_item and is_carried))
-    return False
+def _is_entry(entry: Item) -> bool:
+    kind, has_item = entry.get("type"), "type" in as_mapping(entry.get("item"))
+    is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
+    is_ours = entry.get("format") == _FORMAT and isinstance(entry.get("turn"), str)
+    return is_ours and (kind == _TURN or (has_item and is_whole))
 
 
-def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
-    head = next((entry for entry in entries if entry["type"] == _TURN), {})
-    carried = [entry for entry in entries if entry["type"] != _TURN]
-    pairs = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
+def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
+    head, carried = entries[0], entries[1:]
+    if not (is_ours := is_signed(head, sign, carried)):
+        entries = [*filter(_is_entry, entries)]
+        head = next((entry for entry in entries if entry["type"] == _TURN), {})
+        carried = [entry for entry in entries if entry["type"] != _TURN]
+    items = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
+    notes = head.get("notes") if is_ours or is_signed(head, sign) else {}
+    if not is_ours:
+        stubs = harmless_items([item for item, _ in items])
+        used = [
+            # Of an entry of somebody else the place in the shown text is used.
+            pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
+            for entry, pair, stub in zip(carried, items, stubs, strict=True)
+        ]
+        items = [(item, shown) for item, shown in used if item]
     origin = read_origin(head.get("origin"), "")
-    if is_signed(head, sign, carried):
-        return DetailTurn(pairs, origin, as_mapping(head.get("notes")))
-    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
-    stubs = harmless_items([item for item, _ in pairs])
-    used = [
-        # Of an entry of somebody else the place in the shown text is used.
-        pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
-        for entry, pair, stub in zip(carried, pairs, stubs, strict=True)
-    ]
-    return DetailTurn([(item, shown) for item, shown in used if item], origin, notes)
+    return DetailTurn(items, origin, as_mapping(notes)) if entries else None
 
 
 def _carried_item(entry: Item) -> Item:
@@ -8140,12 +8186,11 @@ def stored_image_ids(
     parts: Iterable[ChatPart], records: Mapping[str, Record]
 ) -> list[str]:
     drawn = {
-        ulid: [item["stored"] for item in record.payload if is_stored_image(item)]
+        ulid: ids
         for ulid, record in records.items()
+        if (ids := [i["stored"] for i in record.payload if is_stored_image(i)])
     }
-    if not any(drawn.values()):
-        return []
-    texts = [p for p in parts if isinstance(p, AssistantText)]
+    texts = [p for p in parts if drawn and isinstance(p, AssistantText)]
     named = {piece.ulid for p in texts for piece in split_at_markers(p.text)}
     named = named.union(*(p.ulids for p in texts))
     return [file_id for ulid in named for file_id in drawn.get(ulid, ())]
@@ -8383,10 +8428,9 @@ def image_data_url(content: bytes) -> str:
 def _readable_url(url: str) -> str:
     if url.startswith(("https://", "http://")):
         return url
-    if _is_too_large(url):
-        return ""
     label, _, payload = url.partition(";base64,")
-    kind = _encoded_type(payload) if label[:5].lower() == "data:" else ""
+    is_held = label[:5].lower() == "data:" and len(url) <= _LONGEST_URL
+    kind = _encoded_type(payload) if is_held else ""
     return f"data:{kind};base64,{payload}" if kind else ""
 
 
@@ -8460,10 +8504,6 @@ _TOO_MUCH = (
     f"[A picture or file is left out: one request takes {_MOST_PICTURES} pictures and "
     f"{_LARGEST_INPUT // 1_000_000} MB.]"
 )
-
-
-def _is_too_large(url: str) -> bool:
-    return len(url) > _LONGEST_URL and url[:5].lower() == "data:"
 
 
 def attach_files(
@@ -8590,7 +8630,7 @@ def _readable_part(part: Item, name: str, scale: _Scale) -> Item | str:
     url = str(part["image_url"])
     readable, is_held = _readable_url(url), url[:5].lower() == "data:"
     why = _UNKNOWN_PICTURE if is_held else GONE_FILE
-    if _is_too_large(url):
+    if is_held and len(url) > _LONGEST_URL:
         readable = image_data_url(scale(url.partition(",")[2]))
         why = _LARGE_PICTURE
     picture = {**part, "image_url": readable}
@@ -8671,23 +8711,21 @@ def _image_counts(rows: JsonObject) -> dict[str, int]:
 # ==== owui_chat.input.directive_words
 
 DETAILED = """
-03a45bb5 078c8e28 0d4183f6 0e91ef99 10d840ee 138dcec3 13b536eb 15a9dcdd 163e471a
-17b64905 18df80b6 29de7f90 2e4b93fb 32c287ba 3471478f 38f3bdab 3909895c 3998d281
-4526b514 50560335 57b14487 5cb98f00 5edd9330 62c2c8d3 63068c7c 6411bb06 6527f321
-70d47d19 76aa6516 7b24ea33 7c9e0a2a 7d7646d4 7e07e152 830a7a44 9874ca42 9a305928
-9bf1c5ec a13b3545 a39afb3c a60e811a a617edfc a7ea08e1 abfbd80b ae1911a7 aeece03d
-b0f55ba6 b765b157 ba5901c5 bcd184eb c6979263 c80f5417 cdf93663 ce72b247 cea309ff
-d4808618 eed41b3c f6374c96 f87c632a fa34f8ed
+03a45b 078c8e 0d4183 0e91ef 10d840 138dce 13b536 15a9dc 163e47 17b649 18df80
+29de7f 2e4b93 32c287 347147 38f3bd 390989 3998d2 4526b5 505603 57b144 5cb98f
+5edd93 62c2c8 63068c 6411bb 6527f3 70d47d 76aa65 7b24ea 7c9e0a 7d7646 7e07e1
+830a7a 9874ca 9a3059 9bf1c5 a13b35 a39afb a60e81 a617ed a7ea08 abfbd8 ae1911
+aeece0 b0f55b b765b1 ba5901 bcd184 c69792 c80f54 cdf936 ce72b2 cea309 d48086
+eed41b f6374c f87c63 fa34f8
 """
 
 CONCISE = """
-0434e0d1 07c416db 14f9784e 181692f8 19b4d00b 1e485293 2284bb69 25a02f40 2c7347bc
-30ccda5b 36c1f13f 36d7ba4b 39c49c4b 3de68997 46bc298e 48178121 4b1a7436 4c9e08f2
-4f236a3f 5407042f 57f61e1d 6257c597 63d83e2d 6716da2c 6eb68cdd 7129e6d1 76bcb28e
-776531a5 7833d83f 7982e922 7aab4f49 7adcf1af 7e3c5999 891c2b8e 8c25e213 8edac0d8
-94cd057a 9a647729 9c7406b0 a1f6bd09 a63ebf23 a6fe534f a78aed35 a7d65252 b5b61452
-b626eb74 b6aeea6d b6f5385c c162d13b c4a12209 d16f5e01 dee774de e4699416 e8cb0de1
-f59e1a9e f7c9fea5 fd7fb473
+0434e0 07c416 14f978 181692 19b4d0 1e4852 2284bb 25a02f 2c7347 30ccda 36c1f1
+36d7ba 39c49c 3de689 46bc29 481781 4b1a74 4c9e08 4f236a 540704 57f61e 6257c5
+63d83e 6716da 6eb68c 7129e6 76bcb2 776531 7833d8 7982e9 7aab4f 7adcf1 7e3c59
+891c2b 8c25e2 8edac0 94cd05 9a6477 9c7406 a1f6bd a63ebf a6fe53 a78aed a7d652
+b5b614 b626eb b6aeea b6f538 c162d1 c4a122 d16f5e dee774 e46994 e8cb0d f59e1a
+f7c9fe fd7fb4
 """
 
 
@@ -8695,7 +8733,7 @@ f59e1a9e f7c9fea5 fd7fb473
 
 
 def words_digest(words: str) -> str:
-    return hex_digest(words.strip())[:8]
+    return hex_digest(words.strip())[:6]
 
 
 def take_directive(
@@ -8719,15 +8757,9 @@ def _requested_verbosity(message: UserMessage) -> str:
 # ==== owui_chat.input.prefix
 
 _MOST_CHARACTERS = 200_000
-_Text = str | tuple[str, str]
 
 
-class _InjectedContext(NamedTuple):
-    words: str
-    texts: Sequence[_Text]
-
-
-def _find_injected_context(message: UserMessage) -> _InjectedContext | None:
+def _find_injected_context(message: UserMessage) -> JsonObject | None:
     words = message.stored.words if message.stored else ""
     texts: list[str] = [p["text"] for p in message.content if _is_input_text(p)]
     place = next((n for n, text in enumerate(texts) if words in text), None)
@@ -8736,22 +8768,21 @@ def _find_injected_context(message: UserMessage) -> _InjectedContext | None:
         return None
     whole = texts[place]
     before, _, after = whole.rpartition(words) if words else (whole, "", "")
-    around: Sequence[_Text] = (*texts[:place], (before, after), *texts[place + 1 :])
-    return _InjectedContext(text_digest(words), around)
+    around = [*texts[:place], [before, after], *texts[place + 1 :]]
+    return {"words": text_digest(words), "texts": around}
 
 
 def _apply_injected_context(
-    message: UserMessage, words: str, injected: _InjectedContext | None
+    message: UserMessage, words: str, injected: JsonObject
 ) -> UserMessage:
-    if injected is None or injected.words != text_digest(words):
-        return message
     parts = message.content
-    if not any(_is_input_text(part) and words in part["text"] for part in parts):
+    is_there = any(_is_input_text(part) and words in part["text"] for part in parts)
+    if not is_there or injected.get("words") != text_digest(words):
         return message
-    whole = (t if isinstance(t, str) else words.join(t) for t in injected.texts)
-    texts = [{"type": "input_text", "text": text} for text in whole]
+    texts = (t if isinstance(t, str) else words.join(t) for t in injected["texts"])
     others = [part for part in parts if not _is_input_text(part)]
-    return message.with_content([*texts, *others])
+    sent = [{"type": "input_text", "text": text} for text in texts]
+    return message.with_content([*sent, *others])
 
 
 def _is_input_text(part: Item) -> bool:
@@ -8764,17 +8795,14 @@ _Unseal = Callable[[str, str], object]
 
 
 class SentContext(NamedTuple):
-    injected: _InjectedContext | None = None
+    injected: JsonObject | None = None
     instructions: str | None = None
     new: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
     turn: Turn | None = None
 
     def wire(self) -> dict[str, Any]:
-        found = self._asdict() | {
-            "injected": self.injected and self.injected._asdict(),
-            "turn": self.turn and self.turn.wire(),
-        }
+        found = {**self._asdict(), "turn": self.turn and self.turn.wire()}
         return {key: value for key, value in found.items() if value not in (None, ())}
 
 
@@ -8841,33 +8869,29 @@ def model_turns(
 def apply_sent_context(
     parts: Sequence[ChatPart],
     sent: Mapping[str, SentContext],
-    items: Mapping[str, Sequence[Item]] = MappingProxyType({}),
-) -> list[ChatPart]:
-    return [again for part in parts for again in _as_sent(part, sent, items)]
-
-
-def _as_sent(
-    part: ChatPart,
-    sent: Mapping[str, SentContext],
     items: Mapping[str, Sequence[Item]],
 ) -> list[ChatPart]:
-    if not isinstance(part, UserMessage) or part.stored is None:
-        return [part]
-    name, words = part.stored.answer_id, part.stored.words
-    context = sent.get(name, _NOTHING)
-    message = _apply_injected_context(part, words, context.injected)
-    return [*_news(context), *map(UserMessage, items.get(name, ())), message]
+    found: list[ChatPart] = []
+    for part in parts:
+        if isinstance(part, UserMessage) and (stored := part.stored):
+            context = sent.get(stored.answer_id, _NOTHING)
+            added = (*_news(context), *items.get(stored.answer_id, ()))
+            found += map(UserMessage, added)
+            injected = context.injected or {}
+            found.append(_apply_injected_context(part, stored.words, injected))
+        else:
+            found.append(part)
+    return found
 
 
-def _news(sent: SentContext) -> list[ChatPart]:
+def _news(sent: SentContext) -> list[Item]:
     lines = ["The instructions have changed."]
     if sent.new:
         lines += ["New lines:", *sent.new]
     if sent.gone:
         lines += ["Lines that no longer hold:", *sent.gone]
-    if len(lines) == 1:
-        return []
-    return [UserMessage(text_message("developer", "\n".join(lines)))]
+    changed = len(lines) > 1
+    return [text_message("developer", "\n".join(lines))] if changed else []
 
 
 def _in_order(
@@ -8883,7 +8907,7 @@ def _lines(text: str) -> dict[str, None]:
 def _read_context(wire: JsonObject) -> SentContext:
     injected, turn = wire.get("injected"), str(wire.get("turn") or "")
     return SentContext(
-        _InjectedContext(**injected) if injected else None,
+        {key: injected[key] for key in ("words", "texts")} if injected else None,
         wire.get("instructions"),
         tuple(wire.get("new", ())),
         tuple(wire.get("gone", ())),
@@ -9165,6 +9189,11 @@ class Valves(BaseModel):
         "together. Time that people take does not count.",
         gt=0,
     )
+    TOOL_TIMEOUTS: str = _valve(
+        "",
+        "Other limits for tools by name or pattern, in seconds: `crawl_*: 600, render: "
+        "1800`. Open WebUI's own sub-agents and pictures have an hour.",
+    )
     TOOL_OUTPUT_CHARACTERS: int = _valve(
         100_000, "Of a longer output the model gets the beginning and the end.", ge=1000
     )
@@ -9309,7 +9338,8 @@ class UserValves(BaseModel):
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = _valve(
         "inherit",
-        "How long a model thinks. An effort that it does not have is not sent.",
+        "How long a model thinks. `max` is the most that it has; another effort that it "
+        "does not have is not sent.",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
         "inherit", "Show a summary of the reasoning."
@@ -9355,6 +9385,8 @@ class Config(NamedTuple):
     overrides: Mapping[str, ResolvedModel] | InvalidRequest
     remote: RemoteServers
     approval_rules: ApprovalRules
+    tool_timeouts: Sequence[tuple[str, float]]
+    prices: Mapping[str, ModelPrices] | None
 
     effort: str | None
     summary: str
@@ -9384,28 +9416,32 @@ def read_config(
     wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
-    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    remote = _known_servers(valves.REMOTE_MCP_SERVERS_JSON)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
-    problems = (rules_error, _permission_error(valves), filter_error)
+    timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
+    prices, price_error = _own_prices(valves)
+    problems = (rules_error, timeouts_error, _permission_error(valves), filter_error)
     allowed = _for_own_key(valves) if own_key else valves
     switches = as_mapping(host.get("features"))
-    replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
+    is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     level = _inherit(own.LOG_LEVEL, valves.LOG_LEVEL)
-    searches = valves.ENABLE_WEB_SEARCH or replaces_search
+    searches = _is_on(own.WEB_SEARCH, valves.ENABLE_WEB_SEARCH or is_mapped)
     return Config(
         valves=allowed,
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(filter(None, problems)),
+        problems=tuple(filter(None, (*problems, price_error))),
         own_key=own_key,
         overrides=_overrides(valves),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         approval_rules=rules,
+        tool_timeouts=timeouts,
+        prices=prices,
         effort=_inherit(own.REASONING_EFFORT, "") or None,
         summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
         verbosity=_inherit(own.VERBOSITY, "") or None,
         service_tier=_inherit(own.SERVICE_TIER, valves.SERVICE_TIER),
-        web_search=_is_on(own.WEB_SEARCH, searches),
-        replaces_search=replaces_search,
+        web_search=searches,
+        replaces_search=searches and is_mapped,
         code_interpreter=_is_on(own.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER),
         image_generation=_is_on(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
         shows_cost=_is_on(own.SHOW_COST, valves.SHOW_COST),
@@ -9424,9 +9460,26 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
 
 def _overrides(valves: Valves) -> Mapping[str, ResolvedModel] | InvalidRequest:
     try:
-        return read_overrides(valves.MODEL_OVERRIDES_JSON)
+        return _known_overrides(valves.MODEL_OVERRIDES_JSON)
     except InvalidRequest as error:
         return error
+
+
+@lru_cache(maxsize=8)
+def _known_overrides(text: str) -> Mapping[str, ResolvedModel]:
+    return read_overrides(text)
+
+
+@lru_cache(maxsize=8)
+def _known_servers(text: str) -> RemoteServers:
+    return read_servers(text)
+
+
+def _own_prices(valves: Valves) -> tuple[Mapping[str, ModelPrices] | None, str]:
+    try:
+        return read_prices(valves.CUSTOM_MODEL_PRICING_JSON), ""
+    except InvalidRequest as error:
+        return None, str(error)
 
 
 def _inherit(own: str, default: str) -> str:
@@ -9705,6 +9758,11 @@ class PipeCall(NamedTuple):
         return self.config.valves
 
     @property
+    def page(self) -> Any:
+        waits = self.caller.host_reads and not self.caller.task
+        return self.host.event_emitter if waits else None
+
+    @property
     def model_id(self) -> str:
         return str(self.host.metadata.get("model_id") or self.caller.host_model)
 
@@ -9784,14 +9842,14 @@ async def user_model(user_id: str) -> Any:
 
 
 async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
-    if not user_id or not _host_name("env", "ENABLE_FORWARD_USER_INFO_HEADERS"):
-        return {}
-    include = _host_name("utils.headers", "include_user_info_headers")
-    user = await user_model(user_id)
-    headers: dict[str, str] = include({}, user, request=host.request)
-    if chat_id := host.metadata.get("chat_id"):
-        name = _host_name("env", "FORWARD_SESSION_INFO_HEADER_CHAT_ID")
-        headers[name] = quote(str(chat_id), safe=":")
+    headers: dict[str, str] = {}
+    with suppress(InvalidRequest):  # a host that has no such headers
+        if user_id and _host_name("env", "ENABLE_FORWARD_USER_INFO_HEADERS"):
+            include = _host_name("utils.headers", "include_user_info_headers")
+            headers = include({}, await user_model(user_id), request=host.request)
+            if chat_id := host.metadata.get("chat_id"):
+                name = _host_name("env", "FORWARD_SESSION_INFO_HEADER_CHAT_ID")
+                headers[name] = quote(str(chat_id), safe=":")
     return headers
 
 
@@ -10082,7 +10140,7 @@ async def load_stored_images(
 def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approver:
     host, rules = call.host, call.config.approval_rules
     params = as_mapping(host.metadata.get("params"))
-    if host.tools.get("ask_user", {}).get("type") == "builtin":
+    if _is_builtin(host, "ask_user"):
         rules = [*rules, ("ask_user", "auto")]
     return Approver(
         rules=rules,
@@ -10091,6 +10149,18 @@ def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approv
         log=log,
         other_names=partial(_other_names, host),
     )
+
+
+def _is_builtin(host: HostContext, name: str) -> bool:
+    return bool(host.tools.get(name, {}).get("type") == "builtin")
+
+
+_SLOW = ("delegate_task", "generate_image", "edit_image")
+_HOUR = 3600.0
+
+
+def slow_tools(host: HostContext) -> list[tuple[str, float]]:
+    return [(name, _HOUR) for name in _SLOW if _is_builtin(host, name)]
 
 
 def has_ruled_tools(call: PipeCall) -> bool:
@@ -10192,8 +10262,7 @@ class HostTools:
 
     def is_interactive(self, name: str) -> bool:
         own = self._own_name(name)
-        tool = self._host.tools.get(own) or {}
-        return own == "ask_user" and tool.get("type") == "builtin"
+        return own == "ask_user" and _is_builtin(self._host, own)
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]
@@ -10366,9 +10435,34 @@ def called_tools(
     log: Callable[[str], object] = str,
 ) -> list[Item]:
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
-    strict = valves.ENABLE_STRICT_TOOL_CALLING
-    tools = responses_tools(specs, strict=strict, log=log)
+    text, strict = _tools_text(specs), valves.ENABLE_STRICT_TOOL_CALLING
+    is_usual = 0 < len(text) <= _LONGEST_REMEMBERED
+    tools, lines = (
+        _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
+    )
+    for line in lines:
+        log(line)
     return [tool for tool in tools if _takes(model, tool["type"])]
+
+
+_LONGEST_REMEMBERED = 100_000
+
+
+def _tools_text(specs: list[Any]) -> str:
+    try:
+        return json.dumps(specs)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+@lru_cache(maxsize=32)
+def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
+    return _read_tools(json.loads(text), strict)
+
+
+def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
+    lines = list[str]()
+    return responses_tools(specs, strict=strict, log=lines.append), lines
 
 
 _MOST_TOOLS = 128
@@ -10533,6 +10627,7 @@ class ChatStore:
         self.repairs = stored_repairs(chat[key] for key in chat if is_pipe_key(key))
         self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
+        self._writing: asyncio.Task[None] | None = None
         self._due = 0
         self._unshown: list[StoredRecord] = []
         self._caller = caller
@@ -10546,8 +10641,19 @@ class ChatStore:
             if record.message_id == caller.message_id
         }
 
-    async def write(self, record: Record, output_index: int | None = None) -> None:
+    def write_beside(self, record: Record, output_index: int | None = None) -> None:
         del output_index
+        self._writing = asyncio.create_task(self._write_after(self._writing, record))
+
+    async def _write_after(
+        self, earlier: asyncio.Task[None] | None, record: Record
+    ) -> None:
+        if earlier:
+            await earlier
+        with suppress(Exception):
+            await self.write(record)
+
+    async def write(self, record: Record) -> None:
         self._own[record.ulid] = record
         self._is_behind = True
         if len(self._own) >= self._due:
@@ -10559,13 +10665,19 @@ class ChatStore:
             self._is_behind = True
 
     async def flush(self) -> bool:
+        await self._settle()
         for _ in range(_LAST_TRIES):
             if not self._is_behind:
                 break
             await self._write()
         return not self._is_behind
 
+    async def _settle(self) -> None:
+        if self._writing:
+            await asyncio.shield(self._writing)
+
     async def add_repair(self, repair: Repair) -> None:
+        await self._settle()
         self._repairs = {**self._repairs, repair: None}
         self.repairs = tuple(dict.fromkeys((*self.repairs, repair)))
         await self._write()
@@ -10603,7 +10715,7 @@ class _OutputStore(ChatStore):
     carrier = "output"
     _bearer = ""
 
-    async def write(self, record: Record, output_index: int | None = None) -> None:
+    def write_beside(self, record: Record, output_index: int | None = None) -> None:
         self._give(record.ulid, {record.ulid: record}, output_index)
 
     async def _write(self) -> None:
@@ -10972,6 +11084,7 @@ def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
+            own=[*call.config.tool_timeouts, *slow_tools(call.host)],
         ),
         log,
         rounds=valves.MAX_FUNCTION_CALL_LOOPS,
@@ -11306,6 +11419,8 @@ def report_request(prepared: PreparedRequest) -> None:
 
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     call, trace = prepared.call, ended.trace
+    remark = _tools_remark(prepared, ended)
+    ended = ended._replace(ending=_explained_ending(ended), remark=remark)
     if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
     _report_removals(call, trace.removed)
@@ -11319,7 +11434,8 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
         return _add_cost(prepared, ended)
     error, said = trace.error, f"{trace.subject} {trace.error.message}".strip()
-    code, kind, param = map(api_word, (error.code, error.type, error.param))
+    words = (error.code or ended.ending.code, error.type, error.param)
+    code, kind, param = map(api_word, words)
     call.log.line(
         "WARNING",
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
@@ -11332,6 +11448,42 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         sentence = f"{sentence} {server_words(call, said)}".strip()
     ending = ended.ending._replace(sentence=sentence)
     return _add_cost(prepared, ended._replace(ending=ending))
+
+
+_MANY_TOKENS, _SOME_TOKENS = 4000, 1000
+_CHARACTERS_OF_A_TOKEN = 4
+
+
+def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
+    request, usage = prepared.request, ended.usage
+    questions = sum(item.get("role") == "user" for item in request.input)
+    if usage is None or prepared.round or questions > 1:
+        return ""
+    tools = [tool for tool in request.tools or () if tool["type"] != "namespace"]
+    size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
+    tokens = min(size * len(ended.usages), usage.input)
+    if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
+        return ""
+    count = f"{round(tokens, -2):,}"
+    return f", of which about {count} are the descriptions of {len(tools)} tools"
+
+
+def _explained_ending(ended: RunDone) -> Ending:
+    ending, output = ended.ending, ended.output
+    said = any(
+        item_type(i) == "message" and not is_commentary(i) and message_text(i).strip()
+        for i in output
+    )
+    shown = any(has_image(item) or is_code(item) for item in output)
+    if said or shown or open_calls(output) or closing_commentary(output):
+        return ending
+    word, thought = "", any(map(is_reasoning, output))
+    if ending.kind == "completed":
+        word = "only_reasoning" if thought else "no_answer"
+        word = "only_calls" if output and is_call_output(output[-1]) else word
+    elif thought and ending.code == "max_output_tokens":
+        word = "only_tokens"
+    return ending_of_incomplete(word)._replace(code=ending.code) if word else ending
 
 
 _MOST_WORDS, _MOST_READ = 500, 5000
@@ -11390,14 +11542,10 @@ def _audited(prepared: PreparedRequest) -> AuditedRequest:
 
 def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     call, request = prepared.call, prepared.request
-    if not call.config.shows_cost or not ended.usages:
+    own = call.config.prices
+    if not call.config.shows_cost or not ended.usages or own is None:
         return ended
-    try:
-        own = read_prices(call.valves.CUSTOM_MODEL_PRICING_JSON)
-        facts = call.resolve(request.model).facts
-    except InvalidRequest as error:  # the answer is there, so only the log says it
-        call.log.line("WARNING", str(error))
-        return ended
+    facts = call.resolve(request.model).facts
     facts = facts._replace(prices=own.get(request.model, facts.prices))
     asked = request.service_tier or ""
     usages = [one._replace(tier=one.tier or asked) for one in ended.usages]
@@ -11476,6 +11624,57 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     ]
 
 
+# ==== owui_manifold.silence
+
+_FIRST_SECONDS = 20.0
+_FACTOR = 3
+_NEVER = float("inf")
+
+
+def _silence_sentence(seconds: float) -> str:
+    length = f"{seconds:.0f} s" if seconds < 60 else f"{seconds // 60:.0f} min"
+    return f"The server has been silent for {length}; the model may still be thinking."
+
+
+class WaitingLines:
+    def __init__(self, call: PipeCall, connections: Connections) -> None:
+        self._call, self._connections = call, connections
+        self._loop = asyncio.get_running_loop()
+        self._since, self._due = _NEVER, _FIRST_SECONDS
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_shown = False
+
+    def heard(self, waits: bool) -> None:
+        self._since, self._due = self._loop.time() if waits else _NEVER, _FIRST_SECONDS
+        self._timer = self._timer or self._loop.call_later(_FIRST_SECONDS, self._look)
+
+    def _look(self) -> None:
+        silent = max(0.0, self._loop.time() - self._since)
+        if silent >= self._due:
+            self._tell(_silence_sentence(self._due))
+            self._due *= _FACTOR
+        wait = max(1.0, self._due - silent)
+        self._timer = self._loop.call_later(wait, self._look)
+
+    def _tell(self, sentence: str) -> None:
+        self._is_shown = bool(sentence)
+        if emit := self._call.page:
+            event = status_chunk(sentence)["event"]
+            self._connections.do_later(emit(event))
+
+    def note(self, event: RunEvent) -> list[Status]:
+        is_attempt = isinstance(event, Status) and not event.repair
+        is_over, self._is_shown = self._is_shown, is_attempt
+        return [Status("")] if is_over and not is_attempt else []
+
+    async def aclose(self) -> None:
+        self._since = _NEVER
+        if self._timer:
+            self._timer.cancel()
+        if self._is_shown:
+            self._tell("")
+
+
 # ==== owui_manifold.answer
 
 _NOT_WRITTEN = (
@@ -11494,31 +11693,27 @@ async def answer_events(
     for notice in prepared.notices:
         yield Status(notice)
     artifacts = ArtifactStore(prepared, connections)
-    repairs: list[Status] = []
-    helped: list[Status] = []
+    repairs = _Repairs(prepared)
+    lines = WaitingLines(call, connections)
     events = run(
         prepared.request,
         prepared.endpoint,
         connections,
-        prepared.limits,
+        prepared.limits._replace(heard=lines.heard),
         prepared.toolset,
     )
-    async with aclosing(events):
+    async with aclosing(events), aclosing(lines):
         async for arrived in events:
-            event = await artifacts.stored(arrived)
+            for line in lines.note(arrived):
+                yield line
+            event = await artifacts.stored(await repairs.follow(arrived))
             if event is None:
                 continue
-            if isinstance(event, Status):
-                repairs += _log_status(prepared, event)
-                event = Status(event.sentence)
-            elif repairs and _has_answer(event):
-                await _remember(prepared, repairs)
-                helped, repairs = helped + repairs, []
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
-                _hand_over(prepared, recorder, citations, event, helped)
+                _hand_over(prepared, recorder, citations, event, repairs.helped)
                 for told in await _end(prepared, event):
                     yield told
 
@@ -11542,10 +11737,10 @@ async def _write_records(
         if not isinstance(recorded, NewRecord | RunDone):
             shown.append(recorded)
         elif isinstance(recorded, NewRecord) and store:
-            await store.write(*recorded)
+            store.write_beside(*recorded)
     if isinstance(event, RunDone) and store and not await store.flush():
         prepared.call.log.line("WARNING", _NOT_WRITTEN)
-    return [*(store.take_unsent() if store else ()), *shown]
+    return [*shown, *(store.take_unsent() if store else ())]
 
 
 def _recorder(prepared: PreparedRequest) -> Recorder | None:
@@ -11571,10 +11766,23 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-def _log_status(prepared: PreparedRequest, event: Status) -> list[Status]:
-    log, reason = prepared.call.log, server_words(prepared.call, event.reason)
-    log.line("WARNING", f"{event.sentence} {reason}".strip())
-    return [event] if event.repair else []
+class _Repairs:
+    def __init__(self, prepared: PreparedRequest) -> None:
+        self.helped: list[Status] = []
+        self._prepared = prepared
+        self._tried: list[Status] = []
+
+    async def follow(self, event: RunEvent) -> RunEvent:
+        call = self._prepared.call
+        if isinstance(event, Status):
+            reason = server_words(call, event.reason)
+            call.log.line("WARNING", f"{event.sentence} {reason}".strip())
+            self._tried += [event] if event.repair else []
+            return Status(event.sentence)
+        if self._tried and _has_answer(event):
+            await _remember(self._prepared, self._tried)
+            self.helped, self._tried = self.helped + self._tried, []
+        return event
 
 
 def _has_answer(event: RunEvent) -> bool:
@@ -11689,13 +11897,32 @@ _PING: Item = {
 }
 
 
+_VERIFY = "Verify the organization at OpenAI, or"
+_CHECK_ADVICE = {
+    "Streaming": f"{_VERIFY} turn off ENABLE_STREAM.",
+    "Summaries": f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
+    "mcp": "Check REMOTE_MCP_SERVERS_JSON.",
+    "file_search": "Check FILE_SEARCH_VECTOR_STORES.",
+}
+_TOOL_ADVICE = "Allow it in the key's project, or turn off ENABLE_{}."
+_UNLISTED = (
+    "It is accepted, but not listed: {}. Allow them in the key's project, or change "
+    "MODEL_ID."
+)
+_LOST = (
+    "The API left some out since the last start: {}. Look for filters that change "
+    "earlier messages, and set STABLE_INSTRUCTIONS to `on`."
+)
+
+
 class _Diagnostics:
     def __init__(self, call: PipeCall, connections: Connections) -> None:
         self._model = call.model
         self._hosted, _ = hosted_tools(call.config, self._model)
         self._endpoint = call.endpoint
         names = comma_list(call.valves.MODEL_ID)
-        self._listed = [call.resolve(name).id for name in names if name != "auto"]
+        listed = (call.resolve(name).id for name in names if name != "auto")
+        self._listed = dict.fromkeys(listed)
         self._connections = connections
         self._dropped = call.capabilities.dropped
         self._limits = run_limits(call.valves, call.model)._replace(
@@ -11715,12 +11942,14 @@ class _Diagnostics:
             reasoning = {"summary": "auto"}
             yield await self._line_of("Summaries", works, reasoning=reasoning)
         for tool in self._hosted:
-            name = str(tool.get("server_label") or tool.get("type"))
+            kind = str(tool["type"])
+            name = str(tool.get("server_label") or kind)
             works = "The model can be given this tool."
-            asked_tool = {"tools": [tool], "tool_choice": "none"}
-            yield await self._line_of(name, works, **asked_tool)
+            advice = _CHECK_ADVICE.get(kind) or _TOOL_ADVICE.format(kind.upper())
+            complaint = await self._complaint(tools=[tool], tool_choice="none")
+            yield _finding(name, works, complaint and f"{complaint} {advice}")
         counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
-        lost = counts and f"The API left some out since the last start: {counts}."
+        lost = counts and _LOST.format(counts)
         yield _finding("Earlier reasoning", "The API left nothing out.", lost)
 
     async def _models_line(self) -> str:
@@ -11733,11 +11962,12 @@ class _Diagnostics:
             return f"- ⚠️ **{what}**: {self._endpoint.name_server(str(error))}"
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
-            return f"- ⚠️ **The key**: It is accepted, but not listed: {missing}."
+            return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
         return _finding("The key", "It is accepted, for all models listed.", "")
 
     async def _line_of(self, what: str, works: str, **more: Any) -> str:
-        return _finding(what, works, await self._complaint(**more))
+        complaint = await self._complaint(**more)
+        return _finding(what, works, complaint and f"{complaint} {_CHECK_ADVICE[what]}")
 
     async def _complaint(self, **more: Any) -> str:
         complaint = await self._try(max_output_tokens=_FEWEST_TOKENS, **more)
@@ -11931,9 +12161,8 @@ class Pipe:
 
 
 async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
-    emit = call.host.event_emitter
-    if "event" in chunk and emit is not None and call.caller.host_reads:
-        await emit(chunk["event"])
+    if "event" in chunk and call.page is not None:
+        await call.page(chunk["event"])
 
 
 def _response_head(call: PipeCall) -> tuple[str, int, str]:

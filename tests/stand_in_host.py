@@ -4,6 +4,7 @@ Signatures and results are those of Open WebUI 0.12.4; `tests/hosts/test_contrac
 compares them with the real host.
 """
 
+import asyncio
 import base64
 import json
 import sys
@@ -31,10 +32,14 @@ class Row:
 
 @dataclass
 class Chats:
-    """The table of chats; it refuses as many writes as `refusing` says."""
+    """The table of chats; it refuses as many writes as `refusing` says.
+
+    A write waits until `unlocked`.
+    """
 
     rows: dict[str, Row] = field(default_factory=dict)
     refusing: float = 0
+    unlocked: asyncio.Event | None = None
     writes: list[Json] = field(default_factory=list)
     reads: list[str] = field(default_factory=list)
     links: list[tuple[str, ...]] = field(default_factory=list)
@@ -55,6 +60,8 @@ class Chats:
         self, id: str, chat: Json, touch: bool = True
     ) -> Row | None:
         """Patch the top-level keys of a chat."""
+        if self.unlocked:
+            await self.unlocked.wait()
         row = self.rows.get(id)
         if row is None or touch:
             return None

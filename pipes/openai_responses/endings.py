@@ -78,6 +78,14 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
         "continue.",
         "steered": "The request was steered away. Ask again.",
+        "no_answer": "The model ended without an answer. Regenerate it, or ask in "
+        "other words.",
+        "only_reasoning": "The model thought, but gave no answer. Regenerate it, or ask "
+        "in other words.",
+        "only_calls": "The model asked for more tools than one answer may call, and gave "
+        "no answer. Ask it to answer with what it has.",
+        "only_tokens": "The model used all tokens of this answer to think. Raise the "
+        "maximum of output tokens, or choose less effort.",
         "": "The answer is not complete{code}. Ask to continue.",
     },
     "failed": {

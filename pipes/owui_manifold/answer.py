@@ -23,6 +23,7 @@ from owui_manifold.report import (
     server_words,
 )
 from owui_manifold.rounds import DelegatedRound, save_round
+from owui_manifold.silence import WaitingLines
 
 _NOT_WRITTEN = (
     "Open WebUI refused to store the items that this chat does not show: later turns go "
@@ -35,10 +36,10 @@ async def answer_events(
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Run a request and yield its events.
 
-    For Open WebUI they have the shown texts, and the markers and records that precede
-    them; other clients get the model's texts. A marker comes only after the host was
-    asked to store what it names. Repairs are remembered when it is known that they
-    helped; their reason is for the log alone.
+    For Open WebUI they have the shown texts, with their markers and records; other
+    clients get the model's texts. What a marker names is stored beside the text, and at
+    the latest before the end. Repairs are remembered when it is known that they helped;
+    their reason is for the log alone.
     """
     prepared = compare_cache(prepared)
     call, recorder = prepared.call, _recorder(prepared)
@@ -47,31 +48,27 @@ async def answer_events(
     for notice in prepared.notices:
         yield Status(notice)
     artifacts = ArtifactStore(prepared, connections)
-    repairs: list[Status] = []
-    helped: list[Status] = []
+    repairs = _Repairs(prepared)
+    lines = WaitingLines(call, connections)
     events = run(
         prepared.request,
         prepared.endpoint,
         connections,
-        prepared.limits,
+        prepared.limits._replace(heard=lines.heard),
         prepared.toolset,
     )
-    async with aclosing(events):
+    async with aclosing(events), aclosing(lines):
         async for arrived in events:
-            event = await artifacts.stored(arrived)
+            for line in lines.note(arrived):
+                yield line
+            event = await artifacts.stored(await repairs.follow(arrived))
             if event is None:
                 continue
-            if isinstance(event, Status):
-                repairs += _log_status(prepared, event)
-                event = Status(event.sentence)
-            elif repairs and _has_answer(event):
-                await _remember(prepared, repairs)
-                helped, repairs = helped + repairs, []
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
-                _hand_over(prepared, recorder, citations, event, helped)
+                _hand_over(prepared, recorder, citations, event, repairs.helped)
                 for told in await _end(prepared, event):
                     yield told
 
@@ -92,16 +89,19 @@ def _known_sources(prepared: PreparedRequest) -> Sequence[str]:
 async def _write_records(
     prepared: PreparedRequest, recorder: Recorder | None, event: CitedEvent
 ) -> list[AnswerEvent]:
-    """Write the records of an event; return what is shown, but for the run's end."""
+    """Write the records of an event; return what is shown, but for the run's end.
+
+    The answer's own records follow the text that they belong to: nobody waits for them.
+    """
     store, shown = prepared.store, list[AnswerEvent]()
     for recorded in recorder.feed(event) if recorder else (event,):
         if not isinstance(recorded, NewRecord | RunDone):
             shown.append(recorded)
         elif isinstance(recorded, NewRecord) and store:
-            await store.write(*recorded)
+            store.write_beside(*recorded)
     if isinstance(event, RunDone) and store and not await store.flush():
         prepared.call.log.line("WARNING", _NOT_WRITTEN)
-    return [*(store.take_unsent() if store else ()), *shown]
+    return [*shown, *(store.take_unsent() if store else ())]
 
 
 def _recorder(prepared: PreparedRequest) -> Recorder | None:
@@ -128,11 +128,26 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-def _log_status(prepared: PreparedRequest, event: Status) -> list[Status]:
-    """Log what happens before an answer; return it if it is a repair."""
-    log, reason = prepared.call.log, server_words(prepared.call, event.reason)
-    log.line("WARNING", f"{event.sentence} {reason}".strip())
-    return [event] if event.repair else []
+class _Repairs:
+    """What was changed after refusals of a run; `helped` is what the server then took."""
+
+    def __init__(self, prepared: PreparedRequest) -> None:
+        self.helped: list[Status] = []
+        self._prepared = prepared
+        self._tried: list[Status] = []
+
+    async def follow(self, event: RunEvent) -> RunEvent:
+        """Log what happens before an answer; return the event as people see it."""
+        call = self._prepared.call
+        if isinstance(event, Status):
+            reason = server_words(call, event.reason)
+            call.log.line("WARNING", f"{event.sentence} {reason}".strip())
+            self._tried += [event] if event.repair else []
+            return Status(event.sentence)
+        if self._tried and _has_answer(event):
+            await _remember(self._prepared, self._tried)
+            self.helped, self._tried = self.helped + self._tried, []
+        return event
 
 
 def _has_answer(event: RunEvent) -> bool:

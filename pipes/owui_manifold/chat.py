@@ -67,7 +67,12 @@ from owui_manifold.config import comma_list, read_config, run_limits
 from owui_manifold.context import PipeCall
 from owui_manifold.files import add_documents, load_stored_images
 from owui_manifold.host import require_floor, scale_image, user_model
-from owui_manifold.host_tools import HostTools, build_approver, has_ruled_tools
+from owui_manifold.host_tools import (
+    HostTools,
+    build_approver,
+    has_ruled_tools,
+    slow_tools,
+)
 from owui_manifold.hosted_tools import (
     OfferedTools,
     called_tools,
@@ -455,6 +460,7 @@ def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
+            own=[*call.config.tool_timeouts, *slow_tools(call.host)],
         ),
         log,
         rounds=valves.MAX_FUNCTION_CALL_LOOPS,

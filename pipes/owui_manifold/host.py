@@ -8,6 +8,7 @@ import json
 import re
 from base64 import b64decode
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
@@ -78,14 +79,14 @@ async def user_model(user_id: str) -> Any:
 
 async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
     """Return the headers that the host's own connections send about a user, if any."""
-    if not user_id or not _host_name("env", "ENABLE_FORWARD_USER_INFO_HEADERS"):
-        return {}
-    include = _host_name("utils.headers", "include_user_info_headers")
-    user = await user_model(user_id)
-    headers: dict[str, str] = include({}, user, request=host.request)
-    if chat_id := host.metadata.get("chat_id"):
-        name = _host_name("env", "FORWARD_SESSION_INFO_HEADER_CHAT_ID")
-        headers[name] = quote(str(chat_id), safe=":")
+    headers: dict[str, str] = {}
+    with suppress(InvalidRequest):  # a host that has no such headers
+        if user_id and _host_name("env", "ENABLE_FORWARD_USER_INFO_HEADERS"):
+            include = _host_name("utils.headers", "include_user_info_headers")
+            headers = include({}, await user_model(user_id), request=host.request)
+            if chat_id := host.metadata.get("chat_id"):
+                name = _host_name("env", "FORWARD_SESSION_INFO_HEADER_CHAT_ID")
+                headers[name] = quote(str(chat_id), safe=":")
     return headers
 
 

@@ -46,7 +46,7 @@ def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approv
     """
     host, rules = call.host, call.config.approval_rules
     params = as_mapping(host.metadata.get("params"))
-    if host.tools.get("ask_user", {}).get("type") == "builtin":
+    if _is_builtin(host, "ask_user"):
         rules = [*rules, ("ask_user", "auto")]
     return Approver(
         rules=rules,
@@ -55,6 +55,19 @@ def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approv
         log=log,
         other_names=partial(_other_names, host),
     )
+
+
+def _is_builtin(host: HostContext, name: str) -> bool:
+    return bool(host.tools.get(name, {}).get("type") == "builtin")
+
+
+_SLOW = ("delegate_task", "generate_image", "edit_image")
+_HOUR = 3600.0
+
+
+def slow_tools(host: HostContext) -> list[tuple[str, float]]:
+    """Return the seconds of the host's own tools that may take minutes by design."""
+    return [(name, _HOUR) for name in _SLOW if _is_builtin(host, name)]
 
 
 def has_ruled_tools(call: PipeCall) -> bool:
@@ -186,8 +199,7 @@ class HostTools:
     def is_interactive(self, name: str) -> bool:
         """Say whether a tool's time is a person's."""
         own = self._own_name(name)
-        tool = self._host.tools.get(own) or {}
-        return own == "ask_user" and tool.get("type") == "builtin"
+        return own == "ask_user" and _is_builtin(self._host, own)
 
     def resolve_call(
         self, name: str, arguments: dict[str, Any]

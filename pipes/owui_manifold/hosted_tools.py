@@ -1,7 +1,8 @@
 """The tools that a request offers: OpenAI's own, the host's, and those of filters."""
 
+import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from openai_responses.errors import PIPE_VALVES, valve_error
@@ -119,9 +120,37 @@ def called_tools(
     a name.
     """
     specs = as_list(body.get("tools")) + as_list(body.get("extra_tools"))
-    strict = valves.ENABLE_STRICT_TOOL_CALLING
-    tools = responses_tools(specs, strict=strict, log=log)
+    text, strict = _tools_text(specs), valves.ENABLE_STRICT_TOOL_CALLING
+    is_usual = 0 < len(text) <= _LONGEST_REMEMBERED
+    tools, lines = (
+        _known_tools(text, strict) if is_usual else _read_tools(specs, strict)
+    )
+    for line in lines:
+        log(line)
     return [tool for tool in tools if _takes(model, tool["type"])]
+
+
+_LONGEST_REMEMBERED = 100_000
+
+
+def _tools_text(specs: list[Any]) -> str:
+    """Return the text of tools; an empty one if some are no JSON, or too deep."""
+    try:
+        return json.dumps(specs)
+    except (TypeError, ValueError, RecursionError):
+        return ""
+
+
+@lru_cache(maxsize=32)
+def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
+    """Read the tools of a JSON text, which most requests of a server have in common."""
+    return _read_tools(json.loads(text), strict)
+
+
+def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
+    """Return tools in the API's form, and lines for the log."""
+    lines = list[str]()
+    return responses_tools(specs, strict=strict, log=lines.append), lines
 
 
 _MOST_TOOLS = 128

@@ -7,10 +7,12 @@ Open WebUI has. It is imported when it is used, so a server without it still loa
 pipe, and stores less.
 """
 
+import asyncio
 import base64
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
@@ -123,6 +125,7 @@ class ChatStore:
         self.repairs = stored_repairs(chat[key] for key in chat if is_pipe_key(key))
         self.sent = read_sent_context(chat, keys.unseal)
         self._is_behind = False
+        self._writing: asyncio.Task[None] | None = None
         self._due = 0
         self._unshown: list[StoredRecord] = []
         self._caller = caller
@@ -136,16 +139,30 @@ class ChatStore:
             if record.message_id == caller.message_id
         }
 
-    async def write(self, record: Record, output_index: int | None = None) -> None:
-        """Store `record`, whose marker tells its place.
+    def write_beside(self, record: Record, output_index: int | None = None) -> None:
+        """Store `record`, whose marker tells its place, beside what goes on.
 
-        If the host refuses it, it waits for the next write.
+        The text need not wait for it, and a stop does not end it. `flush` waits for it,
+        and writes what an error kept from being stored.
+        """
+        del output_index
+        self._writing = asyncio.create_task(self._write_after(self._writing, record))
+
+    async def _write_after(
+        self, earlier: asyncio.Task[None] | None, record: Record
+    ) -> None:
+        if earlier:
+            await earlier
+        with suppress(Exception):
+            await self.write(record)
+
+    async def write(self, record: Record) -> None:
+        """Store `record`; if the host refuses it, it waits for the next write.
 
         Its marker is shown anyway, because later it would have another place. A marker
         that names nothing in the end is removed when it is read. As each write has all
         records of the message, some of many wait, too.
         """
-        del output_index
         self._own[record.ulid] = record
         self._is_behind = True
         if len(self._own) >= self._due:
@@ -163,14 +180,21 @@ class ChatStore:
         It is tried several times: another process may hold SQLite's lock for longer
         than the host waits, and the answer has been shown by now.
         """
+        await self._settle()
         for _ in range(_LAST_TRIES):
             if not self._is_behind:
                 break
             await self._write()
         return not self._is_behind
 
+    async def _settle(self) -> None:
+        """Wait for the writes that have begun."""
+        if self._writing:
+            await asyncio.shield(self._writing)
+
     async def add_repair(self, repair: Repair) -> None:
         """Store what made this chat acceptable to the server, for later turns."""
+        await self._settle()
         self._repairs = {**self._repairs, repair: None}
         self.repairs = tuple(dict.fromkeys((*self.repairs, repair)))
         await self._write()
@@ -216,8 +240,8 @@ class _OutputStore(ChatStore):
     _bearer = ""
     """The record that holds what was sent."""
 
-    async def write(self, record: Record, output_index: int | None = None) -> None:
-        """Give `record` to the answer, before the text of an item."""
+    def write_beside(self, record: Record, output_index: int | None = None) -> None:
+        """Give `record` to the answer, which says the item that it belongs to."""
         self._give(record.ulid, {record.ulid: record}, output_index)
 
     async def _write(self) -> None:

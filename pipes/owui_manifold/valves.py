@@ -239,6 +239,11 @@ class Valves(BaseModel):
         "together. Time that people take does not count.",
         gt=0,
     )
+    TOOL_TIMEOUTS: str = _valve(
+        "",
+        "Other limits for tools by name or pattern, in seconds: `crawl_*: 600, render: "
+        "1800`. Open WebUI's own sub-agents and pictures have an hour.",
+    )
     TOOL_OUTPUT_CHARACTERS: int = _valve(
         100_000, "Of a longer output the model gets the beginning and the end.", ge=1000
     )
@@ -394,7 +399,8 @@ class UserValves(BaseModel):
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = _valve(
         "inherit",
-        "How long a model thinks. An effort that it does not have is not sent.",
+        "How long a model thinks. `max` is the most that it has; another effort that it "
+        "does not have is not sent.",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
         "inherit", "Show a summary of the reasoning."

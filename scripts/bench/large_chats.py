@@ -424,7 +424,7 @@ def changed_instructions(count: int) -> Work:
     def work() -> object:
         now = capture_sent_context(parts, sent, "\n".join(lines[2]))
         first_instructions(parts, sent)
-        return apply_sent_context(parts, {**sent, "a2": now})
+        return apply_sent_context(parts, {**sent, "a2": now}, {})
 
     return work
 

@@ -186,3 +186,31 @@ def test_a_sentence_without_a_server_is_named_at_no_address() -> None:
     assert (
         Endpoint("nowhere", KEY).name_server("BASE_URL is bad.") == "BASE_URL is bad."
     )
+
+
+@pytest.mark.parametrize(
+    "address", ["https://ours.openai.azure.com", "https://x.example"]
+)
+def test_token_takes_the_place_of_the_key(address: str) -> None:
+    """Also at Azure; it changes all the time, the account does not."""
+    plain, signed = Endpoint(address, ""), Endpoint(address, "", token="token-1")
+
+    assert signed.headers()["Authorization"] == "Bearer token-1"
+    assert "api-key" not in signed.headers()
+    assert (signed.account(), signed.owner()) == (plain.account(), plain.owner())
+    assert "token-1" not in repr(signed)
+
+
+@pytest.mark.parametrize(
+    ("address", "is_gateway"),
+    [
+        ("https://api.openai.com/v1", False),
+        ("https://eu.api.openai.com/v1", False),
+        ("https://ours.openai.azure.us", False),
+        ("https://notopenai.com", True),
+        ("http://127.0.0.1:4000", True),
+    ],
+)
+def test_gateways(address: str, is_gateway: bool) -> None:
+    """They may learn who asks; OpenAI and Azure do not, unless a valve says so."""
+    assert Endpoint(address, "").is_gateway == is_gateway

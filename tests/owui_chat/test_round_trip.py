@@ -288,7 +288,7 @@ class SavedChat:
         sent[answer] = capture_sent_context(parts, sent, given)
         key = message_key(answer)
         self.row[key] = with_sent({}, sent[answer], key)
-        told = apply_sent_context(parts, sent)
+        told = apply_sent_context(parts, sent, {})
         items = build_input(told, read_records(self.row, SIGN), ORIGIN)
         return first_instructions(parts, sent) or "", items
 

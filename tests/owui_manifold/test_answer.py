@@ -1,5 +1,6 @@
-"""A marker is shown where its items were; the host is to store them before."""
+"""A marker is shown where its items were; the host stores them beside the text."""
 
+import asyncio
 from contextlib import aclosing
 from math import inf
 from types import SimpleNamespace
@@ -23,6 +24,7 @@ from owui_manifold.rounds import load_round, save_round
 from signing import SIGN
 from simulator import Simulator
 from stand_in_host import StandInHost, host_callable
+from upstream import until
 
 pytestmark = pytest.mark.asyncio
 
@@ -48,6 +50,11 @@ def markers_of(pairs: list[Pair]) -> list[str]:
     return [line for _, line in pairs if line]
 
 
+def is_text(event: AnswerEvent) -> bool:
+    """Whether it shows a piece of the answer's own text."""
+    return isinstance(event, TextDelta) and event.kind == "text"
+
+
 async def test_marker_stands_before_the_first_text(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
@@ -69,6 +76,68 @@ async def test_marker_stands_before_the_first_text(
     assert record.origin.family == "gpt-5.6-sol"
     assert record.origin.endpoint == "127.0.0.1"
     assert len(record.origin.account) == 16
+
+
+@pytest.mark.parametrize("refusals", [0, 2])
+async def test_text_does_not_wait_for_the_host_to_store_what_its_marker_names(
+    refusals: int, sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """The end waits, and tries again what was refused."""
+    host.chats.refusing, host.chats.unlocked = refusals, asyncio.Event()
+    shown: list[AnswerEvent] = []
+
+    async with asyncio.timeout(20):
+        prepared = await build_chat_request(call_of(chat("Hi"), valves_for(sim)))
+        async for event in answer_events(prepared, connections):
+            shown.append(event)
+            if is_text(event):
+                assert host.chats.writes == []
+                host.chats.unlocked.set()
+
+    [marker] = [event for event in shown if isinstance(event, Marker)]
+    [named] = split_at_markers(marker.text)
+    assert named.ulid in read_records(host.kept, SIGN)
+
+
+async def test_stop_right_after_the_first_text_loses_no_record(
+    sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """Neither one that is being written, nor the marker's that was shown."""
+    host.chats.unlocked = asyncio.Event()
+    prepared = await build_chat_request(call_of(chat("Hi"), valves_for(sim)))
+
+    async with asyncio.timeout(20):
+        async with aclosing(answer_events(prepared, connections)) as events:
+            async for event in events:
+                if is_text(event):
+                    break
+        host.chats.unlocked.set()
+        await until(lambda: bool(host.kept))
+
+    [record] = read_records(host.kept, SIGN).values()
+    assert record.payload[0]["type"] == "reasoning"
+
+
+async def test_exception_of_the_database_ends_no_answer_that_goes_on(
+    sim: Simulator,
+    host: StandInHost,
+    connections: Connections,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What could not be written beside the text is written at the end."""
+    write, failures = host.chats.update_chat_by_id, [OSError("canary")]
+
+    async def fail_once(*given: Any, **named: Any) -> Any:
+        if failures:
+            raise failures.pop()
+        return await write(*given, **named)
+
+    monkeypatch.setattr(host.chats, "update_chat_by_id", fail_once)
+
+    pairs = await all_told(call_of(chat("Hi"), valves_for(sim)), connections)
+
+    assert isinstance(pairs[-1][0], RunDone)
+    assert len(read_records(host.kept, SIGN)) == 1
 
 
 async def test_answer_is_whole_where_the_host_stores_nothing(
@@ -139,14 +208,14 @@ async def test_amended_record_is_written_without_a_second_marker(
 async def test_answer_holds_its_own_items_where_the_valve_says_so(
     sim: Simulator, host: StandInHost, connections: Connections
 ) -> None:
-    """Behind the beginning of the text that they belong to, and again as it ended."""
+    """Right behind the first text that they belong to, and again as it ended."""
     valves = valves_for(sim, HISTORY_CARRIER="output")
 
     pairs = await all_told(call_of(chat("sim:refusal"), valves), connections)
 
     events = [event for event, _ in pairs]
     first, again = [event for event in events if isinstance(event, StoredRecord)]
-    text = events[events.index(first) + 1]
+    text = events[events.index(first) - 1]
     assert isinstance(text, TextDelta)
     assert first.output_index == text.output_index == again.output_index
     assert first.ulid == again.ulid

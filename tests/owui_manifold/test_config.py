@@ -313,6 +313,7 @@ async def test_toolset_is_what_the_valves_say() -> None:
         "MAX_FUNCTION_CALL_LOOPS": 3,
         "MAX_TOOL_CALLS": 7,
         "TOOL_TIMEOUT_SECONDS": 11,
+        "TOOL_TIMEOUTS": "crawl_*: 900",
         "TOOL_OUTPUT_CHARACTERS": 1_700,
         "TOOL_APPROVAL": "now=ask",
         "LOG_LEVEL": "DEBUG",
@@ -323,7 +324,7 @@ async def test_toolset_is_what_the_valves_say() -> None:
 
     assert toolset.tools.parameters("now") == {"type": "object", "properties": {}}
     assert toolset.approver.rule_for("now") == "ask"
-    assert toolset.limits == CallLimits(8, 11, 55, 1_700)
+    assert toolset.limits == CallLimits(8, 11, 55, 1_700, [("crawl_*", 900)])
     assert (toolset.rounds, toolset.most_calls) == (3, 7)
     assert toolset.runs_calls is True
     toolset.log("a line")

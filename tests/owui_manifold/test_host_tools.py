@@ -13,7 +13,7 @@ from call_sample import call_of, chat, host_context
 from openai_responses.loop.tools import Approver, CallLimits, ToolResult, Toolset
 from openai_responses.requests.tools import ToolNames
 from owui_manifold.context import Caller
-from owui_manifold.host_tools import HostTools
+from owui_manifold.host_tools import HostTools, slow_tools
 from owui_manifold.threads import ToolThreads, UserThreads
 from owui_manifold.valves import Valves
 from picture_sample import PIXEL, PNG
@@ -197,6 +197,18 @@ async def test_tool_that_is_not_there_has_no_schema(host: StandInHost) -> None:
 
     assert tools.parameters("teleport") is None
     assert tools.parameters("now") == {"type": "object", "properties": {}}
+
+
+async def test_slow_tools_of_the_host_have_an_hour(host: StandInHost) -> None:
+    """A toolkit's tool of the same name has the limit of the others."""
+    tools = {
+        "delegate_task": tool(look, type="builtin"),
+        "edit_image": tool(look),
+        "look": tool(look, type="builtin"),
+    }
+    context = host_context(tools)
+
+    assert slow_tools(context) == [("delegate_task", 3600)]
 
 
 @pytest.mark.parametrize(

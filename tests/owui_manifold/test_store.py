@@ -26,7 +26,7 @@ from owui_manifold.store import (
     open_store,
 )
 from owui_manifold.valves import Valves
-from run_sample import ORIGIN, call, output, reasoning
+from run_sample import ORIGIN, call, reasoning
 from signing import KEYS, SIGN
 from stand_in_host import SERVER_SECRET, Row, StandInHost
 
@@ -260,8 +260,9 @@ async def test_server_without_a_key_stores_no_instructions(
 
 async def test_shortened_records_are_signed_again(host: StandInHost) -> None:
     """But not those that were not ours."""
-    logs = "line\n" * 700_000
-    items = (call("1"), output("1", logs))
+    printed = [{"type": "logs", "logs": "line\n" * 700_000}]
+    code = {"type": "code_interpreter_call", "container_id": "1", "outputs": printed}
+    items = (call("1"), code)
     ours = Record("1" * 26, "f.m", 0, items, "m-1", ORIGIN)
     value = write_records({"1" * 26: ours}, SIGN)
     forged = {**value["items"]["1" * 26], "signature": "0" * 32}
@@ -273,7 +274,7 @@ async def test_shortened_records_are_signed_again(host: StandInHost) -> None:
     await (await opened(LATER)).write(record("3", "m-2"))
 
     found = (await opened(LATER)).records
-    assert found["1" * 26].payload[1]["output"].endswith("[shortened]")
+    assert found["1" * 26].payload[1]["outputs"][0]["logs"].endswith("[shortened]")
     assert found["2" * 26].payload == ({"type": "function_call", "call_id": "call_1"},)
 
 
@@ -357,7 +358,7 @@ async def test_answer_itself_holds_what_is_kept(host: StandInHost) -> None:
     """Nothing is written; it is read whatever the valve says later."""
     store = await opened(valves=IN_OUTPUT)
 
-    await store.write(record("1"))
+    store.write_beside(record("1"))
     answered(host, store)
 
     assert store.take_unsent() == []
@@ -370,7 +371,7 @@ async def test_answer_itself_holds_what_is_kept(host: StandInHost) -> None:
 async def test_repair_is_noted_in_the_answer(host: StandInHost) -> None:
     """At once, for an answer that may keep nothing more."""
     first = await opened(valves=IN_OUTPUT)
-    await first.write(record("1"))
+    first.write_beside(record("1"))
     answered(host, first)
     refused = await opened(LATER, IN_OUTPUT)
 
@@ -400,9 +401,9 @@ async def test_what_was_sent_stays_with_a_record_that_is_replaced(
     store = await opened(valves=IN_OUTPUT)
     store.set_sent(sent)
 
-    await store.write(record("1"))
-    await store.write(record("2"))
-    await store.write(record("1")._replace(shown="x" * 32))
+    store.write_beside(record("1"))
+    store.write_beside(record("2"))
+    store.write_beside(record("1")._replace(shown="x" * 32))
     answered(host, store)
 
     assert (await opened(LATER, IN_OUTPUT)).sent == {"m-1": sent}
@@ -418,8 +419,8 @@ async def test_what_was_sent_is_kept_in_the_answer(
     store.set_sent(sent)
 
     if with_record:
-        await store.write(record("1"))
-        await store.write(record("2"))
+        store.write_beside(record("1"))
+        store.write_beside(record("2"))
     assert await store.flush()
     assert await store.flush()
     answered(host, store)

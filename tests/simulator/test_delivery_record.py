@@ -114,9 +114,12 @@ def test_the_committed_transcripts_are_current() -> None:
 
 def test_transcripts_are_written(tmp_path: Path, capsys: Any) -> None:
     """The script writes the files and removes one that no scenario makes."""
+    (tmp_path / "others").mkdir()
+    (tmp_path / "others/by-hand.sse").write_bytes(b"kept")
     (tmp_path / "gone.sse").write_bytes(b"old")
     main(tmp_path)
 
+    assert (tmp_path / "others/by-hand.sse").exists()
     assert files_in(tmp_path) == {name for name, _ in build_transcripts()}
     assert "transcripts in" in capsys.readouterr().out
 

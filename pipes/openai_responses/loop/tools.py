@@ -100,7 +100,7 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     """
     rules: list[tuple[str, Approval]] = []
     unread = ""
-    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
+    for entry in _entries(text):
         pattern, _, answer = (part.strip() for part in entry.partition("="))
         is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
         rule = _ANSWERS.get(answer.lower())
@@ -117,6 +117,27 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     asked = [(pattern, "ask" if rule == "auto" else rule) for pattern, rule in rules]
     told = valve_error(problem, "`delete_*=ask`", place=place)
     return [*asked, ("*", "ask")], str(told)
+
+
+_SECONDS = re.compile(r"[1-9][0-9]{0,5}")
+
+
+def read_timeouts(text: str, place: str) -> tuple[list[tuple[str, float]], str]:
+    """Return seconds by patterns of names, and what is wrong with the text."""
+    found: list[tuple[str, float]] = []
+    told = ""
+    for entry in _entries(text):
+        pattern, _, seconds = (part.strip() for part in entry.partition(":"))
+        if _PATTERN.fullmatch(pattern) and _SECONDS.fullmatch(seconds):
+            found.append((pattern, float(seconds)))
+        else:
+            problem = f"TOOL_TIMEOUTS holds {entry[:40]!r}, which is no time of a tool"
+            told = told or str(valve_error(problem, "`crawl_*: 600`", place=place))
+    return found, told
+
+
+def _entries(text: str) -> Iterable[str]:
+    return filter(None, map(str.strip, text.replace("\n", ",").split(",")))
 
 
 class ToolResult(NamedTuple):
@@ -159,6 +180,14 @@ class CallLimits(NamedTuple):
     seconds: float = 120.0
     batch_seconds: float = 600.0
     characters: int = 100_000
+    own: Sequence[tuple[str, float]] = ()
+    """Seconds by patterns of names; the first that fits counts, `batch_seconds` not."""
+
+    def own_seconds(self, name: str) -> float | None:
+        """Return the limit that a tool has instead of those of the others."""
+        return next(
+            (sec for pattern, sec in self.own if fnmatchcase(name, pattern)), None
+        )
 
 
 class Toolset(NamedTuple):
@@ -211,17 +240,19 @@ async def run_calls(
     waiting one starts. Closing the generator cancels running calls.
     """
     batch = _Batch(toolset)
-    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether a person is waited for
+    tasks: dict[asyncio.Task[ToolResult], bool] = {}  # whether its time is its own
     try:
         for call in calls:
             one = _check_call(call, toolset.tools)
             task = asyncio.create_task(batch.answer(str(call["call_id"]), one))
-            tasks[task] = isinstance(one, _ReadyCall) and one.is_interactive
+            tasks[task] = isinstance(one, _ReadyCall) and (
+                one.is_interactive or bool(toolset.limits.own_seconds(one.name))
+            )
             await asyncio.sleep(0)
-        for call, (task, is_interactive) in zip(calls, tasks.items(), strict=True):
-            await (asyncio.wait([task]) if is_interactive else batch.wait(task))
+        for call, (task, is_apart) in zip(calls, tasks.items(), strict=True):
+            await (asyncio.wait([task]) if is_apart else batch.wait(task))
             if not task.done():
-                _cancel(task for task, waits in tasks.items() if not waits)
+                _cancel(one for one, apart in tasks.items() if not apart)
             if task.done() and not task.cancelled():
                 yield call, task.result()
             else:
@@ -321,12 +352,12 @@ def _arguments(call: Item) -> object:
 
 async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
     """Return a result; a tool that raises SystemExit, or cancels itself, ends no run."""
-    name = ready.name
-    seconds = None if ready.is_interactive else toolset.limits.seconds
+    name, limits = ready.name, toolset.limits
+    seconds = limits.own_seconds(name) or limits.seconds
     try:
-        async with asyncio.timeout(seconds) as scope:
+        async with asyncio.timeout(None if ready.is_interactive else seconds) as scope:
             answer = await toolset.tools.call(name, ready.arguments)
-        output = _cap_output(answer.output, toolset.limits.characters)
+        output = _cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
     except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()

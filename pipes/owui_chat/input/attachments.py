@@ -63,10 +63,9 @@ def _readable_url(url: str) -> str:
     """
     if url.startswith(("https://", "http://")):
         return url
-    if _is_too_large(url):
-        return ""
     label, _, payload = url.partition(";base64,")
-    kind = _encoded_type(payload) if label[:5].lower() == "data:" else ""
+    is_held = label[:5].lower() == "data:" and len(url) <= _LONGEST_URL
+    kind = _encoded_type(payload) if is_held else ""
     return f"data:{kind};base64,{payload}" if kind else ""
 
 
@@ -145,11 +144,6 @@ _TOO_MUCH = (
     f"[A picture or file is left out: one request takes {_MOST_PICTURES} pictures and "
     f"{_LARGEST_INPUT // 1_000_000} MB.]"
 )
-
-
-def _is_too_large(url: str) -> bool:
-    """Say whether the API refuses a data URL for its length."""
-    return len(url) > _LONGEST_URL and url[:5].lower() == "data:"
 
 
 def attach_files(
@@ -294,7 +288,7 @@ def _readable_part(part: Item, name: str, scale: _Scale) -> Item | str:
     url = str(part["image_url"])
     readable, is_held = _readable_url(url), url[:5].lower() == "data:"
     why = _UNKNOWN_PICTURE if is_held else GONE_FILE
-    if _is_too_large(url):
+    if is_held and len(url) > _LONGEST_URL:
         readable = image_data_url(scale(url.partition(",")[2]))
         why = _LARGE_PICTURE
     picture = {**part, "image_url": readable}

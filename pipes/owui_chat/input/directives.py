@@ -18,7 +18,7 @@ from owui_chat.messages import ChatPart, UserMessage, user_messages
 
 def words_digest(words: str) -> str:
     """Return the key of the table for words of the page."""
-    return hex_digest(words.strip())[:8]
+    return hex_digest(words.strip())[:6]
 
 
 def take_directive(

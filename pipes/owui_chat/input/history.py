@@ -35,7 +35,6 @@ from openai_responses.requests.replay import (
     Origin,
     past_items,
     reorder_remote_outputs,
-    strip_for_replay,
 )
 from owui_chat.code import take_out_code
 from owui_chat.messages import (
@@ -197,7 +196,10 @@ class _RunHistory:
 
 
 def _readable_items(record: Record, reader: Origin | None) -> Iterator[Item]:
-    """Yield what is sent of a record: a configuration is for its model alone."""
+    """Yield what is sent of a record: a configuration is for its model alone.
+
+    Items are stored in the form in which they are sent again.
+    """
     is_ours = reader is not None and reader.can_decrypt(record.origin)
     for item in filter(is_replayed, record.payload):
         if is_encrypted(item):
@@ -205,7 +207,7 @@ def _readable_items(record: Record, reader: Origin | None) -> Iterator[Item]:
         else:
             is_read = is_ours or item_type(item) != CONFIGURATION
         if is_read:
-            yield strip_for_replay(item)
+            yield item
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -224,19 +226,20 @@ def _split(part: _Said) -> Iterable[_Piece]:
         return (part,)
     *others, last = part.ulids or ("",)
     bare = (MarkedText(ulid, "") for ulid in others)
-    return (*bare, *split_at_markers(_strip_old_blocks(part.text), last))
+    return chain(bare, split_at_markers(_strip_old_blocks(part.text), last))
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
     """Return a message in the model's own bytes, unless a person edited it."""
-    plain = text_message("assistant", shown)
     if kept is None:
-        return plain
+        return text_message("assistant", shown)
     if message_text(kept).strip() == shown:
         return kept
     match kept.get("content"):
         case [{"type": "output_text"} as part]:
             # The positions of annotations are no longer valid.
             edited: Item = {"annotations": []} if "text" in part else {}
-            return {**kept, "content": [{**part, "text": shown, **edited}]}
-    return {**kept, "content": plain["content"]}
+            content = [{**part, "text": shown, **edited}]
+        case _:
+            content = text_message("assistant", shown)["content"]
+    return {**kept, "content": content}

@@ -10,7 +10,6 @@ must read neither them nor the memories of its owner.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from openai_responses.items import Item, text_message
@@ -21,22 +20,14 @@ from owui_chat.storage.records import message_key, text_digest
 
 _MOST_CHARACTERS = 200_000
 """Of one message: a chat's row is read and written whole."""
-_Text = str | tuple[str, str]
 
 
-class _InjectedContext(NamedTuple):
-    """The texts of a message as it was sent; the one with the words, cut around them.
+def _find_injected_context(message: UserMessage) -> JsonObject | None:
+    """Return what stands around the words; None: nothing, too much, or other words.
 
-    `words` is the digest of the user's words. If they were edited, the message is sent
-    as the host has it.
+    `words` is the digest of the user's words, `texts` are those of the message, the one
+    with the words cut around them.
     """
-
-    words: str
-    texts: Sequence[_Text]
-
-
-def _find_injected_context(message: UserMessage) -> _InjectedContext | None:
-    """Return what stands around the words; None: nothing, too much, or other words."""
     words = message.stored.words if message.stored else ""
     texts: list[str] = [p["text"] for p in message.content if _is_input_text(p)]
     place = next((n for n, text in enumerate(texts) if words in text), None)
@@ -45,23 +36,22 @@ def _find_injected_context(message: UserMessage) -> _InjectedContext | None:
         return None
     whole = texts[place]
     before, _, after = whole.rpartition(words) if words else (whole, "", "")
-    around: Sequence[_Text] = (*texts[:place], (before, after), *texts[place + 1 :])
-    return _InjectedContext(text_digest(words), around)
+    around = [*texts[:place], [before, after], *texts[place + 1 :]]
+    return {"words": text_digest(words), "texts": around}
 
 
 def _apply_injected_context(
-    message: UserMessage, words: str, injected: _InjectedContext | None
+    message: UserMessage, words: str, injected: JsonObject
 ) -> UserMessage:
     """Return a message as it was sent, unless its words are no longer those."""
-    if injected is None or injected.words != text_digest(words):
-        return message
     parts = message.content
-    if not any(_is_input_text(part) and words in part["text"] for part in parts):
+    is_there = any(_is_input_text(part) and words in part["text"] for part in parts)
+    if not is_there or injected.get("words") != text_digest(words):
         return message
-    whole = (t if isinstance(t, str) else words.join(t) for t in injected.texts)
-    texts = [{"type": "input_text", "text": text} for text in whole]
+    texts = (t if isinstance(t, str) else words.join(t) for t in injected["texts"])
     others = [part for part in parts if not _is_input_text(part)]
-    return message.with_content([*texts, *others])
+    sent = [{"type": "input_text", "text": text} for text in texts]
+    return message.with_content([*sent, *others])
 
 
 def _is_input_text(part: Item) -> bool:
@@ -82,7 +72,7 @@ class SentContext(NamedTuple):
     is what the model was asked for.
     """
 
-    injected: _InjectedContext | None = None
+    injected: JsonObject | None = None
     instructions: str | None = None
     new: tuple[str, ...] = ()
     gone: tuple[str, ...] = ()
@@ -90,10 +80,7 @@ class SentContext(NamedTuple):
 
     def wire(self) -> dict[str, Any]:
         """Return the form that is encrypted, without empty fields."""
-        found = self._asdict() | {
-            "injected": self.injected and self.injected._asdict(),
-            "turn": self.turn and self.turn.wire(),
-        }
+        found = {**self._asdict(), "turn": self.turn and self.turn.wire()}
         return {key: value for key, value in found.items() if value not in (None, ())}
 
 
@@ -172,38 +159,34 @@ def model_turns(
 def apply_sent_context(
     parts: Sequence[ChatPart],
     sent: Mapping[str, SentContext],
-    items: Mapping[str, Sequence[Item]] = MappingProxyType({}),
+    items: Mapping[str, Sequence[Item]],
 ) -> list[ChatPart]:
     """Return a chat with what was around the messages when they were sent.
 
     `items` stand in front of messages, by the ids of the answers.
     """
-    return [again for part in parts for again in _as_sent(part, sent, items)]
+    found: list[ChatPart] = []
+    for part in parts:
+        if isinstance(part, UserMessage) and (stored := part.stored):
+            context = sent.get(stored.answer_id, _NOTHING)
+            added = (*_news(context), *items.get(stored.answer_id, ()))
+            found += map(UserMessage, added)
+            injected = context.injected or {}
+            found.append(_apply_injected_context(part, stored.words, injected))
+        else:
+            found.append(part)
+    return found
 
 
-def _as_sent(
-    part: ChatPart,
-    sent: Mapping[str, SentContext],
-    items: Mapping[str, Sequence[Item]],
-) -> list[ChatPart]:
-    if not isinstance(part, UserMessage) or part.stored is None:
-        return [part]
-    name, words = part.stored.answer_id, part.stored.words
-    context = sent.get(name, _NOTHING)
-    message = _apply_injected_context(part, words, context.injected)
-    return [*_news(context), *map(UserMessage, items.get(name, ())), message]
-
-
-def _news(sent: SentContext) -> list[ChatPart]:
+def _news(sent: SentContext) -> list[Item]:
     """Return the message that announces changed instructions, if they changed."""
     lines = ["The instructions have changed."]
     if sent.new:
         lines += ["New lines:", *sent.new]
     if sent.gone:
         lines += ["Lines that no longer hold:", *sent.gone]
-    if len(lines) == 1:
-        return []
-    return [UserMessage(text_message("developer", "\n".join(lines)))]
+    changed = len(lines) > 1
+    return [text_message("developer", "\n".join(lines))] if changed else []
 
 
 def _in_order(
@@ -221,7 +204,7 @@ def _read_context(wire: JsonObject) -> SentContext:
     """Return what `wire`, which was encrypted here, says."""
     injected, turn = wire.get("injected"), str(wire.get("turn") or "")
     return SentContext(
-        _InjectedContext(**injected) if injected else None,
+        {key: injected[key] for key in ("words", "texts")} if injected else None,
         wire.get("instructions"),
         tuple(wire.get("new", ())),
         tuple(wire.get("gone", ())),

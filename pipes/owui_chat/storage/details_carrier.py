@@ -23,11 +23,12 @@ from typing import Any, NamedTuple
 
 from openai_responses.items import (
     Item,
+    content_parts,
     has_plain_reasoning,
     is_reasoning,
     item_type,
 )
-from openai_responses.json_input import as_list, as_mapping
+from openai_responses.json_input import as_mapping
 from openai_responses.requests.replay import Origin, read_origin, replay_output
 from owui_chat.messages import AssistantText, ChatPart, UserMessage
 from owui_chat.storage.records import (
@@ -80,10 +81,11 @@ def write_details(
 def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     """Return the responses in the details of a message of the host, in order."""
     turns: dict[str, list[Item]] = {}
-    for entry in filter(_is_entry, as_list(details)):
-        turns.setdefault(entry["turn"], []).append(entry)
+    for entry in content_parts(details):
+        if isinstance(entry.get("index"), int):
+            turns.setdefault(str(entry.get("turn")), []).append(entry)
     ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
-    return [_read_turn(turn, sign) for turn in ordered]
+    return [*filter(None, (_read_turn(turn, sign) for turn in ordered))]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -97,31 +99,32 @@ def _entry(item: Item, shown: str) -> Item:
     return {"type": _ITEM, "item": kept, "shown": length}
 
 
-def _is_entry(entry: object) -> bool:
+def _is_entry(entry: Item) -> bool:
     """Say whether an entry is a complete entry of ours."""
-    match entry:
-        case {"format": form, "turn": str(), "index": int(), "type": kind, **rest}:
-            has_item = "type" in as_mapping(rest.get("item"))
-            is_carried = kind == _ITEM or (kind == _REASONING and "data" in rest)
-            return form == _FORMAT and (kind == _TURN or (has_item and is_carried))
-    return False
+    kind, has_item = entry.get("type"), "type" in as_mapping(entry.get("item"))
+    is_whole = kind == _ITEM or (kind == _REASONING and "data" in entry)
+    is_ours = entry.get("format") == _FORMAT and isinstance(entry.get("turn"), str)
+    return is_ours and (kind == _TURN or (has_item and is_whole))
 
 
-def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn:
-    head = next((entry for entry in entries if entry["type"] == _TURN), {})
-    carried = [entry for entry in entries if entry["type"] != _TURN]
-    pairs = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
+def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
+    head, carried = entries[0], entries[1:]
+    if not (is_ours := is_signed(head, sign, carried)):
+        entries = [*filter(_is_entry, entries)]
+        head = next((entry for entry in entries if entry["type"] == _TURN), {})
+        carried = [entry for entry in entries if entry["type"] != _TURN]
+    items = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
+    notes = head.get("notes") if is_ours or is_signed(head, sign) else {}
+    if not is_ours:
+        stubs = harmless_items([item for item, _ in items])
+        used = [
+            # Of an entry of somebody else the place in the shown text is used.
+            pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
+            for entry, pair, stub in zip(carried, items, stubs, strict=True)
+        ]
+        items = [(item, shown) for item, shown in used if item]
     origin = read_origin(head.get("origin"), "")
-    if is_signed(head, sign, carried):
-        return DetailTurn(pairs, origin, as_mapping(head.get("notes")))
-    notes = as_mapping(head.get("notes")) if is_signed(head, sign) else {}
-    stubs = harmless_items([item for item, _ in pairs])
-    used = [
-        # Of an entry of somebody else the place in the shown text is used.
-        pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
-        for entry, pair, stub in zip(carried, pairs, stubs, strict=True)
-    ]
-    return DetailTurn([(item, shown) for item, shown in used if item], origin, notes)
+    return DetailTurn(items, origin, as_mapping(notes)) if entries else None
 
 
 def _carried_item(entry: Item) -> Item:

@@ -33,12 +33,11 @@ def stored_image_ids(
 ) -> list[str]:
     """Return the ids of the stored pictures in the answers of a chat."""
     drawn = {
-        ulid: [item["stored"] for item in record.payload if is_stored_image(item)]
+        ulid: ids
         for ulid, record in records.items()
+        if (ids := [i["stored"] for i in record.payload if is_stored_image(i)])
     }
-    if not any(drawn.values()):
-        return []
-    texts = [p for p in parts if isinstance(p, AssistantText)]
+    texts = [p for p in parts if drawn and isinstance(p, AssistantText)]
     named = {piece.ulid for p in texts for piece in split_at_markers(p.text)}
     named = named.union(*(p.ulids for p in texts))
     return [file_id for ulid in named for file_id in drawn.get(ulid, ())]

@@ -49,10 +49,6 @@ def format_marker(kind: str, ulid: str) -> str:
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
-def _has_marker(text: str) -> bool:
-    return any(map(text.__contains__, _SIGNS)) and bool(_MARKER.search(text))
-
-
 def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
     """Yield the pieces of `text`; at a marker they have no white space.
 
@@ -79,10 +75,10 @@ def strip_markers(text: str) -> str:
     only then.
     """
     for _ in range(_MOST_PASSES):
-        if not _has_marker(text):
+        pieces = [piece.text for piece in split_at_markers(text)]
+        if pieces == [text]:
             break
-        pieces = (piece.text for piece in split_at_markers(text))
-        text = "\n\n".join(piece for piece in pieces if piece)
+        text = "\n\n".join(filter(None, pieces))
     return text
 
 

@@ -17,6 +17,7 @@ from openai_responses.items import (
     item_type,
     message_text,
     open_calls,
+    part_text,
 )
 from openai_responses.json_input import JsonObject, as_mapping, as_text
 from openai_responses.requests.replay import is_approval_request
@@ -140,10 +141,10 @@ def _places(
             number = outputs.get(str(item.get("call_id")), -1)
             if number >= least:
                 least, place = number + 1, (number + 1, 0)
-        elif place and item_type(item) == COMMENTARY_TYPE:
+        elif place and item.get("type") == COMMENTARY_TYPE:
             found[_item_id(item)] = place
         elif place and (text := _host_text(item)):
-            is_code = item_type(item) == CODE_CARD
+            is_code = item.get("type") == CODE_CARD
             start, place = _find_text(answer, place, text, is_code=is_code)
             if start:
                 found[_item_id(item)] = start
@@ -221,13 +222,15 @@ def _text(answer: Sequence[ChatPart], number: int) -> str:
 
 def _host_text(item: Item) -> str:
     """Return what the host puts into the text of a later turn for an item."""
-    if item_type(item) == CODE_CARD:
-        return code_text(as_text(item.get("code")))
-    if item_type(item) != "message":
-        return ""
-    parts = content_parts(item.get("content"))
-    texts = (p.get("text") for p in parts if p.get("type") == "output_text")
-    return "".join(map(as_text, texts))
+    if item.get("type") == "message":
+        parts = content_parts(item.get("content"))
+        return "".join(map(part_text, filter(_is_output_text, parts)))
+    is_code = item.get("type") == CODE_CARD
+    return code_text(as_text(item.get("code"))) if is_code else ""
+
+
+def _is_output_text(part: Item) -> bool:
+    return part.get("type") == "output_text"
 
 
 def _is_record(item: Item) -> bool:

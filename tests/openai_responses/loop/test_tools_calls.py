@@ -18,6 +18,7 @@ from openai_responses.loop.tools import (
     ToolResult,
     Toolset,
     output_item,
+    read_timeouts,
     run_calls,
     tool_error,
 )
@@ -254,6 +255,65 @@ def test_tool_that_swallows_its_cancellation_is_answered_too() -> None:
 
     assert len(found) == 2
     assert found[1] == RAIN
+
+
+def test_tool_with_a_time_of_its_own_is_not_cut_before() -> None:
+    """Neither by the limit of the others, nor by that of all together."""
+    limits = CallLimits(seconds=120, batch_seconds=600, own=[("end*", 3_600)])
+    tools = MemoryTools(endless=endless, other=endless)
+    calls = [calling("other", 1), calling("endless", 2), calling("get_weather", 3)]
+
+    found = run_skipping(answers_of(calls, Toolset(tools, limits=limits)))
+
+    assert found == [
+        tool_error("other did not finish within 120 s."),
+        tool_error("endless did not finish within 3600 s."),
+        RAIN,
+    ]
+
+
+def test_time_of_a_tool_that_many_calls_share() -> None:
+    """The calls of others are stopped, as before; these go on."""
+    limits = CallLimits(at_once=3, batch_seconds=100, own=[("endless", 3_600)])
+    tools = MemoryTools(endless=endless, other=endless)
+    calls = [calling("other", 1), calling("endless", 2)]
+
+    found = run_skipping(answers_of(calls, Toolset(tools, limits=limits)))
+
+    assert found == [
+        tool_error("other was stopped: the tools took over 100 s."),
+        tool_error("endless did not finish within 3600 s."),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "limits"),
+    [
+        ("", []),
+        (
+            "delegate_task: 3600, crawl_*: 600",
+            [("delegate_task", 3600), ("crawl_*", 600)],
+        ),
+        ("a: 5\n\n b:7,", [("a", 5), ("b", 7)]),
+    ],
+)
+def test_times_of_tools_are_read(text: str, limits: list[tuple[str, float]]) -> None:
+    """One a line or comma."""
+    assert read_timeouts(text, "here") == (limits, "")
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["crawl_*", "a: 0", "a: -1", "a: 1e9", "a: nan", ": 5", "a b: 5", "a: 5: 6"],
+)
+def test_time_that_cannot_be_read_is_told(entry: str) -> None:
+    """The others hold."""
+    limits, problem = read_timeouts(f"x: 5, {entry}", "the valves")
+
+    assert limits == [("x", 5)]
+    assert "TOOL_TIMEOUTS" in problem
+    assert repr(entry) in problem
+    assert "the valves" in problem
 
 
 # ---------------------------------------------------------------- time of people

@@ -129,7 +129,7 @@ def test_news_stand_in_front_of_the_message_they_came_with() -> None:
     """Now, and in every later turn."""
     sent = {"a1": SentContext(None, None, ("It is one.",), ("It is noon.",))}
 
-    told = apply_sent_context(CHAT, sent)
+    told = apply_sent_context(CHAT, sent, {})
 
     news = (
         "The instructions have changed.\nNew lines:\nIt is one.\n"

@@ -42,7 +42,7 @@ def applied(asked: UserMessage, words: str, found: SentContext) -> ChatPart:
     """A message as it was sent."""
     stored = StoredMessage({"content": words}, "a")
     chat = [asked._replace(stored=stored)]
-    [part] = apply_sent_context(chat, {"a": found})
+    [part] = apply_sent_context(chat, {"a": found}, {})
     assert isinstance(part, UserMessage)
     return part._replace(stored=None)
 

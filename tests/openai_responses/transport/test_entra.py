@@ -1,0 +1,107 @@
+"""Tokens of Microsoft Entra ID; the package itself is tried in the real Open WebUI."""
+
+import asyncio
+import sys
+from types import ModuleType
+from typing import NamedTuple
+
+import pytest
+
+from openai_responses.clock import unix_seconds
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import InvalidRequest
+from openai_responses.transport.entra import EntraTokens, entra_scope
+
+pytestmark = pytest.mark.asyncio
+SCOPE = "https://cognitiveservices.azure.com/.default"
+
+
+class AccessToken(NamedTuple):
+    """What azure-core gives."""
+
+    token: str
+    expires_on: int
+
+
+class Credential:
+    """Gives tokens that hold for some seconds, or fails."""
+
+    seconds = 3600
+    failure = ""
+
+    def __init__(self) -> None:
+        """Nobody has asked yet."""
+        self.asked: list[str] = []
+
+    def get_token(self, *scopes: str) -> AccessToken:
+        """Give the next token."""
+        if self.failure:
+            raise RuntimeError(self.failure)
+        self.asked += scopes
+        end = unix_seconds() + self.seconds
+        return AccessToken(f"token-{len(self.asked)}", end)
+
+
+@pytest.fixture
+def credential(monkeypatch: pytest.MonkeyPatch) -> Credential:
+    """A server's identity."""
+    made, package = Credential(), ModuleType("azure.identity")
+    vars(package)["DefaultAzureCredential"] = lambda: made
+    monkeypatch.setitem(sys.modules, "azure", ModuleType("azure"))
+    monkeypatch.setitem(sys.modules, "azure.identity", package)
+    return made
+
+
+async def test_one_token_for_all(credential: Credential) -> None:
+    """Many who ask at once wait for the same; another scope has its own."""
+    tokens = EntraTokens()
+
+    given = await asyncio.gather(*(tokens.token(SCOPE) for _ in range(50)))
+    other = await tokens.token("https://other/.default")
+
+    assert {*given, other} == {"token-1", "token-2"}
+    assert credential.asked == [SCOPE, "https://other/.default"]
+
+
+async def test_token_is_renewed_before_its_end(credential: Credential) -> None:
+    """Five minutes before, so that none ends on its way."""
+    credential.seconds = 290
+    tokens = EntraTokens()
+
+    assert [await tokens.token(SCOPE) for _ in range(2)] == ["token-1", "token-2"]
+
+
+async def test_reason_is_told_without_secrets(credential: Credential) -> None:
+    """The next request asks again."""
+    credential.failure = "No identity.\nclient_secret=abcdef123456 was refused"
+    tokens = EntraTokens()
+
+    with pytest.raises(InvalidRequest, match="gave this server no token") as told:
+        await tokens.token(SCOPE)
+    credential.failure = ""
+
+    assert "abcdef123456" not in str(told.value)
+    assert await tokens.token(SCOPE) == "token-1"
+
+
+async def test_missing_package_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is installed in the server of a user."""
+    monkeypatch.setitem(sys.modules, "azure.identity", None)
+
+    with pytest.raises(InvalidRequest, match="no package azure-identity"):
+        await EntraTokens().token(SCOPE)
+
+
+@pytest.mark.parametrize(
+    ("address", "cloud"),
+    [
+        ("https://ours.openai.azure.com", "com"),
+        ("https://ours.openai.azure.us/openai/v1", "us"),
+        ("https://ours.openai.azure.cn", "cn"),
+        ("https://gateway.example/v1", "com"),
+    ],
+)
+async def test_scope_of_each_cloud(address: str, cloud: str) -> None:
+    """By the server's name."""
+    scope = f"https://cognitiveservices.azure.{cloud}/.default"
+    assert entra_scope(Endpoint(address, "")) == scope
