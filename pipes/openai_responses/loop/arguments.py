@@ -42,12 +42,14 @@ class _SchemaCheck(NamedTuple):
     """Checks values against the parts of one schema, as long as the budget lasts.
 
     Each value may be compared with each part, so many values and many parts are a lot;
-    a schema can refer to the same part several times, and to itself. If the check is
-    `lenient`, null is allowed for every optional property.
+    a schema can refer to the same part several times, and to itself: what was `found`
+    is remembered by the identity of the objects, so they must outlive it. If the check
+    is `lenient`, null is allowed for every optional property.
     """
 
     references: SchemaReferences
     budget: JsonBudget
+    found: dict[tuple[str, int, int], str]
     lenient: bool = False
 
     def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
@@ -65,6 +67,13 @@ class _SchemaCheck(NamedTuple):
         """Return the path and the error there; empty if `value` is valid for `node`."""
         if not isinstance(node, Mapping) or depth > _DEEPEST_ARGUMENT:
             return ""
+        place = (path, id(value), id(node))
+        if place not in self.found:
+            self.found[place] = ""
+            self.found[place] = self._error(value, node, path, depth)
+        return self.found[place]
+
+    def _error(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
         self.pay_for(value, node, path)
         if value is None and node.get("nullable") is True:
             return ""
@@ -151,7 +160,7 @@ def check_arguments(
     given, found = dict(arguments), ""
     with suppress(*_ODD_SCHEMA):
         json_size(schema, LARGEST_SCHEMA)
-        check = _SchemaCheck(SchemaReferences(schema), JsonBudget(_MOST_WORK))
+        check = _SchemaCheck(SchemaReferences(schema), JsonBudget(_MOST_WORK), {})
         given = _drop_nulls(arguments, schema, check, 0)
         found = check.error(given, schema)
     return given, f"The argument {found}." if found else None
@@ -171,13 +180,14 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
         for name in filter(value.__contains__, properties):
             known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
         required |= set(form.get("required") or ())
+    nulls = check._replace(found={})
     return {
         name: _drop_nulls(one, known.get(name), check, depth + 1)
         for name, one in value.items()
         if one is not None
         or name not in known
         or name in required
-        or not check.error(None, known[name])
+        or not nulls.error(None, known[name])
     }
 
 
@@ -194,6 +204,6 @@ def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list
 
 def _chosen_option(value: Any, options: list[Any], check: _SchemaCheck) -> list[Any]:
     """Return the option that a value fits; all options if it fits none."""
-    lenient = check._replace(lenient=True)
+    lenient = check._replace(found={}, lenient=True)
     fitting = (option for option in options if not lenient.error(value, option))
     return [*islice(fitting, 1)] or options

@@ -113,9 +113,8 @@ def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
 
     Nobody finds its successor by its name: it is the mode pro of a model without it.
     """
-    ending, found = _date(model.facts.shutdown), resolve_model(
-        model.facts.successor or ""
-    )
+    ending = _date(model.facts.shutdown)
+    found = resolve_model(model.facts.successor or "")
     return found if found.pro and ending and ending <= today else None
 
 

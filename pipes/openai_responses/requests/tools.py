@@ -28,6 +28,7 @@ from openai_responses.requests.json_schema import (
     MOST_STRICT_WORK,
     function_parameters,
 )
+from openai_responses.requests.repairs import tool_name
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
@@ -307,13 +308,11 @@ def tool_identity(tool: JsonObject) -> tuple[str, object]:
 
 def _choice_by_name(choice: str, tools: Sequence[Item], names: ToolNames) -> Item:
     sent = names.sent_name(choice)
-    for tool in tools:
-        if not is_hosted_tool(tool) and tool.get("name") == sent:
-            return {"type": tool["type"], "name": sent}
-    for tool in tools:
-        if tool.get("type") == choice or tool.get("server_label") == choice:
+    types = {t.get("name"): t["type"] for t in tools if not is_hosted_tool(t)}
+    for tool in () if sent in types else tools:
+        if choice in (tool.get("type"), tool.get("server_label")):
             return {key: tool[key] for key in ("type", "server_label") if key in tool}
-    return {"type": "function", "name": sent}
+    return {"type": types.get(sent, "function"), "name": sent}
 
 
 def _tool_choice(choice: JsonObject, names: ToolNames) -> Item:
@@ -335,9 +334,8 @@ def _check_offered(chosen: Sequence[Item], tools: Sequence[Item]) -> None:
     offered = {key for tool in tools for key in _choice_keys(tool)}
     for wanted in chosen:
         if _choice_keys(wanted)[0] not in offered:
-            name = wanted.get("name") or wanted.get("server_label") or wanted["type"]
             raise InvalidRequest(
-                f"The tool choice asks for {name}, which is no tool here."
+                f"The tool choice asks for {tool_name(wanted)}, which is no tool here."
             )
 
 
