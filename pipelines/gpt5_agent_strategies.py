@@ -635,15 +635,9 @@ class ApiRefused(ResponsesError):
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         super().__init__(sentence)
         self.failure = failure
+        self.status = failure.status or 0
+        self.error = failure.error
         self.request_id = request_id
-
-    @property
-    def status(self) -> int:
-        return self.failure.status or 0
-
-    @property
-    def error(self) -> ApiError:
-        return self.failure.error
 
 
 def read_api_error(wire: object) -> ApiError:
@@ -920,13 +914,13 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
 
 
 def failure_status(failure: Failure) -> str:
-    if failure.status == 429:
-        return "The model's server is busy with this key's requests."
-    if failure.status == 200:
-        return "The model's server reported an error."
-    if failure.status:
-        return f"The model's server has trouble (HTTP {failure.status})."
-    return "The model's server did not answer."
+    known = {
+        None: "did not answer",
+        200: "reported an error",
+        429: "is busy with this key's requests",
+    }
+    status = failure.status
+    return f"The model's server {known.get(status, f'has trouble (HTTP {status})')}."
 
 
 def _sentence(kind: str, error: ApiError) -> str:
@@ -3459,8 +3453,8 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
     named = [effort for effort in REASONING_EFFORTS if effort in quoted]
     if asked not in REASONING_EFFORTS or not named:
         return None
-    order = REASONING_EFFORTS.index
-    return min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
+    place = REASONING_EFFORTS.index
+    return min(named, key=lambda effort: abs(place(effort) - place(asked)))
 
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
@@ -4575,11 +4569,9 @@ Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 class Approver:
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
-    ask: Ask | None = field(default=None, compare=False)
-    log: Callable[[str], object] = field(default=str, compare=False)
-    other_names: Callable[[str], Iterable[str]] = field(
-        default=lambda _: (), compare=False
-    )
+    ask: Ask | None = None
+    log: Callable[[str], object] = str
+    other_names: Callable[[str], Iterable[str]] = lambda _: ()
 
     def rule_for(self, name: str, via: str = "") -> Approval:
         found = [_find_rule(self.rules, name, self.default_rule)]
