@@ -66,7 +66,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property, partial, reduce
 from hashlib import sha256
 from importlib import import_module
-from itertools import accumulate, chain, count, groupby, islice, product
+from itertools import accumulate, chain, count, groupby, islice, product, takewhile
 from mimetypes import guess_type
 from operator import attrgetter, itemgetter
 from os.path import commonpath, getsize, join, realpath
@@ -739,8 +739,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "steered": "The request was steered away. Ask again.",
         "no_answer": "The model ended without an answer. Regenerate it, or ask in "
         "other words.",
-        "only_reasoning": "The model thought, but gave no answer. Regenerate it, or ask "
-        "in other words.",
         "only_calls": "The model asked for more tools than one answer may call, and gave "
         "no answer. Ask it to answer with what it has.",
         "only_tokens": "The model used all tokens of this answer to think. Raise the "
@@ -955,8 +953,6 @@ def api_word(word: str | None) -> str | None:
 
 
 # ==== openai_responses.models.catalog
-
-# ruff: noqa: E501 - one model a line reads as a table
 
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|context|max_output_tokens|prices|shutdown|successor
@@ -1470,46 +1466,39 @@ def repair_items(
     if not wanted:
         return list(zip(names, items, strict=True))
     actions = _actions_of(items, names, wanted)
-    left_out = [*map(_is_left_out, items, actions)]
-    lost = {
-        i.get("call_id") for i, is_out in zip(items, left_out, strict=True) if is_out
-    }
+    gone = [i for i, action in zip(items, actions, strict=True) if action == "item"]
+    lost = {item.get("call_id") for item in gone}
     rows: list[tuple[str, Item]] = []
-    for name, item, here, is_out in zip(names, items, actions, left_out, strict=True):
-        is_of_pair = is_call(item) or is_call_output(item)
-        is_told = is_of_pair and item.get("call_id") in lost
-        if is_out or is_told:
+    for name, item, action in zip(names, items, actions, strict=True):
+        is_told = _is_of_pair(item) and item.get("call_id") in lost
+        if is_told or action == "item":
             while rows and is_reasoning(rows[-1][1]):
                 rows.pop()
         if is_told:  # without it the model would call again
             rows.append((name, _told_item(item)))
-        elif not is_out:
-            is_plain = here & {"text", "plain"}
-            rows.append((name, plain_item(item) if is_plain else item))
+        elif action != "item":
+            rows.append((name, plain_item(item) if action else item))
     made_of = {id(sent): name for name, sent in rows}
     return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
 
 
 def _actions_of(
     items: Sequence[Item], names: Sequence[str], wanted: Set[tuple[str, str]]
-) -> list[set[str]]:
+) -> list[str]:
     last = {name: place for place, name in enumerate(names)}
     ends: dict[str, int] = {}  # of what holds up to an item, kinds by `type`
     for action, target in wanted:
         what, _, end = target.rpartition("@")
         limit = what if action == "kind" else f"@{action}"
         ends[limit] = max(ends.get(limit, -1), last.get(end, -1))
-    actions: list[set[str]] = []
+    actions: list[str] = []
     for place, (item, name) in enumerate(zip(items, names, strict=True)):
         here = {one for one in ("item", "text") if (one, name) in wanted}
-        here |= {
-            one for one in ("reasoning", "plain") if place <= ends.get(f"@{one}", -1)
-        }
         kind = item_type(item)
-        kinds = (kind, f"{kind}:{item.get('name')}")
-        if any(place <= ends.get(one, -1) for one in kinds):
-            here.add("item")
-        actions.append(here)
+        kinds = {"@reasoning", "@plain", kind, f"{kind}:{item.get('name')}"}
+        here |= {one for one in kinds if place <= ends.get(one, -1)}
+        is_plain = here & {"text", "@plain"}
+        actions.append("item" if _is_left_out(item, here) else "text" * bool(is_plain))
     return actions
 
 
@@ -1525,15 +1514,21 @@ def _told_item(item: Item) -> Item:
     return text_message("assistant", text[:_MOST_TOLD])
 
 
-def _is_left_out(item: Item, actions: set[str]) -> bool:
+def _is_left_out(item: Item, actions: Set[str]) -> bool:
     if item.get("role", "assistant") != "assistant":
         return False  # what people and the administrator wrote always stays
-    if "item" in actions or ("reasoning" in actions and is_encrypted(item)):
+    if actions - {"text", "@reasoning", "@plain"}:
         return True
-    if "plain" not in actions or is_call(item) or is_call_output(item):
-        return False
-    is_empty = item.get("role") == "assistant" and not message_text(item)
-    return item_type(item) != "message" or is_empty
+    if "@reasoning" in actions and is_encrypted(item):
+        return True
+    has_words = _is_of_pair(item) or (
+        item_type(item) == "message" and message_text(item)
+    )
+    return "@plain" in actions and not has_words
+
+
+def _is_of_pair(item: Item) -> bool:
+    return is_call(item) or is_call_output(item)
 
 
 def has_media(item: Item) -> bool:
@@ -1581,9 +1576,17 @@ def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
 def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     where, _, path = repair.target.partition(":")
     kind, *keys = path.split(".")
-    rows = payload.get(where) or []
-    changed = [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
-    return {**payload, where: changed} if rows else payload
+
+    def without(rows: Iterable[Item]) -> list[Item]:
+        return [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
+
+    changed = {**payload, where: without(payload.get(where) or ())}
+    if where == "tools":
+        changed["input"] = [
+            {**i, where: without(i[where])} if item_type(i) == ADDED_TOOLS else i
+            for i in payload["input"]
+        ]
+    return {key: value for key, value in changed.items() if key != where or value}
 
 
 def _without_key(value: Any, keys: Sequence[str]) -> Any:
@@ -1603,24 +1606,27 @@ def all_tools(tools: Iterable[Item]) -> Iterator[Item]:
 
 
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
-    tools, choice = payload.get("tools") or [], payload.get("tool_choice")
+    tools = payload.get("tools") or []
     kept = _other_tools(tools, repair.target)
-    is_added = any(json_digest(t) == repair.target for t in declared_tools(payload))
     if kept == tools:
-        if not is_added:
-            return payload
+        is_added = any(json_digest(t) == repair.target for t in declared_tools(payload))
         lowered = lower_payload(payload, {ADDED_TOOLS})
-        return _without_tool(lowered, repair)
-    left = {id(tool): tool_name(tool) for tool in all_tools(kept)}
-    gone = [tool for tool in all_tools(tools) if id(tool) not in left]
-    allowed = as_mapping(choice).get("tools")
-    if isinstance(allowed, list):
-        chosen = [one for one in allowed if tool_name(one) in left.values()]
-        choice = {**as_mapping(choice), "tools": chosen} if chosen else "none"
-    elif choice == "required" or any(_means(choice, tool) for tool in gone):
-        choice = None
+        return _without_tool(lowered, repair) if is_added else payload
+    choice = _remaining_choice(payload.get("tool_choice"), kept)
     changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
+
+
+def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
+    if not isinstance(choice, Mapping):
+        return None if choice == "required" else choice
+    names = {
+        one for tool in all_tools(tools) for one in (tool_name(tool), tool.get("type"))
+    }
+    if not isinstance(allowed := choice.get("tools"), list):
+        return choice if tool_name(choice) in names else None
+    chosen = [one for one in allowed if tool_name(one) in names]
+    return {**choice, "tools": chosen} if chosen else "none"
 
 
 def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
@@ -1638,10 +1644,6 @@ def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
         ]:
             found.append({**tool, "tools": inner})
     return found
-
-
-def _means(choice: object, tool: Item) -> bool:
-    return tool_name(as_mapping(choice)) in (tool_name(tool), tool.get("type"))
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:
@@ -2719,7 +2721,6 @@ class ToolNames:
 
     @cached_property
     def _own(self) -> Mapping[str, str]:
-        # Of two with one name, the first counts.
         return {self._sent[name]: name for name in reversed(self.known)}
 
     @cached_property
@@ -2979,7 +2980,6 @@ _ServiceTier = Literal[
 
 
 class ResponsesRequest(BaseModel):
-    # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     model: str
@@ -3048,7 +3048,6 @@ def build_request(
     given, facts = read_parameters(body)[0], model.facts
     effort = _effort(model, given, settings)
     resolved = effort or facts.default_effort
-    # An unknown model reasons if an effort is set.
     reasons = facts.reasoning or effort is not None
     tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
     fields = {
@@ -3056,7 +3055,6 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        # Background mode requires that the response is stored.
         **({"background": True, "store": True} if settings.background else {}),
         "include": _include(tools, reasons and settings.encrypted_reasoning) or None,
         "reasoning": _reasoning(model, effort, given, settings) if reasons else None,
@@ -5042,7 +5040,6 @@ def _required_fields(item: Item) -> Item:
     if kind.tool == "web_search":
         action = item["action"].items()
         fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
-    # An approval is named by the id of the request for it.
     if "id" in fields and kind.returned == "always":
         fields["id"] = _new_id(str(item["id"]))
     return fields
@@ -5320,13 +5317,11 @@ def parse_messages(
 ) -> tuple[str, list[ChatPart]]:
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = 0
-    while head < len(messages) and messages[head].get("role") == "system":
-        head += 1
-    texts = [_plain_text(message.get("content")) for message in messages[:head]]
-    instructions = "\n\n".join(text for text in texts if text)
-    rest = messages[head:]
-    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
+    head = [*takewhile(lambda message: message.get("role") == "system", messages)]
+    texts = filter(None, (_plain_text(message.get("content")) for message in head))
+    rest = messages[len(head) :]
+    parts = [part for message in rest for part in _chat_parts(message, detail)]
+    return "\n\n".join(texts), parts
 
 
 def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
@@ -5351,14 +5346,15 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
 
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    for call in map(as_mapping, as_list(tool_calls)):
-        call_id, function, custom = map(call.get, ("id", "function", "custom"))
-        if isinstance(function, Mapping):
-            arguments = str(function.get("arguments") or "{}")
-            yield ToolCall(str(call_id), str(function.get("name")), arguments)
-        elif isinstance(custom, Mapping):
-            given = str(custom.get("input") or "")
-            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
+    for call in content_parts(tool_calls):
+        call_id = str(call.get("id"))
+        match call:
+            case {"function": {} as function}:
+                arguments = str(function.get("arguments") or "{}")
+                yield ToolCall(call_id, str(function.get("name")), arguments)
+            case {"custom": {} as custom}:
+                given = str(custom.get("input") or "")
+                yield ToolCall(call_id, str(custom.get("name")), given, is_custom=True)
 
 
 def _output(content: object) -> str | list[Item]:
@@ -5535,7 +5531,6 @@ def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
     if not is_ours:
         stubs = harmless_items([item for item, _ in items])
         used = [
-            # Of an entry of somebody else the place in the shown text is used.
             pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
             for entry, pair, stub in zip(carried, items, stubs, strict=True)
         ]
@@ -5581,13 +5576,13 @@ def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> Iterator[AssistantText]:
     shown = [text for turn in turns for _, text in turn.items if text]
-    texts = deque(_split_text(content if content.strip() else "", shown))
+    texts = iter(_split_text(content if content.strip() else "", shown))
     for turn in turns:
         payload: list[Item] = []
         for number, (item, own) in enumerate(turn.items, 1):
             payload.append(item)
             if own or number == len(turn.items):
-                text = texts.popleft() if own and texts else ""
+                text = next(texts, "") if own else ""
                 digest = text_digest(own) if own and isinstance(own, str) else ""
                 ulid = f"{len(records):026d}"
                 records[ulid] = Record(
@@ -5663,7 +5658,6 @@ def take_out_code(
 
 # ==== owui_chat.storage.markers
 
-# A query has a limit, so that a hostile text is read in linear time.
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
     r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
@@ -5678,7 +5672,6 @@ _FOREIGN = (
     r"[^\S\n]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-# Without one a text has no marker, and a search for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 
 
@@ -5734,10 +5727,10 @@ _BLOCK = re.compile(
 
 
 def _strip_old_blocks(text: str) -> str:
-    if _SIGN not in text or "</details>" not in text:
-        return text  # below, only the text before the last end is read, once
-    end = text.rindex("</details>") + len("</details>\n")
-    return _BLOCK.sub("", text[:end]) + text[end:]
+    if _SIGN not in text:
+        return text
+    head, end, rest = text.rpartition("</details>")
+    return _BLOCK.sub("", f"{head}{end}{rest[:1]}") + rest[1:]
 
 
 def build_input(
@@ -5764,7 +5757,6 @@ def build_input(
         sent = {id(item) for _, item in repair_items(items, repairs)}
         items = [one for one in items if id(one) in sent or not is_compaction(one)]
     kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
-    # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [one for item in kept for one in past_items(item)]
 
 
@@ -5832,7 +5824,6 @@ class _RunHistory:
     def _call(self, call: ToolCall) -> list[Item]:
         ulid, end = self._ends.get(call.call_id, ("", 0))
         *before, stored = self._take_items(ulid, end) or [{}]
-        # Of a record that is not signed only the chat's own words count.
         return [*before, stored if stored.get("name") else _call_item(call)]
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
@@ -5846,7 +5837,6 @@ class _RunHistory:
             last, shown = items[-1], self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
-            # The host does not return the text of commentary.
             if shown or not (is_commentary(last) and message_text(last)):
                 message = items.pop()
         return [*items, _message_item(message, piece.text)] if piece.text else items
@@ -5889,7 +5879,6 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return kept
     match kept.get("content"):
         case [{"type": "output_text"} as part]:
-            # The positions of annotations are no longer valid.
             edited: Item = {"annotations": []} if "text" in part else {}
             content = [{**part, "text": shown, **edited}]
         case _:
@@ -7563,9 +7552,7 @@ _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
 _X32_CALL_BIT = 0x40000000
 _UNIX_SOCKETS = 1
 
-# linux/bpf_common.h: load a word; jump if equal, if at least; return. seccomp.h.
 _LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-# Offsets in seccomp_data.
 _CALL_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
 _KILL, _REFUSE, _PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
 
@@ -7579,7 +7566,6 @@ def _build_seccomp_filter(machine: str) -> bytes:
     steps = [
         _encode_instruction(_LOAD, _ARCHITECTURE),
         _encode_instruction(_IF_EQUAL, _ARCHITECTURES[machine], skip_if=1),
-        # The calls of another machine have other numbers.
         _encode_instruction(_RETURN, _KILL),
         _encode_instruction(_LOAD, _CALL_NUMBER),
         _encode_instruction(_IF_AT_LEAST, _X32_CALL_BIT, skip_unless=1),
@@ -8312,7 +8298,6 @@ class _SandboxRun:
             await asyncio.gather(*self._tasks, return_exceptions=True)
             self._stdin.close()
             await self._stderr_task  # there may be a word that we have not read
-            # The process counts as ended only when its pipes are empty.
             await asyncio.gather(_drain(self._stdout), _drain(self._stderr))
             await self._process.process.wait()
         finally:
@@ -8371,7 +8356,6 @@ class _WorkspaceRoot:
             _remove_if_abandoned(folder)
         made = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
         self._lock = _lock_folder(made)
-        # Under this name it would be swept, had it no lock yet.
         self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
 
     def close(self) -> None:
@@ -9252,7 +9236,6 @@ class McpHttpTransport(_McpTransport):
                 for event in decoder.feed(chunk):
                     for message in self._parse(event.data):
                         yield message
-        # The decoder is not closed: an event that the end cut off is not an answer.
 
 
 _CHILD_EXIT_SECONDS = 2.0
@@ -9284,7 +9267,6 @@ class _Program:
             if lines:
                 lines[0], begun = bytes(begun + lines[0]), bytearray()
             begun += rest
-            # `all` stops at the first line that ends it.
             if len(begun) > MAX_REMOTE_BYTES or not all(map(on_line, lines)):
                 break
         self._child.kill_group()
@@ -9446,8 +9428,8 @@ class McpClient:
         return tuple(found.values())
 
     def _read_tool_specs(self, rows: object, found: dict[str, RemoteToolSpec]) -> None:
-        for row in rows if isinstance(rows, list) else ():
-            name = row.get("name") if isinstance(row, Mapping) else None
+        for row in map(as_mapping, as_list(rows)):
+            name = row.get("name")
             if not isinstance(name, str) or name in found:
                 continue
             if not is_tool_allowed(self._entry.allowed, name):
@@ -9566,11 +9548,10 @@ def _read_tool_spec(row: Any) -> Iterator[RemoteToolSpec]:
 
 
 def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    content = result.get("content")
     parts = [
         {**row, "type": "blob" if row["type"] == "audio" else row["type"]}
-        for row in (content if isinstance(content, list) else [])
-        if isinstance(row, Mapping) and row.get("type") in _MCP_CONTENT_TYPES
+        for row in map(as_mapping, as_list(result.get("content")))
+        if as_text(row.get("type")) in _MCP_CONTENT_TYPES
     ]
     if not parts and result.get("structuredContent") is not None:
         parts = [{"type": "json", "json": result["structuredContent"]}]
@@ -9654,7 +9635,7 @@ class _OpenApiArguments:
         }
 
     def add_parameters(self, rows: object) -> None:
-        for row in rows if isinstance(rows, list) else []:
+        for row in as_list(rows):
             self._content.budget.spend(_ROW_SIZE)
             said = self._content.resolve(row)
             place, name = as_text(said.get("in")), as_text(said.get("name"))
@@ -9736,7 +9717,7 @@ class _OpenApiArguments:
 
 
 def _find_json_media(content: object) -> Mapping[str, Any] | None:
-    for kind, media in (content if isinstance(content, Mapping) else {}).items():
+    for kind, media in as_mapping(content).items():
         name = str(kind).partition(";")[0].strip().lower()
         is_json = name == "application/json" or name.endswith("+json")
         if is_json and isinstance(media, Mapping):
@@ -9751,8 +9732,9 @@ def _api_key_parameters(content: _OpenApiContent) -> Iterator[tuple[str, str]]:
     except ValueError:
         return
     for scheme in schemes.values():
-        if isinstance(scheme, Mapping) and scheme.get("type") == "apiKey":
-            yield as_text(scheme.get("in")), as_text(scheme.get("name")).lower()
+        said = as_mapping(scheme)
+        if said.get("type") == "apiKey":
+            yield as_text(said.get("in")), as_text(said.get("name")).lower()
 
 
 _METHODS = ("get", "put", "post", "delete", "patch")
@@ -9777,7 +9759,7 @@ class OpenApiDocument(NamedTuple):
     def operations(
         self, left_out: Callable[[str], object] = str
     ) -> Iterator[OpenApiOperation]:
-        said = self.content if isinstance(self.content, Mapping) else {}
+        said = as_mapping(self.content)
         paths = said.get("paths")
         is_known = as_text(said.get("openapi")).startswith("3.")
         if not is_known or not isinstance(paths, Mapping):
@@ -9829,9 +9811,7 @@ class OpenApiDocument(NamedTuple):
 
     def _base_url(self, *holders: Mapping[str, Any]) -> str:
         lists = [holder.get("servers") for holder in (*holders, self.content)]
-        servers: list[Any] = next(
-            (one for one in lists if isinstance(one, list) and one), [{}]
-        )
+        servers: list[Any] = next(filter(None, map(as_list, lists)), [{}])
         home = self.base_url or self.url
         base = self.base_url or urljoin(home, _server_url(servers[0]))
         if web_origin(base) != web_origin(home):
@@ -9850,12 +9830,11 @@ def web_origin(url: str) -> tuple[str, str, int]:
 
 
 def _server_url(server: object) -> str:
-    said = server if isinstance(server, Mapping) else {}
-    given = said.get("variables")
-    variables = given if isinstance(given, Mapping) else {}
+    said = as_mapping(server)
+    variables = as_mapping(said.get("variables"))
     url = as_text(said.get("url")) or "/"
     for name, one in variables.items():
-        usual = one.get("default") if isinstance(one, Mapping) else None
+        usual = as_mapping(one).get("default")
         text = str(usual or "") if isinstance(usual, str | int) else ""
         if max(len(url), len(text), len(variables)) > _MAX_URL_CHARACTERS:
             raise JsonTooLarge  # a default may hold the names of other variables
@@ -9897,7 +9876,6 @@ class OpenApiClient:
         body = await run_with_timeout(
             self._load_document(), self._entry.seconds, self._name
         )
-        # A long document takes a while: on a thread, other chats go on.
         return await asyncio.to_thread(self._read_operations, body)
 
     def _read_operations(self, body: bytes) -> tuple[OpenApiOperation, ...]:
@@ -9970,7 +9948,6 @@ class OpenApiClient:
             return {"content": [{"type": "blob", "data": encoded, "mimeType": kind}]}
         if kind.endswith("json") and len(content) <= most:
             try:
-                # A part of its own: a list of parts could name our files.
                 return {"content": [{"type": "json", "json": load_json(text)}]}
             except ValueError:
                 pass
@@ -10104,7 +10081,6 @@ class ToolServers:
             **{("mcp", entry): self._make_mcp_client(entry) for entry in mcp.entries},
             **{("openapi", entry): OpenApiClient(entry) for entry in openapi.entries},
         }
-        # Entries of other valves hold secrets, and are needed no more.
         now, cache = self._now(), self._cache.items()
         self._cache = {k: c for k, c in cache if k in servers or c.expires_at > now}
         try:
@@ -10122,7 +10098,6 @@ class ToolServers:
             yield _AvailableTools(_make_names_unique(tools), complaints, remarks)
         finally:
             for key, server in servers.items():
-                # In a task of its own: a run that was stopped cannot wait.
                 closing = asyncio.create_task(self._close_server(key, server))
                 self._closing.add(closing)
                 closing.add_done_callback(self._closing.discard)
@@ -10153,7 +10128,6 @@ class ToolServers:
             self._listings[key] = server, task
             task.add_done_callback(lambda _: self._listings.pop(key))
         task = self._listings[key][1]
-        # A program has to be started first.
         seconds = _LIST_TOOLS_SECONDS if key[1].command else self._wait_seconds
         if not known.hangs:
             await asyncio.wait([task], timeout=seconds)
@@ -10744,7 +10718,7 @@ class GuardedTools:
             return f"there is not a tool named {name}"
         try:
             arguments = parse_arguments(call)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             return f"tool arguments parse error: {error}"
         _, invalid = check_arguments(arguments, schema)
         problem = _option_error(arguments, schema) or invalid
@@ -10757,7 +10731,7 @@ class GuardedTools:
         return list(self._failed.values())
 
     def record_failed_call(self, call: Item) -> None:
-        with suppress(ValueError, RecursionError):
+        with suppress(ValueError):
             self._record_failure(str(call.get("name") or ""), parse_arguments(call))
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
@@ -10805,7 +10779,7 @@ def parse_arguments(call: Item) -> dict[str, Any]:
     text = call.get("arguments")
     if not isinstance(text, str):
         raise ValueError("the arguments are not a text")
-    arguments = json.loads(text) if text.strip() else {}
+    arguments = load_json(text) if text.strip() else {}
     if not isinstance(arguments, dict):
         raise ValueError("the arguments are not a JSON object")
     return arguments
@@ -10883,20 +10857,14 @@ _MAX_COVERAGE_CHARACTERS = 240
 Decision = Literal["once", "chat", "deny"]
 
 
-def compute_confirmation_id(
-    call_id: str, name: str, arguments: Mapping[str, Any]
-) -> str:
-    return _hash_call(call_id, name, arguments)
-
-
-def _hash_call(place: str, name: str, arguments: Mapping[str, Any]) -> str:
+def compute_confirmation_id(place: str, name: str, arguments: Mapping[str, Any]) -> str:
     call = [place, name, _without_nulls(arguments)]
     text = json.dumps(call, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> str:
-    return _hash_call(chat, name, _find_target(arguments))
+    return compute_confirmation_id(chat, name, _find_target(arguments))
 
 
 def build_confirmation_request(
@@ -10987,7 +10955,6 @@ def _build_question(request: ToolCallRequested) -> dict[str, Any]:
         "id": request.confirmation_id,
         "header": "Approve a tool",
         "question": _truncate_question(text),
-        # The page recommends the first (tools/builtin.py, ask_user).
         "options": allow + deny if request.only_reads else deny + allow,
         "allow_other": False,
     }
@@ -11097,7 +11064,6 @@ def _find_open_turn(
     items = tuple(item for item, _ in turns[-1].items) if turns else ()
     calls = [item for item in items if is_call(item)]
     answered = any(call.get("call_id") in outputs for call in calls)
-    # A call that this pipeline did not sign has no name, and is not gone on with.
     is_ours = bool(calls) and all(call.get("name") for call in calls)
     return items if answers and is_ours and not answered else ()
 
@@ -11899,7 +11865,7 @@ class RoundCalls:
 
     def _add_permission(self, call: Item) -> None:
         resolved = self._resolve_for_rules(call)
-        with suppress(ValueError, RecursionError):
+        with suppress(ValueError):
             request = build_confirmation_request(resolved, chat=self._chat)
             decision = self._decisions.get(request.confirmation_id)
             if request.coverage and decision == "chat":
@@ -12281,7 +12247,6 @@ class ResponsesProvider:
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Status) and event.repair:
-                    # Later requests of this run need the same change.
                     repairs = (*self._request.repairs, event.repair)
                     self._request = self._request.model_copy(
                         update={"repairs": repairs}
@@ -12877,7 +12842,6 @@ _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
 
 
 class Valves(BaseModel):
-    # The key and the address
 
     API_KEY: str = Field(
         default="",
@@ -12906,10 +12870,8 @@ class Valves(BaseModel):
         default="auto",
         description="`auto` and `openai` send what OpenAI knows, and leave out what a "
         "server refuses. `strict` sends only what every server of the Responses API "
-        "accepts. Example: `strict`.",
+        "accepts.",
     )
-
-    # The model, its reasoning and its answers
 
     MODEL: str = Field(
         default="gpt-6.1-sol",
@@ -12920,26 +12882,22 @@ class Valves(BaseModel):
         "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = Field(
         default="",
-        description="How long the model thinks; if empty, MODEL decides. Example: "
-        "`high`.",
+        description="How long the model thinks; if empty, MODEL decides.",
     )
     REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
         default="auto",
         description="Show a summary of the reasoning. OpenAI gives it to verified "
-        "organisations only. Example: `disabled`.",
+        "organisations only.",
     )
     VERBOSITY: Literal["", "low", "medium", "high"] = Field(
         default="",
-        description="How long answers are; if empty, the model decides. Example: "
-        "`low`.",
+        description="How long answers are; if empty, the model decides.",
     )
     ENABLE_STREAM: bool = Field(
         default=True,
         description="Stream answers from the API. Turn it off for an organisation that "
-        "may not stream. Example: `true`.",
+        "may not stream.",
     )
-
-    # The agent
 
     INSTRUCTION: str = Field(
         default="",
@@ -12949,7 +12907,7 @@ class Valves(BaseModel):
     POLICY_STYLE: Literal["full", "lean", "auto"] = Field(
         default="full",
         description="Wording of the policies: `full` is detailed, `lean` is short and "
-        "for newer models, `auto` depends on the model. Example: `lean`.",
+        "for newer models, `auto` depends on the model.",
     )
     PROMPT_POLICY_OVERRIDES: str = Field(
         default="",
@@ -12979,10 +12937,8 @@ class Valves(BaseModel):
     EMIT_INTERMEDIATE_THOUGHTS: bool = Field(
         default=True,
         description="Show what the model says before it calls tools, as a thought. If "
-        "off, only the answer is shown. Example: `true`.",
+        "off, only the answer is shown.",
     )
-
-    # The request
 
     REQUEST_MAY_SET: str = Field(
         default="context, query, emit_intermediate_thoughts",
@@ -12992,8 +12948,6 @@ class Valves(BaseModel):
         "`reasoning_summary`, `verbosity` and the API's parameters. Whoever may chat "
         "can then spend more, or change the rules. Example: `context, verbosity`.",
     )
-
-    # Tools that run in this pipeline
 
     MCP_SERVERS_JSON: str = Field(
         default="",
@@ -13008,7 +12962,7 @@ class Valves(BaseModel):
         default=False,
         description="Let MCP_SERVERS_JSON start programs on this server. Anyone who can "
         "reach the Pipelines server can change its valves without a key, and could then "
-        "run any program. Example: `false`.",
+        "run any program.",
     )
     OPENAPI_SERVERS_JSON: str = Field(
         default="",
@@ -13022,17 +12976,17 @@ class Valves(BaseModel):
         default=False,
         description="Let the model run Python and keep files in a sandbox without "
         "network. If no sandbox works on this server, the log says why and no tool is "
-        "offered. Example: `true`.",
+        "offered.",
     )
     SANDBOX_SECONDS: int = Field(
-        default=30, description="Time limit of one run in the sandbox. Example: `30`."
+        default=30, description="Time limit of one run in the sandbox."
     )
     SANDBOX_MEMORY_MB: int = Field(
         default=512,
-        description="Memory of one run, for all its processes. Example: `512`.",
+        description="Memory of one run, for all its processes.",
     )
     SANDBOX_DISK_MB: int = Field(
-        default=64, description="Space for the files of one chat. Example: `64`."
+        default=64, description="Space for the files of one chat."
     )
     SANDBOX_WHEELS: str = Field(
         default="",
@@ -13054,20 +13008,20 @@ class Valves(BaseModel):
     DELEGATION: bool = Field(
         default=False,
         description="Let the agent give tasks to other runs of itself, three at once, "
-        "with tools that run here and need no approval. Example: `true`.",
+        "with tools that run here and need no approval.",
     )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,
-        description="Let the model call several tools at once. Example: `true`.",
+        description="Let the model call several tools at once.",
     )
     TOOL_TIMEOUT_SECONDS: int = Field(
         default=120,
-        description="Time limit of one call of a tool that runs here. Example: `120`.",
+        description="Time limit of one call of a tool that runs here.",
     )
     TOOL_OUTPUT_CHARACTERS: int = Field(
         default=100_000,
         description="Longest output of a tool that the model gets; the middle of a "
-        "longer one is left out. Example: `100000`.",
+        "longer one is left out.",
     )
     TOOL_APPROVAL: str = Field(
         default="",
@@ -13076,56 +13030,47 @@ class Valves(BaseModel):
         "`delete_*=ask, shell=deny`.",
     )
 
-    # Cost
-
     MAXIMUM_ITERATIONS: int = Field(
         default=6,
         description="How many rounds of tools one answer may take, 1 to 30; then the "
-        "model answers with what it has. Example: `6`.",
+        "model answers with what it has.",
     )
     MAXIMUM_SECONDS: int = Field(
         default=0,
         description="Time limit of one answer, without the host's tools; 0 is no "
-        "limit. Example: `300`.",
+        "limit.",
     )
     MAXIMUM_TOKENS: int = Field(
         default=0,
-        description="How many tokens all rounds of one answer may take; 0 is no limit. "
-        "Example: `200000`.",
+        description="How many tokens all rounds of one answer may take; 0 is no limit.",
     )
 
     COMPACTION_TOKENS: int = Field(
         default=200_000,
         description="Let OpenAI compact the chat, also between two rounds, when its "
-        "input has more tokens than this, or than half of the model's window; 0: never. "
-        "Example: `200000`.",
+        "input has more tokens than this, or than half of the model's window; 0: never.",
     )
-
-    # The network
 
     MAX_RETRIES: int = Field(
         default=1,
         description="How often a request that failed before its first word is sent "
-        "again, 0 to 5. Example: `1`.",
+        "again, 0 to 5.",
     )
     CONNECT_TIMEOUT_SECONDS: int = Field(
         default=30,
-        description="Time limit for opening a connection. Example: `30`.",
+        description="Time limit for opening a connection.",
     )
     FIRST_EVENT_TIMEOUT_SECONDS: int = Field(
         default=300,
-        description="How long the API may take to begin its answer, 30 to 900. "
-        "Example: `300`.",
+        description="How long the API may take to begin its answer, 30 to 900.",
     )
     IDLE_TIMEOUT_SECONDS: int = Field(
         default=300,
-        description="How long the API may send nothing within an answer, 30 to 900. "
-        "Example: `300`.",
+        description="How long the API may send nothing within an answer, 30 to 900.",
     )
     VERIFY_SSL: bool = Field(
         default=True,
-        description="Check the server's certificate. Turn it off only for a test. "
-        "Example: `true`.",
+        description="Check the server's certificate. Turn it off only for a test.",
     )
     CA_BUNDLE: str = Field(
         default="",
@@ -13140,12 +13085,10 @@ class Valves(BaseModel):
         json_schema_extra=_PASSWORD,
     )
 
-    # The log
-
     DEBUG: bool = Field(
         default=False,
         description="Write the arguments and outputs of tools to the server's log, "
-        "without secrets. Example: `false`.",
+        "without secrets.",
     )
 
     @field_validator("*", mode="wrap")
@@ -13525,7 +13468,6 @@ class OwnToolPool:
             return []
         key = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
         if key not in self._sandboxes:
-            # Its log outlives the answer that needed it first.
             self._sandboxes[key] = SandboxTools(*key, AgentLog("sandbox").warn)
         sandbox = self._sandboxes[key]
         try:
@@ -13866,11 +13808,9 @@ def _report_exception(error: Exception, log: AgentLog) -> str:
 _CHAT_KEYS = frozenset(
     {
         *("model", "messages", "stream", CONTEXT_KEY),
-        # The sender runs these tools: only functions are offered to the model.
         *("tools", "tool_choice"),
         *("response_format", "json_schema", "stop"),
         *("temperature", "top_p", "top_logprobs"),
-        # The model's own limit is the default, so these only make an answer shorter.
         *("max_tokens", "max_completion_tokens", "max_output_tokens"),
     }
 )

@@ -127,7 +127,7 @@ async def test_good_end_is_told_and_left_as_it_is(host: StandInHost) -> None:
 
 async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> None:
     """Once, and only where they are much of the input."""
-    wide = {**TOOL["function"], "description": "w" * 2000}
+    wide: dict[str, object] = {"parameters": {}, "description": "w" * 2000}
     names = [f"get_{number}" for number in range(28)]
     tools = [{"type": "function", "function": {**wide, "name": n}} for n in names]
     valves = Valves.model_validate({"API_KEY": KEY})
