@@ -66,7 +66,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property, partial, reduce
 from hashlib import sha256
 from importlib import import_module
-from itertools import accumulate, chain, count, groupby, islice, product
+from itertools import accumulate, chain, count, groupby, islice, product, takewhile
 from mimetypes import guess_type
 from operator import attrgetter, itemgetter
 from os.path import commonpath, getsize, join, realpath
@@ -5328,13 +5328,11 @@ def parse_messages(
 ) -> tuple[str, list[ChatPart]]:
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = 0
-    while head < len(messages) and messages[head].get("role") == "system":
-        head += 1
-    texts = [_plain_text(message.get("content")) for message in messages[:head]]
-    instructions = "\n\n".join(text for text in texts if text)
-    rest = messages[head:]
-    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
+    head = [*takewhile(lambda message: message.get("role") == "system", messages)]
+    texts = filter(None, (_plain_text(message.get("content")) for message in head))
+    rest = messages[len(head) :]
+    parts = [part for message in rest for part in _chat_parts(message, detail)]
+    return "\n\n".join(texts), parts
 
 
 def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
@@ -5359,14 +5357,15 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
 
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    for call in map(as_mapping, as_list(tool_calls)):
-        call_id, function, custom = map(call.get, ("id", "function", "custom"))
-        if isinstance(function, Mapping):
-            arguments = str(function.get("arguments") or "{}")
-            yield ToolCall(str(call_id), str(function.get("name")), arguments)
-        elif isinstance(custom, Mapping):
-            given = str(custom.get("input") or "")
-            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
+    for call in content_parts(tool_calls):
+        call_id = str(call.get("id"))
+        match call:
+            case {"function": {} as function}:
+                arguments = str(function.get("arguments") or "{}")
+                yield ToolCall(call_id, str(function.get("name")), arguments)
+            case {"custom": {} as custom}:
+                given = str(custom.get("input") or "")
+                yield ToolCall(call_id, str(custom.get("name")), given, is_custom=True)
 
 
 def _output(content: object) -> str | list[Item]:
@@ -5589,13 +5588,13 @@ def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> Iterator[AssistantText]:
     shown = [text for turn in turns for _, text in turn.items if text]
-    texts = deque(_split_text(content if content.strip() else "", shown))
+    texts = iter(_split_text(content if content.strip() else "", shown))
     for turn in turns:
         payload: list[Item] = []
         for number, (item, own) in enumerate(turn.items, 1):
             payload.append(item)
             if own or number == len(turn.items):
-                text = texts.popleft() if own and texts else ""
+                text = next(texts, "") if own else ""
                 digest = text_digest(own) if own and isinstance(own, str) else ""
                 ulid = f"{len(records):026d}"
                 records[ulid] = Record(
@@ -5742,10 +5741,11 @@ _BLOCK = re.compile(
 
 
 def _strip_old_blocks(text: str) -> str:
-    if _SIGN not in text or "</details>" not in text:
-        return text  # below, only the text before the last end is read, once
-    end = text.rindex("</details>") + len("</details>\n")
-    return _BLOCK.sub("", text[:end]) + text[end:]
+    if _SIGN not in text:
+        return text
+    # Only the text before the last end is read, once.
+    head, end, rest = text.rpartition("</details>")
+    return _BLOCK.sub("", f"{head}{end}{rest[:1]}") + rest[1:]
 
 
 def build_input(

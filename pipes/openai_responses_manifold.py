@@ -61,7 +61,7 @@ from functools import cached_property, lru_cache, partial, reduce
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
-from itertools import accumulate, chain, groupby, islice, pairwise
+from itertools import accumulate, chain, groupby, islice, pairwise, takewhile
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from reprlib import repr as short_repr
@@ -5974,13 +5974,11 @@ def parse_messages(
 ) -> tuple[str, list[ChatPart]]:
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = 0
-    while head < len(messages) and messages[head].get("role") == "system":
-        head += 1
-    texts = [_plain_text(message.get("content")) for message in messages[:head]]
-    instructions = "\n\n".join(text for text in texts if text)
-    rest = messages[head:]
-    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
+    head = [*takewhile(lambda message: message.get("role") == "system", messages)]
+    texts = filter(None, (_plain_text(message.get("content")) for message in head))
+    rest = messages[len(head) :]
+    parts = [part for message in rest for part in _chat_parts(message, detail)]
+    return "\n\n".join(texts), parts
 
 
 def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
@@ -6005,14 +6003,15 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
 
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    for call in map(as_mapping, as_list(tool_calls)):
-        call_id, function, custom = map(call.get, ("id", "function", "custom"))
-        if isinstance(function, Mapping):
-            arguments = str(function.get("arguments") or "{}")
-            yield ToolCall(str(call_id), str(function.get("name")), arguments)
-        elif isinstance(custom, Mapping):
-            given = str(custom.get("input") or "")
-            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
+    for call in content_parts(tool_calls):
+        call_id = str(call.get("id"))
+        match call:
+            case {"function": {} as function}:
+                arguments = str(function.get("arguments") or "{}")
+                yield ToolCall(call_id, str(function.get("name")), arguments)
+            case {"custom": {} as custom}:
+                given = str(custom.get("input") or "")
+                yield ToolCall(call_id, str(custom.get("name")), given, is_custom=True)
 
 
 def _output(content: object) -> str | list[Item]:
@@ -6493,10 +6492,11 @@ _BLOCK = re.compile(
 
 
 def _strip_old_blocks(text: str) -> str:
-    if _SIGN not in text or "</details>" not in text:
-        return text  # below, only the text before the last end is read, once
-    end = text.rindex("</details>") + len("</details>\n")
-    return _BLOCK.sub("", text[:end]) + text[end:]
+    if _SIGN not in text:
+        return text
+    # Only the text before the last end is read, once.
+    head, end, rest = text.rpartition("</details>")
+    return _BLOCK.sub("", f"{head}{end}{rest[:1]}") + rest[1:]
 
 
 def build_input(
@@ -8134,13 +8134,13 @@ def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> Iterator[AssistantText]:
     shown = [text for turn in turns for _, text in turn.items if text]
-    texts = deque(_split_text(content if content.strip() else "", shown))
+    texts = iter(_split_text(content if content.strip() else "", shown))
     for turn in turns:
         payload: list[Item] = []
         for number, (item, own) in enumerate(turn.items, 1):
             payload.append(item)
             if own or number == len(turn.items):
-                text = texts.popleft() if own and texts else ""
+                text = next(texts, "") if own else ""
                 digest = text_digest(own) if own and isinstance(own, str) else ""
                 ulid = f"{len(records):026d}"
                 records[ulid] = Record(
@@ -8310,8 +8310,8 @@ class Recorder:
         if self._last_commentary:
             ended, record = self._last_commentary
             if ended.item == closing_commentary(event.output):
-                again = record._replace(shown=text_digest(ended.shown))
-                yield NewRecord(again, None)
+                shown = text_digest(ended.shown)
+                yield NewRecord(record._replace(shown=shown), None)
         if self._scope.delegates and leaves_calls(event):
             return
         while self._pending and is_reasoning(self._pending[-1][1]):
@@ -8326,12 +8326,12 @@ class Recorder:
                     insort(self._pending, (index, one), key=itemgetter(0))
 
     def _is_kept(self, item: Item) -> bool:
+        if is_call(item):
+            return item.get("status") != "incomplete"
         is_update = item_type(item) == CONFIGURATION
         if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
             return self._scope.keeps_reasoning
-        whole_call = is_call(item) and item.get("status") != "incomplete"
-        is_hosted = is_kept_hosted(item) or is_stored_image(item)
-        return whole_call or is_hosted or is_tool_search(item)
+        return is_kept_hosted(item) or is_stored_image(item) or is_tool_search(item)
 
     def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
         is_marked = self._scope.cites or item.get("phase") or self._after_message
@@ -8525,13 +8525,14 @@ def attach_files(
 
 
 def _read_attachments(files: object) -> list[Attachment]:
-    return [
-        _attachment(row)
-        for row in map(as_mapping, as_list(files))
-        if row.get("type") in ("file", "image")
-        and row.get("id")
-        and not row.get("knowledge")
-    ]
+    found = list[Attachment]()
+    for row in content_parts(files):
+        kind, content_type = row.get("type"), str(row.get("content_type") or "")
+        if kind in ("file", "image") and row.get("id") and not row.get("knowledge"):
+            is_image = kind == "image" or content_type.startswith("image/")
+            name = str(row.get("name") or "")
+            found.append(Attachment(str(row["id"]), name, content_type, is_image))
+    return found
 
 
 def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
@@ -8585,28 +8586,13 @@ def _files_without_row(
     metadata: JsonObject,
 ) -> tuple[list[Attachment], list[Attachment]]:
     own = _read_attachments(as_mapping(metadata.get("user_message")).get("files"))
-    knowledge, owned = _knowledge_ids(metadata.get("model")), set(own)
-    others = [
-        found
-        for found in _read_attachments(metadata.get("files"))
-        if found.file_id not in knowledge and found not in owned
-    ]
-    return own, others
-
-
-def _knowledge_ids(model: object) -> set[str]:
-    found = model
+    knowledge = metadata.get("model")
     for key in ("info", "meta", "knowledge"):
-        found = as_mapping(found).get(key)
-    return {str(as_mapping(row).get("id")) for row in as_list(found)}
-
-
-def _attachment(row: JsonObject) -> Attachment:
-    content_type = str(row.get("content_type") or "")
-    is_image = row["type"] == "image" or content_type.startswith("image/")
-    return Attachment(
-        str(row["id"]), str(row.get("name") or ""), content_type, is_image
-    )
+        knowledge = as_mapping(knowledge).get(key)
+    known = {str(row.get("id")) for row in content_parts(knowledge)}
+    known.update(found.file_id for found in own)
+    others = _read_attachments(metadata.get("files"))
+    return own, [found for found in others if found.file_id not in known]
 
 
 def _with_readable(
