@@ -106,7 +106,11 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     remark = _tools_remark(prepared, ended)
     ended = ended._replace(ending=_explained_ending(ended), remark=remark)
     if call.valves.writes_audit_log():
-        call.log.audit(_audit_end(prepared, ended))
+        audited, kind = _audited(prepared), ended.ending.kind
+        is_success = kind in ("completed", "incomplete")
+        success = audited.success_line(trace.model)
+        failure = audited.error_line(trace.error, trace.status)
+        call.log.audit(success if is_success else failure)
     _report_removals(call, trace.removed)
     if not call.valves.PROMPT_CACHE_DIAGNOSTICS:
         ended = ended._replace(trace=trace._replace(response_id=""))
@@ -166,13 +170,13 @@ def _explained_ending(ended: RunDone) -> Ending:
     shown = any(has_image(item) or is_code(item) for item in output)
     if said or shown or open_calls(output) or closing_commentary(output):
         return ending
-    word, thought = "", any(map(is_reasoning, output))
     if ending.kind == "completed":
-        word = "only_reasoning" if thought else "no_answer"
-        word = "only_calls" if output and is_call_output(output[-1]) else word
-    elif thought and ending.code == "max_output_tokens":
-        word = "only_tokens"
-    return ending_of_incomplete(word)._replace(code=ending.code) if word else ending
+        called = output and is_call_output(output[-1])
+        return ending_of_incomplete("only_calls" if called else "no_answer")
+    if ending.code == "max_output_tokens" and any(map(is_reasoning, output)):
+        sentence = ending_of_incomplete("only_tokens").sentence
+        return ending._replace(sentence=sentence)
+    return ending
 
 
 _MOST_WORDS, _MOST_READ = 500, 5000
@@ -219,13 +223,6 @@ def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
         counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
         told = f"the API left out earlier reasoning of the input: {counts}"
         call.log.line("DEBUG" if meant else "WARNING", told)
-
-
-def _audit_end(prepared: PreparedRequest, ended: RunDone) -> str:
-    trace = ended.trace
-    if ended.ending.kind in ("completed", "incomplete"):
-        return _audited(prepared).success_line(trace.model)
-    return _audited(prepared).error_line(trace.error, trace.status)
 
 
 def _audited(prepared: PreparedRequest) -> AuditedRequest:

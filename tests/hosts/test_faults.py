@@ -30,7 +30,7 @@ ENDINGS = {
     "failed": ("error of its own", ""),
     "failed-limit": ("rate limit", ""),
     "error-nested": ("error of its own", "This is turn 1."),
-    "lone-reasoning": ("The model thought, but gave no answer.", ""),
+    "lone-reasoning": ("The model ended without an answer.", ""),
     "cut": ("broke before the answer was finished", "This is turn 1."),
     "drop": ("broke before the answer was finished", "This is turn 1."),
     "chat,status=400": ("HTTP 400", ""),

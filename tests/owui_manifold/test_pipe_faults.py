@@ -120,7 +120,7 @@ async def test_incomplete_answer_says_why(
     ("scenario", "words"),
     [
         ("nothing", "The model ended without an answer."),
-        ("lone-reasoning", "The model thought, but gave no answer."),
+        ("lone-reasoning", "The model ended without an answer."),
         ("incomplete-thoughts", "all tokens of this answer to think"),
         ("filtered-first", "content filter"),
         ("tool-forever", "for more tools than one answer may call"),

@@ -133,6 +133,7 @@ _LARGE_PICTURE = (
     "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
     "smaller. Attach a smaller one."
 )
+_DRAWING = "The model cannot see {}, because SVG is text for it. Attach a PNG for it to look at."
 _Scale = Callable[[str], bytes]
 """Returns a picture in base64 in fewer bytes, or nothing."""
 
@@ -192,6 +193,14 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
         if isinstance(part, UserMessage):
             result[place] = _with_readable(part, scale, is_asked=place == question)
     return result
+
+
+def drawing_notice(parts: Sequence[ChatPart]) -> str:
+    """Return what a person is told who attached an SVG, which the host sends as a file."""
+    asked = user_messages(parts).get(question_index(parts))
+    files = asked.attachments if asked else ()
+    names = [f.name for f in files if f.content_type.startswith("image/svg")]
+    return _DRAWING.format(", ".join(names)) if names else ""
 
 
 def image_length(part: ChatPart) -> int:
