@@ -635,15 +635,9 @@ class ApiRefused(ResponsesError):
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         super().__init__(sentence)
         self.failure = failure
+        self.status = failure.status or 0
+        self.error = failure.error
         self.request_id = request_id
-
-    @property
-    def status(self) -> int:
-        return self.failure.status or 0
-
-    @property
-    def error(self) -> ApiError:
-        return self.failure.error
 
 
 def read_api_error(wire: object) -> ApiError:
@@ -745,8 +739,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "steered": "The request was steered away. Ask again.",
         "no_answer": "The model ended without an answer. Regenerate it, or ask in "
         "other words.",
-        "only_reasoning": "The model thought, but gave no answer. Regenerate it, or ask "
-        "in other words.",
         "only_calls": "The model asked for more tools than one answer may call, and gave "
         "no answer. Ask it to answer with what it has.",
         "only_tokens": "The model used all tokens of this answer to think. Raise the "
@@ -920,13 +912,13 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
 
 
 def failure_status(failure: Failure) -> str:
-    if failure.status == 429:
-        return "The model's server is busy with this key's requests."
-    if failure.status == 200:
-        return "The model's server reported an error."
-    if failure.status:
-        return f"The model's server has trouble (HTTP {failure.status})."
-    return "The model's server did not answer."
+    known = {
+        None: "did not answer",
+        200: "reported an error",
+        429: "is busy with this key's requests",
+    }
+    status = failure.status
+    return f"The model's server {known.get(status, f'has trouble (HTTP {status})')}."
 
 
 def _sentence(kind: str, error: ApiError) -> str:
@@ -1474,46 +1466,39 @@ def repair_items(
     if not wanted:
         return list(zip(names, items, strict=True))
     actions = _actions_of(items, names, wanted)
-    left_out = [*map(_is_left_out, items, actions)]
-    lost = {
-        i.get("call_id") for i, is_out in zip(items, left_out, strict=True) if is_out
-    }
+    gone = [i for i, action in zip(items, actions, strict=True) if action == "item"]
+    lost = {item.get("call_id") for item in gone}
     rows: list[tuple[str, Item]] = []
-    for name, item, here, is_out in zip(names, items, actions, left_out, strict=True):
-        is_of_pair = is_call(item) or is_call_output(item)
-        is_told = is_of_pair and item.get("call_id") in lost
-        if is_out or is_told:
+    for name, item, action in zip(names, items, actions, strict=True):
+        is_told = _is_of_pair(item) and item.get("call_id") in lost
+        if is_told or action == "item":
             while rows and is_reasoning(rows[-1][1]):
                 rows.pop()
         if is_told:  # without it the model would call again
             rows.append((name, _told_item(item)))
-        elif not is_out:
-            is_plain = here & {"text", "plain"}
-            rows.append((name, plain_item(item) if is_plain else item))
+        elif action != "item":
+            rows.append((name, plain_item(item) if action else item))
     made_of = {id(sent): name for name, sent in rows}
     return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
 
 
 def _actions_of(
     items: Sequence[Item], names: Sequence[str], wanted: Set[tuple[str, str]]
-) -> list[set[str]]:
+) -> list[str]:
     last = {name: place for place, name in enumerate(names)}
     ends: dict[str, int] = {}  # of what holds up to an item, kinds by `type`
     for action, target in wanted:
         what, _, end = target.rpartition("@")
         limit = what if action == "kind" else f"@{action}"
         ends[limit] = max(ends.get(limit, -1), last.get(end, -1))
-    actions: list[set[str]] = []
+    actions: list[str] = []
     for place, (item, name) in enumerate(zip(items, names, strict=True)):
         here = {one for one in ("item", "text") if (one, name) in wanted}
-        here |= {
-            one for one in ("reasoning", "plain") if place <= ends.get(f"@{one}", -1)
-        }
         kind = item_type(item)
-        kinds = (kind, f"{kind}:{item.get('name')}")
-        if any(place <= ends.get(one, -1) for one in kinds):
-            here.add("item")
-        actions.append(here)
+        kinds = {"@reasoning", "@plain", kind, f"{kind}:{item.get('name')}"}
+        here |= {one for one in kinds if place <= ends.get(one, -1)}
+        is_plain = here & {"text", "@plain"}
+        actions.append("item" if _is_left_out(item, here) else "text" * bool(is_plain))
     return actions
 
 
@@ -1529,15 +1514,21 @@ def _told_item(item: Item) -> Item:
     return text_message("assistant", text[:_MOST_TOLD])
 
 
-def _is_left_out(item: Item, actions: set[str]) -> bool:
+def _is_left_out(item: Item, actions: Set[str]) -> bool:
     if item.get("role", "assistant") != "assistant":
         return False  # what people and the administrator wrote always stays
-    if "item" in actions or ("reasoning" in actions and is_encrypted(item)):
+    if actions - {"text", "@reasoning", "@plain"}:
         return True
-    if "plain" not in actions or is_call(item) or is_call_output(item):
-        return False
-    is_empty = item.get("role") == "assistant" and not message_text(item)
-    return item_type(item) != "message" or is_empty
+    if "@reasoning" in actions and is_encrypted(item):
+        return True
+    has_words = _is_of_pair(item) or (
+        item_type(item) == "message" and message_text(item)
+    )
+    return "@plain" in actions and not has_words
+
+
+def _is_of_pair(item: Item) -> bool:
+    return is_call(item) or is_call_output(item)
 
 
 def has_media(item: Item) -> bool:
@@ -1585,9 +1576,17 @@ def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
 def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     where, _, path = repair.target.partition(":")
     kind, *keys = path.split(".")
-    rows = payload.get(where) or []
-    changed = [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
-    return {**payload, where: changed} if rows else payload
+
+    def without(rows: Iterable[Item]) -> list[Item]:
+        return [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
+
+    changed = {**payload, where: without(payload.get(where) or ())}
+    if where == "tools":
+        changed["input"] = [
+            {**i, where: without(i[where])} if item_type(i) == ADDED_TOOLS else i
+            for i in payload["input"]
+        ]
+    return {key: value for key, value in changed.items() if key != where or value}
 
 
 def _without_key(value: Any, keys: Sequence[str]) -> Any:
@@ -1607,24 +1606,27 @@ def all_tools(tools: Iterable[Item]) -> Iterator[Item]:
 
 
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
-    tools, choice = payload.get("tools") or [], payload.get("tool_choice")
+    tools = payload.get("tools") or []
     kept = _other_tools(tools, repair.target)
-    is_added = any(json_digest(t) == repair.target for t in declared_tools(payload))
     if kept == tools:
-        if not is_added:
-            return payload
+        is_added = any(json_digest(t) == repair.target for t in declared_tools(payload))
         lowered = lower_payload(payload, {ADDED_TOOLS})
-        return _without_tool(lowered, repair)
-    left = {id(tool): tool_name(tool) for tool in all_tools(kept)}
-    gone = [tool for tool in all_tools(tools) if id(tool) not in left]
-    allowed = as_mapping(choice).get("tools")
-    if isinstance(allowed, list):
-        chosen = [one for one in allowed if tool_name(one) in left.values()]
-        choice = {**as_mapping(choice), "tools": chosen} if chosen else "none"
-    elif choice == "required" or any(_means(choice, tool) for tool in gone):
-        choice = None
+        return _without_tool(lowered, repair) if is_added else payload
+    choice = _remaining_choice(payload.get("tool_choice"), kept)
     changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
+
+
+def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
+    if not isinstance(choice, Mapping):
+        return None if choice == "required" else choice
+    names = {
+        one for tool in all_tools(tools) for one in (tool_name(tool), tool.get("type"))
+    }
+    if not isinstance(allowed := choice.get("tools"), list):
+        return choice if tool_name(choice) in names else None
+    chosen = [one for one in allowed if tool_name(one) in names]
+    return {**choice, "tools": chosen} if chosen else "none"
 
 
 def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
@@ -1642,10 +1644,6 @@ def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
         ]:
             found.append({**tool, "tools": inner})
     return found
-
-
-def _means(choice: object, tool: Item) -> bool:
-    return tool_name(as_mapping(choice)) in (tool_name(tool), tool.get("type"))
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:
@@ -3453,8 +3451,8 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
     named = [effort for effort in REASONING_EFFORTS if effort in quoted]
     if asked not in REASONING_EFFORTS or not named:
         return None
-    order = REASONING_EFFORTS.index
-    return min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
+    place = REASONING_EFFORTS.index
+    return min(named, key=lambda effort: abs(place(effort) - place(asked)))
 
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
@@ -4569,11 +4567,9 @@ Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 class Approver:
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
-    ask: Ask | None = field(default=None, compare=False)
-    log: Callable[[str], object] = field(default=str, compare=False)
-    other_names: Callable[[str], Iterable[str]] = field(
-        default=lambda _: (), compare=False
-    )
+    ask: Ask | None = None
+    log: Callable[[str], object] = str
+    other_names: Callable[[str], Iterable[str]] = lambda _: ()
 
     def rule_for(self, name: str, via: str = "") -> Approval:
         found = [_find_rule(self.rules, name, self.default_rule)]
@@ -5402,8 +5398,8 @@ _NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
 
 
 def _given(wire: object) -> Item:
-    given = {str(k): v for k, v in as_mapping(wire).items() if v is not None}
-    return {k: v for k, v in given.items() if k not in _NOT_THE_CALLERS}
+    given = as_mapping(wire).items()
+    return {k: v for k, v in given if v is not None and k not in _NOT_THE_CALLERS}
 
 
 def _plain_text(content: object) -> str:
@@ -5733,7 +5729,6 @@ _BLOCK = re.compile(
 def _strip_old_blocks(text: str) -> str:
     if _SIGN not in text:
         return text
-    # Only the text before the last end is read, once.
     head, end, rest = text.rpartition("</details>")
     return _BLOCK.sub("", f"{head}{end}{rest[:1]}") + rest[1:]
 
@@ -5862,8 +5857,8 @@ def _call_item(call: ToolCall) -> Item:
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"
-    head = {"type": kind, "call_id": call.call_id, "name": call.name}
-    return {**head, key: call.arguments}
+    named = {"type": kind, "call_id": call.call_id, "name": call.name}
+    return {**named, key: call.arguments}
 
 
 _Piece = MarkedText | ToolCall | ToolMessage
@@ -6878,8 +6873,8 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 
 
 _ANSWER_KEYS = (
-    *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
-    *("reasoning_effort", "text", "verbosity", "response_format"),
+    "tools tool_choice parallel_tool_calls reasoning reasoning_effort text verbosity "
+    "response_format"
 )
 
 
@@ -6891,15 +6886,13 @@ def task_request(
 ) -> ResponsesRequest:
     messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
-    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
+    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS.split()}
     form = _task_format(task, messages)
     if form and model.facts.known_family:
         given["text"] = {"format": form}
-    settings = Settings(
-        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
-    )
+    effort, plain = model.lowest_effort(), model._replace(pro=False)
+    settings = Settings(effort=effort, stream=False, encrypted_reasoning=False)
     items = build_input(parts, {}, None)
-    plain = model._replace(pro=False)
     return build_request(plain, instructions, items, given, settings)
 
 
@@ -6928,9 +6921,7 @@ def task_result(text: str, model: str) -> dict[str, Any]:
 def _clean(content: object) -> object:
     if isinstance(content, str):
         return strip_markers(content)
-    if not isinstance(content, list):
-        return content
-    return [_clean_part(part) for part in content]
+    return list(map(_clean_part, content)) if isinstance(content, list) else content
 
 
 def _clean_part(part: object) -> object:

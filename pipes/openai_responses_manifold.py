@@ -25,7 +25,6 @@ import secrets
 import ssl
 import time
 import zlib
-from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
 from bisect import bisect, bisect_left, insort
 from collections import Counter, deque
@@ -358,15 +357,9 @@ class ApiRefused(ResponsesError):
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         super().__init__(sentence)
         self.failure = failure
+        self.status = failure.status or 0
+        self.error = failure.error
         self.request_id = request_id
-
-    @property
-    def status(self) -> int:
-        return self.failure.status or 0
-
-    @property
-    def error(self) -> ApiError:
-        return self.failure.error
 
 
 def read_api_error(wire: object) -> ApiError:
@@ -468,8 +461,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "steered": "The request was steered away. Ask again.",
         "no_answer": "The model ended without an answer. Regenerate it, or ask in "
         "other words.",
-        "only_reasoning": "The model thought, but gave no answer. Regenerate it, or ask "
-        "in other words.",
         "only_calls": "The model asked for more tools than one answer may call, and gave "
         "no answer. Ask it to answer with what it has.",
         "only_tokens": "The model used all tokens of this answer to think. Raise the "
@@ -643,13 +634,13 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
 
 
 def failure_status(failure: Failure) -> str:
-    if failure.status == 429:
-        return "The model's server is busy with this key's requests."
-    if failure.status == 200:
-        return "The model's server reported an error."
-    if failure.status:
-        return f"The model's server has trouble (HTTP {failure.status})."
-    return "The model's server did not answer."
+    known = {
+        None: "did not answer",
+        200: "reported an error",
+        429: "is busy with this key's requests",
+    }
+    status = failure.status
+    return f"The model's server {known.get(status, f'has trouble (HTTP {status})')}."
 
 
 def _sentence(kind: str, error: ApiError) -> str:
@@ -1534,46 +1525,39 @@ def repair_items(
     if not wanted:
         return list(zip(names, items, strict=True))
     actions = _actions_of(items, names, wanted)
-    left_out = [*map(_is_left_out, items, actions)]
-    lost = {
-        i.get("call_id") for i, is_out in zip(items, left_out, strict=True) if is_out
-    }
+    gone = [i for i, action in zip(items, actions, strict=True) if action == "item"]
+    lost = {item.get("call_id") for item in gone}
     rows: list[tuple[str, Item]] = []
-    for name, item, here, is_out in zip(names, items, actions, left_out, strict=True):
-        is_of_pair = is_call(item) or is_call_output(item)
-        is_told = is_of_pair and item.get("call_id") in lost
-        if is_out or is_told:
+    for name, item, action in zip(names, items, actions, strict=True):
+        is_told = _is_of_pair(item) and item.get("call_id") in lost
+        if is_told or action == "item":
             while rows and is_reasoning(rows[-1][1]):
                 rows.pop()
         if is_told:  # without it the model would call again
             rows.append((name, _told_item(item)))
-        elif not is_out:
-            is_plain = here & {"text", "plain"}
-            rows.append((name, plain_item(item) if is_plain else item))
+        elif action != "item":
+            rows.append((name, plain_item(item) if action else item))
     made_of = {id(sent): name for name, sent in rows}
     return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
 
 
 def _actions_of(
     items: Sequence[Item], names: Sequence[str], wanted: Set[tuple[str, str]]
-) -> list[set[str]]:
+) -> list[str]:
     last = {name: place for place, name in enumerate(names)}
     ends: dict[str, int] = {}  # of what holds up to an item, kinds by `type`
     for action, target in wanted:
         what, _, end = target.rpartition("@")
         limit = what if action == "kind" else f"@{action}"
         ends[limit] = max(ends.get(limit, -1), last.get(end, -1))
-    actions: list[set[str]] = []
+    actions: list[str] = []
     for place, (item, name) in enumerate(zip(items, names, strict=True)):
         here = {one for one in ("item", "text") if (one, name) in wanted}
-        here |= {
-            one for one in ("reasoning", "plain") if place <= ends.get(f"@{one}", -1)
-        }
         kind = item_type(item)
-        kinds = (kind, f"{kind}:{item.get('name')}")
-        if any(place <= ends.get(one, -1) for one in kinds):
-            here.add("item")
-        actions.append(here)
+        kinds = {"@reasoning", "@plain", kind, f"{kind}:{item.get('name')}"}
+        here |= {one for one in kinds if place <= ends.get(one, -1)}
+        is_plain = here & {"text", "@plain"}
+        actions.append("item" if _is_left_out(item, here) else "text" * bool(is_plain))
     return actions
 
 
@@ -1589,15 +1573,21 @@ def _told_item(item: Item) -> Item:
     return text_message("assistant", text[:_MOST_TOLD])
 
 
-def _is_left_out(item: Item, actions: set[str]) -> bool:
+def _is_left_out(item: Item, actions: Set[str]) -> bool:
     if item.get("role", "assistant") != "assistant":
         return False  # what people and the administrator wrote always stays
-    if "item" in actions or ("reasoning" in actions and is_encrypted(item)):
+    if actions - {"text", "@reasoning", "@plain"}:
         return True
-    if "plain" not in actions or is_call(item) or is_call_output(item):
-        return False
-    is_empty = item.get("role") == "assistant" and not message_text(item)
-    return item_type(item) != "message" or is_empty
+    if "@reasoning" in actions and is_encrypted(item):
+        return True
+    has_words = _is_of_pair(item) or (
+        item_type(item) == "message" and message_text(item)
+    )
+    return "@plain" in actions and not has_words
+
+
+def _is_of_pair(item: Item) -> bool:
+    return is_call(item) or is_call_output(item)
 
 
 def has_media(item: Item) -> bool:
@@ -1645,9 +1635,17 @@ def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
 def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     where, _, path = repair.target.partition(":")
     kind, *keys = path.split(".")
-    rows = payload.get(where) or []
-    changed = [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
-    return {**payload, where: changed} if rows else payload
+
+    def without(rows: Iterable[Item]) -> list[Item]:
+        return [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
+
+    changed = {**payload, where: without(payload.get(where) or ())}
+    if where == "tools":
+        changed["input"] = [
+            {**i, where: without(i[where])} if item_type(i) == ADDED_TOOLS else i
+            for i in payload["input"]
+        ]
+    return {key: value for key, value in changed.items() if key != where or value}
 
 
 def _without_key(value: Any, keys: Sequence[str]) -> Any:
@@ -1667,24 +1665,27 @@ def all_tools(tools: Iterable[Item]) -> Iterator[Item]:
 
 
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
-    tools, choice = payload.get("tools") or [], payload.get("tool_choice")
+    tools = payload.get("tools") or []
     kept = _other_tools(tools, repair.target)
-    is_added = any(json_digest(t) == repair.target for t in declared_tools(payload))
     if kept == tools:
-        if not is_added:
-            return payload
+        is_added = any(json_digest(t) == repair.target for t in declared_tools(payload))
         lowered = lower_payload(payload, {ADDED_TOOLS})
-        return _without_tool(lowered, repair)
-    left = {id(tool): tool_name(tool) for tool in all_tools(kept)}
-    gone = [tool for tool in all_tools(tools) if id(tool) not in left]
-    allowed = as_mapping(choice).get("tools")
-    if isinstance(allowed, list):
-        chosen = [one for one in allowed if tool_name(one) in left.values()]
-        choice = {**as_mapping(choice), "tools": chosen} if chosen else "none"
-    elif choice == "required" or any(_means(choice, tool) for tool in gone):
-        choice = None
+        return _without_tool(lowered, repair) if is_added else payload
+    choice = _remaining_choice(payload.get("tool_choice"), kept)
     changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
+
+
+def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
+    if not isinstance(choice, Mapping):
+        return None if choice == "required" else choice
+    names = {
+        one for tool in all_tools(tools) for one in (tool_name(tool), tool.get("type"))
+    }
+    if not isinstance(allowed := choice.get("tools"), list):
+        return choice if tool_name(choice) in names else None
+    chosen = [one for one in allowed if tool_name(one) in names]
+    return {**choice, "tools": chosen} if chosen else "none"
 
 
 def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
@@ -1702,10 +1703,6 @@ def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
         ]:
             found.append({**tool, "tools": inner})
     return found
-
-
-def _means(choice: object, tool: Item) -> bool:
-    return tool_name(as_mapping(choice)) in (tool_name(tool), tool.get("type"))
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:
@@ -4181,8 +4178,8 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
     named = [effort for effort in REASONING_EFFORTS if effort in quoted]
     if asked not in REASONING_EFFORTS or not named:
         return None
-    order = REASONING_EFFORTS.index
-    return min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
+    place = REASONING_EFFORTS.index
+    return min(named, key=lambda effort: abs(place(effort) - place(asked)))
 
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
@@ -4937,11 +4934,9 @@ Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 class Approver:
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
-    ask: Ask | None = field(default=None, compare=False)
-    log: Callable[[str], object] = field(default=str, compare=False)
-    other_names: Callable[[str], Iterable[str]] = field(
-        default=lambda _: (), compare=False
-    )
+    ask: Ask | None = None
+    log: Callable[[str], object] = str
+    other_names: Callable[[str], Iterable[str]] = lambda _: ()
 
     def rule_for(self, name: str, via: str = "") -> Approval:
         found = [_find_rule(self.rules, name, self.default_rule)]
@@ -6048,8 +6043,8 @@ _NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
 
 
 def _given(wire: object) -> Item:
-    given = {str(k): v for k, v in as_mapping(wire).items() if v is not None}
-    return {k: v for k, v in given.items() if k not in _NOT_THE_CALLERS}
+    given = as_mapping(wire).items()
+    return {k: v for k, v in given if v is not None and k not in _NOT_THE_CALLERS}
 
 
 def _plain_text(content: object) -> str:
@@ -6451,8 +6446,9 @@ def _with_short_outputs(sign: Sign | None, value: _Values) -> dict[str, Any]:
 
 def _short_record(ulid: str, wire: Any, sign: Sign | None) -> Any:
     payload = as_mapping(wire).get("payload")
-    rows = payload if isinstance(payload, list) else None
-    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
+    short = _short_item(payload)
+    if isinstance(payload, list):
+        short = list(map(_short_item, payload))
     if short == payload:
         return wire
     scope = (_VERSION, ulid)
@@ -6485,7 +6481,6 @@ _BLOCK = re.compile(
 def _strip_old_blocks(text: str) -> str:
     if _SIGN not in text:
         return text
-    # Only the text before the last end is read, once.
     head, end, rest = text.rpartition("</details>")
     return _BLOCK.sub("", f"{head}{end}{rest[:1]}") + rest[1:]
 
@@ -6614,8 +6609,8 @@ def _call_item(call: ToolCall) -> Item:
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"
-    head = {"type": kind, "call_id": call.call_id, "name": call.name}
-    return {**head, key: call.arguments}
+    named = {"type": kind, "call_id": call.call_id, "name": call.name}
+    return {**named, key: call.arguments}
 
 
 _Piece = MarkedText | ToolCall | ToolMessage
@@ -6658,8 +6653,8 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 
 
 _ANSWER_KEYS = (
-    *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
-    *("reasoning_effort", "text", "verbosity", "response_format"),
+    "tools tool_choice parallel_tool_calls reasoning reasoning_effort text verbosity "
+    "response_format"
 )
 
 
@@ -6671,15 +6666,13 @@ def task_request(
 ) -> ResponsesRequest:
     messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
-    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
+    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS.split()}
     form = _task_format(task, messages)
     if form and model.facts.known_family:
         given["text"] = {"format": form}
-    settings = Settings(
-        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
-    )
+    effort, plain = model.lowest_effort(), model._replace(pro=False)
+    settings = Settings(effort=effort, stream=False, encrypted_reasoning=False)
     items = build_input(parts, {}, None)
-    plain = model._replace(pro=False)
     return build_request(plain, instructions, items, given, settings)
 
 
@@ -6708,9 +6701,7 @@ def task_result(text: str, model: str) -> dict[str, Any]:
 def _clean(content: object) -> object:
     if isinstance(content, str):
         return strip_markers(content)
-    if not isinstance(content, list):
-        return content
-    return [_clean_part(part) for part in content]
+    return list(map(_clean_part, content)) if isinstance(content, list) else content
 
 
 def _clean_part(part: object) -> object:
@@ -7128,8 +7119,7 @@ def _places(
         elif place and item.get("type") == COMMENTARY_TYPE:
             found[_item_id(item)] = place
         elif place and (text := _host_text(item)):
-            is_code = item.get("type") == CODE_CARD
-            start, place = _find_text(answer, place, text, is_code=is_code)
+            start, place = _find_text(answer, place, item, text)
             if start:
                 found[_item_id(item)] = start
             is_known |= None not in (start, place)
@@ -7137,7 +7127,7 @@ def _places(
 
 
 def _find_text(
-    answer: Sequence[ChatPart], place: _Place, text: str, *, is_code: bool
+    answer: Sequence[ChatPart], place: _Place, item: Item, text: str
 ) -> tuple[_Place | None, _Place | None]:
     number, at = place
     if at and at == len(_text(answer, number)):
@@ -7146,7 +7136,7 @@ def _find_text(
     if whole.startswith(gap + text, at):
         at += len(gap)
         return (number, at), (number, at + len(text))
-    if is_code:
+    if item.get("type") == CODE_CARD:
         return None, place
     return (None if at or not whole else (number, at)), None
 
@@ -7196,13 +7186,10 @@ def _text(answer: Sequence[ChatPart], number: int) -> str:
 def _host_text(item: Item) -> str:
     if item.get("type") == "message":
         parts = content_parts(item.get("content"))
-        return "".join(map(part_text, filter(_is_output_text, parts)))
+        texts = (p.get("text") for p in parts if p.get("type") == "output_text")
+        return "".join(map(as_text, texts))
     is_code = item.get("type") == CODE_CARD
     return code_text(as_text(item.get("code"))) if is_code else ""
-
-
-def _is_output_text(part: Item) -> bool:
-    return part.get("type") == "output_text"
 
 
 def _is_record(item: Item) -> bool:
@@ -7606,13 +7593,13 @@ class HostedItems:
             yield from item.render(event)
 
 
-class _HostedItem(ABC):
+class _HostedItem:
     def __init__(self, shown: OutputItems) -> None:
         self._shown = shown
         self._place = len(shown.items)
 
-    @abstractmethod
-    def render(self, event: RunEvent) -> Chunks: ...
+    def render(self, event: RunEvent) -> Chunks:
+        raise NotImplementedError
 
 
 _REFUSED = "The picture was not drawn: the safety system refused it."
@@ -8198,8 +8185,7 @@ def _fill_images(
         if not is_stored_image(item):
             yield item
         elif item["stored"] in pictures:
-            kept = {key: value for key, value in item.items() if key != "stored"}
-            yield {**kept, "result": pictures[item["stored"]]}
+            yield {**item, "result": pictures[item["stored"]]}
 
 
 # ==== owui_chat.storage.recorder
@@ -8480,6 +8466,7 @@ _LARGE_PICTURE = (
     "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
     "smaller. Attach a smaller one."
 )
+_DRAWING = "The model cannot see {}, because SVG is text for it. Attach a PNG for it to look at."
 _Scale = Callable[[str], bytes]
 
 _LONGEST_URL = 66_000_000
@@ -8526,6 +8513,13 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
         if isinstance(part, UserMessage):
             result[place] = _with_readable(part, scale, is_asked=place == question)
     return result
+
+
+def drawing_notice(parts: Sequence[ChatPart]) -> str:
+    asked = user_messages(parts).get(question_index(parts))
+    files = asked.attachments if asked else ()
+    names = [f.name for f in files if f.content_type.startswith("image/svg")]
+    return _DRAWING.format(", ".join(names)) if names else ""
 
 
 def image_length(part: ChatPart) -> int:
@@ -8645,10 +8639,8 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
 
 def _tool_image_urls(message: UserMessage) -> list[str]:
     first, *images = message.content or [{}]
-    is_made = first.get("text") == _HOST_PROMPT
-    if not is_made or not all(image.get("image_url") for image in images):
-        return []
-    return [str(image["image_url"]) for image in images]
+    urls = [str(image.get("image_url") or "") for image in images]
+    return urls if first.get("text") == _HOST_PROMPT and all(urls) else []
 
 
 def _assign_images(
@@ -8791,10 +8783,8 @@ def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContex
         sealed = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(sealed, str):
             owner = str(value.get("message_id") or key.removeprefix(prefix))
-            wire = unseal(sealed, owner)
             with suppress(Exception):  # another version may have written it
-                if isinstance(wire, Mapping):
-                    found[owner] = _read_context(wire)
+                found[owner] = _read_context(unseal(sealed, owner))
     return found
 
 
@@ -8874,7 +8864,7 @@ def _lines(text: str) -> dict[str, None]:
     return dict.fromkeys(line for line in text.splitlines() if line.strip())
 
 
-def _read_context(wire: JsonObject) -> SentContext:
+def _read_context(wire: Any) -> SentContext:
     injected, turn = wire.get("injected"), str(wire.get("turn") or "")
     return SentContext(
         {key: injected[key] for key in ("words", "texts")} if injected else None,
@@ -10772,6 +10762,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         items = await _history(chat, origin, size)
         changed = {"input": items, "instructions": chat.instructions or None}
         request = chat.request.model_copy(update=changed)
+    notices = (reason, tools.notice, drawing_notice(chat.parts))
     return PreparedRequest(
         call,
         request,
@@ -10781,7 +10772,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         store,
         before,
         _toolset(call, tools),
-        notices=() if before else tuple(filter(None, (reason, tools.notice))),
+        notices=() if before else tuple(filter(None, notices)),
         sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
     )
@@ -11205,13 +11196,11 @@ def _made_card(**held: object) -> JsonObject:
 
 def _read_data_url(url: str) -> tuple[str, bytes]:
     head, _, encoded = url.partition(";base64,")
-    kind = head.removeprefix("data:")
-    if not head.startswith("data:image/"):
-        return kind, b""
-    try:
-        return kind, base64.b64decode(encoded)
-    except ValueError:
-        return kind, b""
+    kind = head.partition("data:")[2]
+    with suppress(ValueError):
+        if kind.startswith("image/"):
+            return kind, base64.b64decode(encoded)
+    return kind, b""
 
 
 # ==== owui_manifold.callers
@@ -11378,7 +11367,11 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     remark = _tools_remark(prepared, ended)
     ended = ended._replace(ending=_explained_ending(ended), remark=remark)
     if call.valves.writes_audit_log():
-        call.log.audit(_audit_end(prepared, ended))
+        audited, kind = _audited(prepared), ended.ending.kind
+        is_success = kind in ("completed", "incomplete")
+        success = audited.success_line(trace.model)
+        failure = audited.error_line(trace.error, trace.status)
+        call.log.audit(success if is_success else failure)
     _report_removals(call, trace.removed)
     if not call.valves.PROMPT_CACHE_DIAGNOSTICS:
         ended = ended._replace(trace=trace._replace(response_id=""))
@@ -11433,13 +11426,13 @@ def _explained_ending(ended: RunDone) -> Ending:
     shown = any(has_image(item) or is_code(item) for item in output)
     if said or shown or open_calls(output) or closing_commentary(output):
         return ending
-    word, thought = "", any(map(is_reasoning, output))
     if ending.kind == "completed":
-        word = "only_reasoning" if thought else "no_answer"
-        word = "only_calls" if output and is_call_output(output[-1]) else word
-    elif thought and ending.code == "max_output_tokens":
-        word = "only_tokens"
-    return ending_of_incomplete(word)._replace(code=ending.code) if word else ending
+        called = output and is_call_output(output[-1])
+        return ending_of_incomplete("only_calls" if called else "no_answer")
+    if ending.code == "max_output_tokens" and any(map(is_reasoning, output)):
+        sentence = ending_of_incomplete("only_tokens").sentence
+        return ending._replace(sentence=sentence)
+    return ending
 
 
 _MOST_WORDS, _MOST_READ = 500, 5000
@@ -11482,13 +11475,6 @@ def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
         counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
         told = f"the API left out earlier reasoning of the input: {counts}"
         call.log.line("DEBUG" if meant else "WARNING", told)
-
-
-def _audit_end(prepared: PreparedRequest, ended: RunDone) -> str:
-    trace = ended.trace
-    if ended.ending.kind in ("completed", "incomplete"):
-        return _audited(prepared).success_line(trace.model)
-    return _audited(prepared).error_line(trace.error, trace.status)
 
 
 def _audited(prepared: PreparedRequest) -> AuditedRequest:
