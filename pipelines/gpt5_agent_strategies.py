@@ -5404,8 +5404,8 @@ _NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
 
 
 def _given(wire: object) -> Item:
-    given = {str(k): v for k, v in as_mapping(wire).items() if v is not None}
-    return {k: v for k, v in given.items() if k not in _NOT_THE_CALLERS}
+    given = as_mapping(wire).items()
+    return {k: v for k, v in given if v is not None and k not in _NOT_THE_CALLERS}
 
 
 def _plain_text(content: object) -> str:
@@ -5863,8 +5863,8 @@ def _call_item(call: ToolCall) -> Item:
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"
-    head = {"type": kind, "call_id": call.call_id, "name": call.name}
-    return {**head, key: call.arguments}
+    named = {"type": kind, "call_id": call.call_id, "name": call.name}
+    return {**named, key: call.arguments}
 
 
 _Piece = MarkedText | ToolCall | ToolMessage
@@ -6879,8 +6879,8 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 
 
 _ANSWER_KEYS = (
-    *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
-    *("reasoning_effort", "text", "verbosity", "response_format"),
+    "tools tool_choice parallel_tool_calls reasoning reasoning_effort text verbosity "
+    "response_format"
 )
 
 
@@ -6892,15 +6892,13 @@ def task_request(
 ) -> ResponsesRequest:
     messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
-    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
+    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS.split()}
     form = _task_format(task, messages)
     if form and model.facts.known_family:
         given["text"] = {"format": form}
-    settings = Settings(
-        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
-    )
+    effort, plain = model.lowest_effort(), model._replace(pro=False)
+    settings = Settings(effort=effort, stream=False, encrypted_reasoning=False)
     items = build_input(parts, {}, None)
-    plain = model._replace(pro=False)
     return build_request(plain, instructions, items, given, settings)
 
 
@@ -6929,9 +6927,7 @@ def task_result(text: str, model: str) -> dict[str, Any]:
 def _clean(content: object) -> object:
     if isinstance(content, str):
         return strip_markers(content)
-    if not isinstance(content, list):
-        return content
-    return [_clean_part(part) for part in content]
+    return list(map(_clean_part, content)) if isinstance(content, list) else content
 
 
 def _clean_part(part: object) -> object:

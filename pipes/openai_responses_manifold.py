@@ -6048,8 +6048,8 @@ _NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
 
 
 def _given(wire: object) -> Item:
-    given = {str(k): v for k, v in as_mapping(wire).items() if v is not None}
-    return {k: v for k, v in given.items() if k not in _NOT_THE_CALLERS}
+    given = as_mapping(wire).items()
+    return {k: v for k, v in given if v is not None and k not in _NOT_THE_CALLERS}
 
 
 def _plain_text(content: object) -> str:
@@ -6451,8 +6451,9 @@ def _with_short_outputs(sign: Sign | None, value: _Values) -> dict[str, Any]:
 
 def _short_record(ulid: str, wire: Any, sign: Sign | None) -> Any:
     payload = as_mapping(wire).get("payload")
-    rows = payload if isinstance(payload, list) else None
-    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
+    short = _short_item(payload)
+    if isinstance(payload, list):
+        short = list(map(_short_item, payload))
     if short == payload:
         return wire
     scope = (_VERSION, ulid)
@@ -6613,8 +6614,8 @@ def _call_item(call: ToolCall) -> Item:
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"
-    head = {"type": kind, "call_id": call.call_id, "name": call.name}
-    return {**head, key: call.arguments}
+    named = {"type": kind, "call_id": call.call_id, "name": call.name}
+    return {**named, key: call.arguments}
 
 
 _Piece = MarkedText | ToolCall | ToolMessage
@@ -6657,8 +6658,8 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 
 
 _ANSWER_KEYS = (
-    *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
-    *("reasoning_effort", "text", "verbosity", "response_format"),
+    "tools tool_choice parallel_tool_calls reasoning reasoning_effort text verbosity "
+    "response_format"
 )
 
 
@@ -6670,15 +6671,13 @@ def task_request(
 ) -> ResponsesRequest:
     messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
-    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
+    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS.split()}
     form = _task_format(task, messages)
     if form and model.facts.known_family:
         given["text"] = {"format": form}
-    settings = Settings(
-        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
-    )
+    effort, plain = model.lowest_effort(), model._replace(pro=False)
+    settings = Settings(effort=effort, stream=False, encrypted_reasoning=False)
     items = build_input(parts, {}, None)
-    plain = model._replace(pro=False)
     return build_request(plain, instructions, items, given, settings)
 
 
@@ -6707,9 +6706,7 @@ def task_result(text: str, model: str) -> dict[str, Any]:
 def _clean(content: object) -> object:
     if isinstance(content, str):
         return strip_markers(content)
-    if not isinstance(content, list):
-        return content
-    return [_clean_part(part) for part in content]
+    return list(map(_clean_part, content)) if isinstance(content, list) else content
 
 
 def _clean_part(part: object) -> object:
@@ -7127,8 +7124,7 @@ def _places(
         elif place and item.get("type") == COMMENTARY_TYPE:
             found[_item_id(item)] = place
         elif place and (text := _host_text(item)):
-            is_code = item.get("type") == CODE_CARD
-            start, place = _find_text(answer, place, text, is_code=is_code)
+            start, place = _find_text(answer, place, item, text)
             if start:
                 found[_item_id(item)] = start
             is_known |= None not in (start, place)
@@ -7136,7 +7132,7 @@ def _places(
 
 
 def _find_text(
-    answer: Sequence[ChatPart], place: _Place, text: str, *, is_code: bool
+    answer: Sequence[ChatPart], place: _Place, item: Item, text: str
 ) -> tuple[_Place | None, _Place | None]:
     number, at = place
     if at and at == len(_text(answer, number)):
@@ -7145,7 +7141,7 @@ def _find_text(
     if whole.startswith(gap + text, at):
         at += len(gap)
         return (number, at), (number, at + len(text))
-    if is_code:
+    if item.get("type") == CODE_CARD:
         return None, place
     return (None if at or not whole else (number, at)), None
 
@@ -7195,13 +7191,10 @@ def _text(answer: Sequence[ChatPart], number: int) -> str:
 def _host_text(item: Item) -> str:
     if item.get("type") == "message":
         parts = content_parts(item.get("content"))
-        return "".join(map(part_text, filter(_is_output_text, parts)))
+        texts = (p.get("text") for p in parts if p.get("type") == "output_text")
+        return "".join(map(as_text, texts))
     is_code = item.get("type") == CODE_CARD
     return code_text(as_text(item.get("code"))) if is_code else ""
-
-
-def _is_output_text(part: Item) -> bool:
-    return part.get("type") == "output_text"
 
 
 def _is_record(item: Item) -> bool:
@@ -8197,8 +8190,7 @@ def _fill_images(
         if not is_stored_image(item):
             yield item
         elif item["stored"] in pictures:
-            kept = {key: value for key, value in item.items() if key != "stored"}
-            yield {**kept, "result": pictures[item["stored"]]}
+            yield {**item, "result": pictures[item["stored"]]}
 
 
 # ==== owui_chat.storage.recorder
@@ -8652,10 +8644,8 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
 
 def _tool_image_urls(message: UserMessage) -> list[str]:
     first, *images = message.content or [{}]
-    is_made = first.get("text") == _HOST_PROMPT
-    if not is_made or not all(image.get("image_url") for image in images):
-        return []
-    return [str(image["image_url"]) for image in images]
+    urls = [str(image.get("image_url") or "") for image in images]
+    return urls if first.get("text") == _HOST_PROMPT and all(urls) else []
 
 
 def _assign_images(
@@ -8798,10 +8788,8 @@ def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContex
         sealed = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(sealed, str):
             owner = str(value.get("message_id") or key.removeprefix(prefix))
-            wire = unseal(sealed, owner)
             with suppress(Exception):  # another version may have written it
-                if isinstance(wire, Mapping):
-                    found[owner] = _read_context(wire)
+                found[owner] = _read_context(unseal(sealed, owner))
     return found
 
 
@@ -8881,7 +8869,7 @@ def _lines(text: str) -> dict[str, None]:
     return dict.fromkeys(line for line in text.splitlines() if line.strip())
 
 
-def _read_context(wire: JsonObject) -> SentContext:
+def _read_context(wire: Any) -> SentContext:
     injected, turn = wire.get("injected"), str(wire.get("turn") or "")
     return SentContext(
         {key: injected[key] for key in ("words", "texts")} if injected else None,

@@ -184,8 +184,8 @@ _NOT_THE_CALLERS = ("file_id", "prompt_cache_breakpoint")
 
 def _given(wire: object) -> Item:
     """Return the fields but for those that cost, or name a file at OpenAI."""
-    given = {str(k): v for k, v in as_mapping(wire).items() if v is not None}
-    return {k: v for k, v in given.items() if k not in _NOT_THE_CALLERS}
+    given = as_mapping(wire).items()
+    return {k: v for k, v in given if v is not None and k not in _NOT_THE_CALLERS}
 
 
 def _plain_text(content: object) -> str:

@@ -335,10 +335,8 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
 def _tool_image_urls(message: UserMessage) -> list[str]:
     """Return the pictures of a message that the host made; of any other none."""
     first, *images = message.content or [{}]
-    is_made = first.get("text") == _HOST_PROMPT
-    if not is_made or not all(image.get("image_url") for image in images):
-        return []
-    return [str(image["image_url"]) for image in images]
+    urls = [str(image.get("image_url") or "") for image in images]
+    return urls if first.get("text") == _HOST_PROMPT and all(urls) else []
 
 
 def _assign_images(

@@ -215,8 +215,8 @@ def _call_item(call: ToolCall) -> Item:
     kind, key = "function_call", "arguments"
     if call.is_custom:
         kind, key = "custom_tool_call", "input"
-    head = {"type": kind, "call_id": call.call_id, "name": call.name}
-    return {**head, key: call.arguments}
+    named = {"type": kind, "call_id": call.call_id, "name": call.name}
+    return {**named, key: call.arguments}
 
 
 _Piece = MarkedText | ToolCall | ToolMessage

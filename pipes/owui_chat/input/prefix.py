@@ -105,10 +105,8 @@ def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContex
         if key.startswith(prefix) and isinstance(sealed, str):
             # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
-            wire = unseal(sealed, owner)
             with suppress(Exception):  # another version may have written it
-                if isinstance(wire, Mapping):
-                    found[owner] = _read_context(wire)
+                found[owner] = _read_context(unseal(sealed, owner))
     return found
 
 
@@ -200,7 +198,7 @@ def _lines(text: str) -> dict[str, None]:
     return dict.fromkeys(line for line in text.splitlines() if line.strip())
 
 
-def _read_context(wire: JsonObject) -> SentContext:
+def _read_context(wire: Any) -> SentContext:
     """Return what `wire`, which was encrypted here, says."""
     injected, turn = wire.get("injected"), str(wire.get("turn") or "")
     return SentContext(

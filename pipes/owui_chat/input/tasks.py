@@ -29,8 +29,8 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 
 
 _ANSWER_KEYS = (
-    *("tools", "tool_choice", "parallel_tool_calls", "reasoning"),
-    *("reasoning_effort", "text", "verbosity", "response_format"),
+    "tools tool_choice parallel_tool_calls reasoning reasoning_effort text verbosity "
+    "response_format"
 )
 """What is chosen for answers, but not for tasks."""
 
@@ -48,15 +48,13 @@ def task_request(
     """
     messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
-    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS}
+    given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS.split()}
     form = _task_format(task, messages)
     if form and model.facts.known_family:
         given["text"] = {"format": form}
-    settings = Settings(
-        effort=model.lowest_effort(), stream=False, encrypted_reasoning=False
-    )
+    effort, plain = model.lowest_effort(), model._replace(pro=False)
+    settings = Settings(effort=effort, stream=False, encrypted_reasoning=False)
     items = build_input(parts, {}, None)
-    plain = model._replace(pro=False)
     return build_request(plain, instructions, items, given, settings)
 
 
@@ -91,9 +89,7 @@ def _clean(content: object) -> object:
     """Return a content without the markers of the quoted chat."""
     if isinstance(content, str):
         return strip_markers(content)
-    if not isinstance(content, list):
-        return content
-    return [_clean_part(part) for part in content]
+    return list(map(_clean_part, content)) if isinstance(content, list) else content
 
 
 def _clean_part(part: object) -> object:

@@ -63,5 +63,4 @@ def _fill_images(
         if not is_stored_image(item):
             yield item
         elif item["stored"] in pictures:
-            kept = {key: value for key, value in item.items() if key != "stored"}
-            yield {**kept, "result": pictures[item["stored"]]}
+            yield {**item, "result": pictures[item["stored"]]}

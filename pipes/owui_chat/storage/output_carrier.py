@@ -17,7 +17,6 @@ from openai_responses.items import (
     item_type,
     message_text,
     open_calls,
-    part_text,
 )
 from openai_responses.json_input import JsonObject, as_mapping, as_text
 from openai_responses.requests.replay import is_approval_request
@@ -144,8 +143,7 @@ def _places(
         elif place and item.get("type") == COMMENTARY_TYPE:
             found[_item_id(item)] = place
         elif place and (text := _host_text(item)):
-            is_code = item.get("type") == CODE_CARD
-            start, place = _find_text(answer, place, text, is_code=is_code)
+            start, place = _find_text(answer, place, item, text)
             if start:
                 found[_item_id(item)] = start
             is_known |= None not in (start, place)
@@ -153,7 +151,7 @@ def _places(
 
 
 def _find_text(
-    answer: Sequence[ChatPart], place: _Place, text: str, *, is_code: bool
+    answer: Sequence[ChatPart], place: _Place, item: Item, text: str
 ) -> tuple[_Place | None, _Place | None]:
     """Return where the next text of a run begins, and where it ends.
 
@@ -167,7 +165,7 @@ def _find_text(
     if whole.startswith(gap + text, at):
         at += len(gap)
         return (number, at), (number, at + len(text))
-    if is_code:
+    if item.get("type") == CODE_CARD:
         return None, place
     return (None if at or not whole else (number, at)), None
 
@@ -224,13 +222,10 @@ def _host_text(item: Item) -> str:
     """Return what the host puts into the text of a later turn for an item."""
     if item.get("type") == "message":
         parts = content_parts(item.get("content"))
-        return "".join(map(part_text, filter(_is_output_text, parts)))
+        texts = (p.get("text") for p in parts if p.get("type") == "output_text")
+        return "".join(map(as_text, texts))
     is_code = item.get("type") == CODE_CARD
     return code_text(as_text(item.get("code"))) if is_code else ""
-
-
-def _is_output_text(part: Item) -> bool:
-    return part.get("type") == "output_text"
 
 
 def _is_record(item: Item) -> bool:

@@ -299,8 +299,9 @@ def _with_short_outputs(sign: Sign | None, value: _Values) -> dict[str, Any]:
 
 def _short_record(ulid: str, wire: Any, sign: Sign | None) -> Any:
     payload = as_mapping(wire).get("payload")
-    rows = payload if isinstance(payload, list) else None
-    short = list(map(_short_item, rows)) if rows is not None else _short_item(payload)
+    short = _short_item(payload)
+    if isinstance(payload, list):
+        short = list(map(_short_item, payload))
     if short == payload:
         return wire
     scope = (_VERSION, ulid)
