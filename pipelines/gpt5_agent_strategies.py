@@ -745,8 +745,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "steered": "The request was steered away. Ask again.",
         "no_answer": "The model ended without an answer. Regenerate it, or ask in "
         "other words.",
-        "only_reasoning": "The model thought, but gave no answer. Regenerate it, or ask "
-        "in other words.",
         "only_calls": "The model asked for more tools than one answer may call, and gave "
         "no answer. Ask it to answer with what it has.",
         "only_tokens": "The model used all tokens of this answer to think. Raise the "

@@ -25,7 +25,6 @@ import secrets
 import ssl
 import time
 import zlib
-from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
 from bisect import bisect, bisect_left, insort
 from collections import Counter, deque
@@ -468,8 +467,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "steered": "The request was steered away. Ask again.",
         "no_answer": "The model ended without an answer. Regenerate it, or ask in "
         "other words.",
-        "only_reasoning": "The model thought, but gave no answer. Regenerate it, or ask "
-        "in other words.",
         "only_calls": "The model asked for more tools than one answer may call, and gave "
         "no answer. Ask it to answer with what it has.",
         "only_tokens": "The model used all tokens of this answer to think. Raise the "
@@ -7619,13 +7616,13 @@ class HostedItems:
             yield from item.render(event)
 
 
-class _HostedItem(ABC):
+class _HostedItem:
     def __init__(self, shown: OutputItems) -> None:
         self._shown = shown
         self._place = len(shown.items)
 
-    @abstractmethod
-    def render(self, event: RunEvent) -> Chunks: ...
+    def render(self, event: RunEvent) -> Chunks:
+        raise NotImplementedError
 
 
 _REFUSED = "The picture was not drawn: the safety system refused it."
@@ -8495,6 +8492,7 @@ _LARGE_PICTURE = (
     "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
     "smaller. Attach a smaller one."
 )
+_DRAWING = "The model cannot see {}, because SVG is text for it. Attach a PNG for it to look at."
 _Scale = Callable[[str], bytes]
 
 _LONGEST_URL = 66_000_000
@@ -8540,6 +8538,13 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
         if isinstance(part, UserMessage):
             result[place] = _with_readable(part, scale, is_asked=place == question)
     return result
+
+
+def drawing_notice(parts: Sequence[ChatPart]) -> str:
+    asked = user_messages(parts).get(question_index(parts))
+    files = asked.attachments if asked else ()
+    names = [f.name for f in files if f.content_type.startswith("image/svg")]
+    return _DRAWING.format(", ".join(names)) if names else ""
 
 
 def image_length(part: ChatPart) -> int:
@@ -10815,6 +10820,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         items = await _history(chat, origin, size)
         changed = {"input": items, "instructions": chat.instructions or None}
         request = chat.request.model_copy(update=changed)
+    notices = (reason, tools.notice, drawing_notice(chat.parts))
     return PreparedRequest(
         call,
         request,
@@ -10824,7 +10830,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         store,
         before,
         _toolset(call, tools),
-        notices=() if before else tuple(filter(None, (reason, tools.notice))),
+        notices=() if before else tuple(filter(None, notices)),
         sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
     )
@@ -11249,13 +11255,11 @@ def _made_card(**held: object) -> JsonObject:
 
 def _read_data_url(url: str) -> tuple[str, bytes]:
     head, _, encoded = url.partition(";base64,")
-    kind = head.removeprefix("data:")
-    if not head.startswith("data:image/"):
-        return kind, b""
-    try:
-        return kind, base64.b64decode(encoded)
-    except ValueError:
-        return kind, b""
+    kind = head.partition("data:")[2]
+    with suppress(ValueError):
+        if kind.startswith("image/"):
+            return kind, base64.b64decode(encoded)
+    return kind, b""
 
 
 # ==== owui_manifold.callers
@@ -11422,7 +11426,11 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     remark = _tools_remark(prepared, ended)
     ended = ended._replace(ending=_explained_ending(ended), remark=remark)
     if call.valves.writes_audit_log():
-        call.log.audit(_audit_end(prepared, ended))
+        audited, kind = _audited(prepared), ended.ending.kind
+        is_success = kind in ("completed", "incomplete")
+        success = audited.success_line(trace.model)
+        failure = audited.error_line(trace.error, trace.status)
+        call.log.audit(success if is_success else failure)
     _report_removals(call, trace.removed)
     if not call.valves.PROMPT_CACHE_DIAGNOSTICS:
         ended = ended._replace(trace=trace._replace(response_id=""))
@@ -11477,13 +11485,13 @@ def _explained_ending(ended: RunDone) -> Ending:
     shown = any(has_image(item) or is_code(item) for item in output)
     if said or shown or open_calls(output) or closing_commentary(output):
         return ending
-    word, thought = "", any(map(is_reasoning, output))
     if ending.kind == "completed":
-        word = "only_reasoning" if thought else "no_answer"
-        word = "only_calls" if output and is_call_output(output[-1]) else word
-    elif thought and ending.code == "max_output_tokens":
-        word = "only_tokens"
-    return ending_of_incomplete(word)._replace(code=ending.code) if word else ending
+        called = output and is_call_output(output[-1])
+        return ending_of_incomplete("only_calls" if called else "no_answer")
+    if ending.code == "max_output_tokens" and any(map(is_reasoning, output)):
+        sentence = ending_of_incomplete("only_tokens").sentence
+        return ending._replace(sentence=sentence)
+    return ending
 
 
 _MOST_WORDS, _MOST_READ = 500, 5000
@@ -11526,13 +11534,6 @@ def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
         counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
         told = f"the API left out earlier reasoning of the input: {counts}"
         call.log.line("DEBUG" if meant else "WARNING", told)
-
-
-def _audit_end(prepared: PreparedRequest, ended: RunDone) -> str:
-    trace = ended.trace
-    if ended.ending.kind in ("completed", "incomplete"):
-        return _audited(prepared).success_line(trace.model)
-    return _audited(prepared).error_line(trace.error, trace.status)
 
 
 def _audited(prepared: PreparedRequest) -> AuditedRequest:
