@@ -960,8 +960,6 @@ def api_word(word: str | None) -> str | None:
 
 # ==== openai_responses.models.catalog
 
-# ruff: noqa: E501 - one model a line reads as a table
-
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|context|max_output_tokens|prices|shutdown|successor
 chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
@@ -2723,7 +2721,6 @@ class ToolNames:
 
     @cached_property
     def _own(self) -> Mapping[str, str]:
-        # Of two with one name, the first counts.
         return {self._sent[name]: name for name in reversed(self.known)}
 
     @cached_property
@@ -2983,7 +2980,6 @@ _ServiceTier = Literal[
 
 
 class ResponsesRequest(BaseModel):
-    # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     model: str
@@ -3052,7 +3048,6 @@ def build_request(
     given, facts = read_parameters(body)[0], model.facts
     effort = _effort(model, given, settings)
     resolved = effort or facts.default_effort
-    # An unknown model reasons if an effort is set.
     reasons = facts.reasoning or effort is not None
     tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
     fields = {
@@ -3060,7 +3055,6 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        # Background mode requires that the response is stored.
         **({"background": True, "store": True} if settings.background else {}),
         "include": _include(tools, reasons and settings.encrypted_reasoning) or None,
         "reasoning": _reasoning(model, effort, given, settings) if reasons else None,
@@ -5048,7 +5042,6 @@ def _required_fields(item: Item) -> Item:
     if kind.tool == "web_search":
         action = item["action"].items()
         fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
-    # An approval is named by the id of the request for it.
     if "id" in fields and kind.returned == "always":
         fields["id"] = _new_id(str(item["id"]))
     return fields
@@ -5541,7 +5534,6 @@ def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
     if not is_ours:
         stubs = harmless_items([item for item, _ in items])
         used = [
-            # Of an entry of somebody else the place in the shown text is used.
             pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
             for entry, pair, stub in zip(carried, items, stubs, strict=True)
         ]
@@ -5669,7 +5661,6 @@ def take_out_code(
 
 # ==== owui_chat.storage.markers
 
-# A query has a limit, so that a hostile text is read in linear time.
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
     r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
@@ -5684,7 +5675,6 @@ _FOREIGN = (
     r"[^\S\n]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-# Without one a text has no marker, and a search for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 
 
@@ -5770,7 +5760,6 @@ def build_input(
         sent = {id(item) for _, item in repair_items(items, repairs)}
         items = [one for one in items if id(one) in sent or not is_compaction(one)]
     kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
-    # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [one for item in kept for one in past_items(item)]
 
 
@@ -5838,7 +5827,6 @@ class _RunHistory:
     def _call(self, call: ToolCall) -> list[Item]:
         ulid, end = self._ends.get(call.call_id, ("", 0))
         *before, stored = self._take_items(ulid, end) or [{}]
-        # Of a record that is not signed only the chat's own words count.
         return [*before, stored if stored.get("name") else _call_item(call)]
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
@@ -5852,7 +5840,6 @@ class _RunHistory:
             last, shown = items[-1], self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
-            # The host does not return the text of commentary.
             if shown or not (is_commentary(last) and message_text(last)):
                 message = items.pop()
         return [*items, _message_item(message, piece.text)] if piece.text else items
@@ -5895,7 +5882,6 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return kept
     match kept.get("content"):
         case [{"type": "output_text"} as part]:
-            # The positions of annotations are no longer valid.
             edited: Item = {"annotations": []} if "text" in part else {}
             content = [{**part, "text": shown, **edited}]
         case _:
@@ -7569,9 +7555,7 @@ _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
 _X32_CALL_BIT = 0x40000000
 _UNIX_SOCKETS = 1
 
-# linux/bpf_common.h: load a word; jump if equal, if at least; return. seccomp.h.
 _LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-# Offsets in seccomp_data.
 _CALL_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
 _KILL, _REFUSE, _PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
 
@@ -7585,7 +7569,6 @@ def _build_seccomp_filter(machine: str) -> bytes:
     steps = [
         _encode_instruction(_LOAD, _ARCHITECTURE),
         _encode_instruction(_IF_EQUAL, _ARCHITECTURES[machine], skip_if=1),
-        # The calls of another machine have other numbers.
         _encode_instruction(_RETURN, _KILL),
         _encode_instruction(_LOAD, _CALL_NUMBER),
         _encode_instruction(_IF_AT_LEAST, _X32_CALL_BIT, skip_unless=1),
@@ -8318,7 +8301,6 @@ class _SandboxRun:
             await asyncio.gather(*self._tasks, return_exceptions=True)
             self._stdin.close()
             await self._stderr_task  # there may be a word that we have not read
-            # The process counts as ended only when its pipes are empty.
             await asyncio.gather(_drain(self._stdout), _drain(self._stderr))
             await self._process.process.wait()
         finally:
@@ -8377,7 +8359,6 @@ class _WorkspaceRoot:
             _remove_if_abandoned(folder)
         made = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
         self._lock = _lock_folder(made)
-        # Under this name it would be swept, had it no lock yet.
         self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
 
     def close(self) -> None:
@@ -9258,7 +9239,6 @@ class McpHttpTransport(_McpTransport):
                 for event in decoder.feed(chunk):
                     for message in self._parse(event.data):
                         yield message
-        # The decoder is not closed: an event that the end cut off is not an answer.
 
 
 _CHILD_EXIT_SECONDS = 2.0
@@ -9290,7 +9270,6 @@ class _Program:
             if lines:
                 lines[0], begun = bytes(begun + lines[0]), bytearray()
             begun += rest
-            # `all` stops at the first line that ends it.
             if len(begun) > MAX_REMOTE_BYTES or not all(map(on_line, lines)):
                 break
         self._child.kill_group()
@@ -9452,8 +9431,8 @@ class McpClient:
         return tuple(found.values())
 
     def _read_tool_specs(self, rows: object, found: dict[str, RemoteToolSpec]) -> None:
-        for row in rows if isinstance(rows, list) else ():
-            name = row.get("name") if isinstance(row, Mapping) else None
+        for row in map(as_mapping, as_list(rows)):
+            name = row.get("name")
             if not isinstance(name, str) or name in found:
                 continue
             if not is_tool_allowed(self._entry.allowed, name):
@@ -9572,11 +9551,10 @@ def _read_tool_spec(row: Any) -> Iterator[RemoteToolSpec]:
 
 
 def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
-    content = result.get("content")
     parts = [
         {**row, "type": "blob" if row["type"] == "audio" else row["type"]}
-        for row in (content if isinstance(content, list) else [])
-        if isinstance(row, Mapping) and row.get("type") in _MCP_CONTENT_TYPES
+        for row in map(as_mapping, as_list(result.get("content")))
+        if as_text(row.get("type")) in _MCP_CONTENT_TYPES
     ]
     if not parts and result.get("structuredContent") is not None:
         parts = [{"type": "json", "json": result["structuredContent"]}]
@@ -9660,7 +9638,7 @@ class _OpenApiArguments:
         }
 
     def add_parameters(self, rows: object) -> None:
-        for row in rows if isinstance(rows, list) else []:
+        for row in as_list(rows):
             self._content.budget.spend(_ROW_SIZE)
             said = self._content.resolve(row)
             place, name = as_text(said.get("in")), as_text(said.get("name"))
@@ -9742,7 +9720,7 @@ class _OpenApiArguments:
 
 
 def _find_json_media(content: object) -> Mapping[str, Any] | None:
-    for kind, media in (content if isinstance(content, Mapping) else {}).items():
+    for kind, media in as_mapping(content).items():
         name = str(kind).partition(";")[0].strip().lower()
         is_json = name == "application/json" or name.endswith("+json")
         if is_json and isinstance(media, Mapping):
@@ -9757,8 +9735,9 @@ def _api_key_parameters(content: _OpenApiContent) -> Iterator[tuple[str, str]]:
     except ValueError:
         return
     for scheme in schemes.values():
-        if isinstance(scheme, Mapping) and scheme.get("type") == "apiKey":
-            yield as_text(scheme.get("in")), as_text(scheme.get("name")).lower()
+        said = as_mapping(scheme)
+        if said.get("type") == "apiKey":
+            yield as_text(said.get("in")), as_text(said.get("name")).lower()
 
 
 _METHODS = ("get", "put", "post", "delete", "patch")
@@ -9783,7 +9762,7 @@ class OpenApiDocument(NamedTuple):
     def operations(
         self, left_out: Callable[[str], object] = str
     ) -> Iterator[OpenApiOperation]:
-        said = self.content if isinstance(self.content, Mapping) else {}
+        said = as_mapping(self.content)
         paths = said.get("paths")
         is_known = as_text(said.get("openapi")).startswith("3.")
         if not is_known or not isinstance(paths, Mapping):
@@ -9835,9 +9814,7 @@ class OpenApiDocument(NamedTuple):
 
     def _base_url(self, *holders: Mapping[str, Any]) -> str:
         lists = [holder.get("servers") for holder in (*holders, self.content)]
-        servers: list[Any] = next(
-            (one for one in lists if isinstance(one, list) and one), [{}]
-        )
+        servers: list[Any] = next(filter(None, map(as_list, lists)), [{}])
         home = self.base_url or self.url
         base = self.base_url or urljoin(home, _server_url(servers[0]))
         if web_origin(base) != web_origin(home):
@@ -9856,12 +9833,11 @@ def web_origin(url: str) -> tuple[str, str, int]:
 
 
 def _server_url(server: object) -> str:
-    said = server if isinstance(server, Mapping) else {}
-    given = said.get("variables")
-    variables = given if isinstance(given, Mapping) else {}
+    said = as_mapping(server)
+    variables = as_mapping(said.get("variables"))
     url = as_text(said.get("url")) or "/"
     for name, one in variables.items():
-        usual = one.get("default") if isinstance(one, Mapping) else None
+        usual = as_mapping(one).get("default")
         text = str(usual or "") if isinstance(usual, str | int) else ""
         if max(len(url), len(text), len(variables)) > _MAX_URL_CHARACTERS:
             raise JsonTooLarge  # a default may hold the names of other variables
@@ -9903,7 +9879,6 @@ class OpenApiClient:
         body = await run_with_timeout(
             self._load_document(), self._entry.seconds, self._name
         )
-        # A long document takes a while: on a thread, other chats go on.
         return await asyncio.to_thread(self._read_operations, body)
 
     def _read_operations(self, body: bytes) -> tuple[OpenApiOperation, ...]:
@@ -9976,7 +9951,6 @@ class OpenApiClient:
             return {"content": [{"type": "blob", "data": encoded, "mimeType": kind}]}
         if kind.endswith("json") and len(content) <= most:
             try:
-                # A part of its own: a list of parts could name our files.
                 return {"content": [{"type": "json", "json": load_json(text)}]}
             except ValueError:
                 pass
@@ -10110,7 +10084,6 @@ class ToolServers:
             **{("mcp", entry): self._make_mcp_client(entry) for entry in mcp.entries},
             **{("openapi", entry): OpenApiClient(entry) for entry in openapi.entries},
         }
-        # Entries of other valves hold secrets, and are needed no more.
         now, cache = self._now(), self._cache.items()
         self._cache = {k: c for k, c in cache if k in servers or c.expires_at > now}
         try:
@@ -10128,7 +10101,6 @@ class ToolServers:
             yield _AvailableTools(_make_names_unique(tools), complaints, remarks)
         finally:
             for key, server in servers.items():
-                # In a task of its own: a run that was stopped cannot wait.
                 closing = asyncio.create_task(self._close_server(key, server))
                 self._closing.add(closing)
                 closing.add_done_callback(self._closing.discard)
@@ -10159,7 +10131,6 @@ class ToolServers:
             self._listings[key] = server, task
             task.add_done_callback(lambda _: self._listings.pop(key))
         task = self._listings[key][1]
-        # A program has to be started first.
         seconds = _LIST_TOOLS_SECONDS if key[1].command else self._wait_seconds
         if not known.hangs:
             await asyncio.wait([task], timeout=seconds)
@@ -10750,7 +10721,7 @@ class GuardedTools:
             return f"there is not a tool named {name}"
         try:
             arguments = parse_arguments(call)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             return f"tool arguments parse error: {error}"
         _, invalid = check_arguments(arguments, schema)
         problem = _option_error(arguments, schema) or invalid
@@ -10763,7 +10734,7 @@ class GuardedTools:
         return list(self._failed.values())
 
     def record_failed_call(self, call: Item) -> None:
-        with suppress(ValueError, RecursionError):
+        with suppress(ValueError):
             self._record_failure(str(call.get("name") or ""), parse_arguments(call))
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
@@ -10811,7 +10782,7 @@ def parse_arguments(call: Item) -> dict[str, Any]:
     text = call.get("arguments")
     if not isinstance(text, str):
         raise ValueError("the arguments are not a text")
-    arguments = json.loads(text) if text.strip() else {}
+    arguments = load_json(text) if text.strip() else {}
     if not isinstance(arguments, dict):
         raise ValueError("the arguments are not a JSON object")
     return arguments
@@ -10889,20 +10860,14 @@ _MAX_COVERAGE_CHARACTERS = 240
 Decision = Literal["once", "chat", "deny"]
 
 
-def compute_confirmation_id(
-    call_id: str, name: str, arguments: Mapping[str, Any]
-) -> str:
-    return _hash_call(call_id, name, arguments)
-
-
-def _hash_call(place: str, name: str, arguments: Mapping[str, Any]) -> str:
+def compute_confirmation_id(place: str, name: str, arguments: Mapping[str, Any]) -> str:
     call = [place, name, _without_nulls(arguments)]
     text = json.dumps(call, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> str:
-    return _hash_call(chat, name, _find_target(arguments))
+    return compute_confirmation_id(chat, name, _find_target(arguments))
 
 
 def build_confirmation_request(
@@ -10993,7 +10958,6 @@ def _build_question(request: ToolCallRequested) -> dict[str, Any]:
         "id": request.confirmation_id,
         "header": "Approve a tool",
         "question": _truncate_question(text),
-        # The page recommends the first (tools/builtin.py, ask_user).
         "options": allow + deny if request.only_reads else deny + allow,
         "allow_other": False,
     }
@@ -11103,7 +11067,6 @@ def _find_open_turn(
     items = tuple(item for item, _ in turns[-1].items) if turns else ()
     calls = [item for item in items if is_call(item)]
     answered = any(call.get("call_id") in outputs for call in calls)
-    # A call that this pipeline did not sign has no name, and is not gone on with.
     is_ours = bool(calls) and all(call.get("name") for call in calls)
     return items if answers and is_ours and not answered else ()
 
@@ -11905,7 +11868,7 @@ class RoundCalls:
 
     def _add_permission(self, call: Item) -> None:
         resolved = self._resolve_for_rules(call)
-        with suppress(ValueError, RecursionError):
+        with suppress(ValueError):
             request = build_confirmation_request(resolved, chat=self._chat)
             decision = self._decisions.get(request.confirmation_id)
             if request.coverage and decision == "chat":
@@ -12287,7 +12250,6 @@ class ResponsesProvider:
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Status) and event.repair:
-                    # Later requests of this run need the same change.
                     repairs = (*self._request.repairs, event.repair)
                     self._request = self._request.model_copy(
                         update={"repairs": repairs}
@@ -12883,7 +12845,6 @@ _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
 
 
 class Valves(BaseModel):
-    # The key and the address
 
     API_KEY: str = Field(
         default="",
@@ -12912,10 +12873,8 @@ class Valves(BaseModel):
         default="auto",
         description="`auto` and `openai` send what OpenAI knows, and leave out what a "
         "server refuses. `strict` sends only what every server of the Responses API "
-        "accepts. Example: `strict`.",
+        "accepts.",
     )
-
-    # The model, its reasoning and its answers
 
     MODEL: str = Field(
         default="gpt-6.1-sol",
@@ -12926,26 +12885,22 @@ class Valves(BaseModel):
         "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = Field(
         default="",
-        description="How long the model thinks; if empty, MODEL decides. Example: "
-        "`high`.",
+        description="How long the model thinks; if empty, MODEL decides.",
     )
     REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
         default="auto",
         description="Show a summary of the reasoning. OpenAI gives it to verified "
-        "organisations only. Example: `disabled`.",
+        "organisations only.",
     )
     VERBOSITY: Literal["", "low", "medium", "high"] = Field(
         default="",
-        description="How long answers are; if empty, the model decides. Example: "
-        "`low`.",
+        description="How long answers are; if empty, the model decides.",
     )
     ENABLE_STREAM: bool = Field(
         default=True,
         description="Stream answers from the API. Turn it off for an organisation that "
-        "may not stream. Example: `true`.",
+        "may not stream.",
     )
-
-    # The agent
 
     INSTRUCTION: str = Field(
         default="",
@@ -12955,7 +12910,7 @@ class Valves(BaseModel):
     POLICY_STYLE: Literal["full", "lean", "auto"] = Field(
         default="full",
         description="Wording of the policies: `full` is detailed, `lean` is short and "
-        "for newer models, `auto` depends on the model. Example: `lean`.",
+        "for newer models, `auto` depends on the model.",
     )
     PROMPT_POLICY_OVERRIDES: str = Field(
         default="",
@@ -12985,10 +12940,8 @@ class Valves(BaseModel):
     EMIT_INTERMEDIATE_THOUGHTS: bool = Field(
         default=True,
         description="Show what the model says before it calls tools, as a thought. If "
-        "off, only the answer is shown. Example: `true`.",
+        "off, only the answer is shown.",
     )
-
-    # The request
 
     REQUEST_MAY_SET: str = Field(
         default="context, query, emit_intermediate_thoughts",
@@ -12998,8 +12951,6 @@ class Valves(BaseModel):
         "`reasoning_summary`, `verbosity` and the API's parameters. Whoever may chat "
         "can then spend more, or change the rules. Example: `context, verbosity`.",
     )
-
-    # Tools that run in this pipeline
 
     MCP_SERVERS_JSON: str = Field(
         default="",
@@ -13014,7 +12965,7 @@ class Valves(BaseModel):
         default=False,
         description="Let MCP_SERVERS_JSON start programs on this server. Anyone who can "
         "reach the Pipelines server can change its valves without a key, and could then "
-        "run any program. Example: `false`.",
+        "run any program.",
     )
     OPENAPI_SERVERS_JSON: str = Field(
         default="",
@@ -13028,17 +12979,17 @@ class Valves(BaseModel):
         default=False,
         description="Let the model run Python and keep files in a sandbox without "
         "network. If no sandbox works on this server, the log says why and no tool is "
-        "offered. Example: `true`.",
+        "offered.",
     )
     SANDBOX_SECONDS: int = Field(
-        default=30, description="Time limit of one run in the sandbox. Example: `30`."
+        default=30, description="Time limit of one run in the sandbox."
     )
     SANDBOX_MEMORY_MB: int = Field(
         default=512,
-        description="Memory of one run, for all its processes. Example: `512`.",
+        description="Memory of one run, for all its processes.",
     )
     SANDBOX_DISK_MB: int = Field(
-        default=64, description="Space for the files of one chat. Example: `64`."
+        default=64, description="Space for the files of one chat."
     )
     SANDBOX_WHEELS: str = Field(
         default="",
@@ -13060,20 +13011,20 @@ class Valves(BaseModel):
     DELEGATION: bool = Field(
         default=False,
         description="Let the agent give tasks to other runs of itself, three at once, "
-        "with tools that run here and need no approval. Example: `true`.",
+        "with tools that run here and need no approval.",
     )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,
-        description="Let the model call several tools at once. Example: `true`.",
+        description="Let the model call several tools at once.",
     )
     TOOL_TIMEOUT_SECONDS: int = Field(
         default=120,
-        description="Time limit of one call of a tool that runs here. Example: `120`.",
+        description="Time limit of one call of a tool that runs here.",
     )
     TOOL_OUTPUT_CHARACTERS: int = Field(
         default=100_000,
         description="Longest output of a tool that the model gets; the middle of a "
-        "longer one is left out. Example: `100000`.",
+        "longer one is left out.",
     )
     TOOL_APPROVAL: str = Field(
         default="",
@@ -13082,56 +13033,47 @@ class Valves(BaseModel):
         "`delete_*=ask, shell=deny`.",
     )
 
-    # Cost
-
     MAXIMUM_ITERATIONS: int = Field(
         default=6,
         description="How many rounds of tools one answer may take, 1 to 30; then the "
-        "model answers with what it has. Example: `6`.",
+        "model answers with what it has.",
     )
     MAXIMUM_SECONDS: int = Field(
         default=0,
         description="Time limit of one answer, without the host's tools; 0 is no "
-        "limit. Example: `300`.",
+        "limit.",
     )
     MAXIMUM_TOKENS: int = Field(
         default=0,
-        description="How many tokens all rounds of one answer may take; 0 is no limit. "
-        "Example: `200000`.",
+        description="How many tokens all rounds of one answer may take; 0 is no limit.",
     )
 
     COMPACTION_TOKENS: int = Field(
         default=200_000,
         description="Let OpenAI compact the chat, also between two rounds, when its "
-        "input has more tokens than this, or than half of the model's window; 0: never. "
-        "Example: `200000`.",
+        "input has more tokens than this, or than half of the model's window; 0: never.",
     )
-
-    # The network
 
     MAX_RETRIES: int = Field(
         default=1,
         description="How often a request that failed before its first word is sent "
-        "again, 0 to 5. Example: `1`.",
+        "again, 0 to 5.",
     )
     CONNECT_TIMEOUT_SECONDS: int = Field(
         default=30,
-        description="Time limit for opening a connection. Example: `30`.",
+        description="Time limit for opening a connection.",
     )
     FIRST_EVENT_TIMEOUT_SECONDS: int = Field(
         default=300,
-        description="How long the API may take to begin its answer, 30 to 900. "
-        "Example: `300`.",
+        description="How long the API may take to begin its answer, 30 to 900.",
     )
     IDLE_TIMEOUT_SECONDS: int = Field(
         default=300,
-        description="How long the API may send nothing within an answer, 30 to 900. "
-        "Example: `300`.",
+        description="How long the API may send nothing within an answer, 30 to 900.",
     )
     VERIFY_SSL: bool = Field(
         default=True,
-        description="Check the server's certificate. Turn it off only for a test. "
-        "Example: `true`.",
+        description="Check the server's certificate. Turn it off only for a test.",
     )
     CA_BUNDLE: str = Field(
         default="",
@@ -13146,12 +13088,10 @@ class Valves(BaseModel):
         json_schema_extra=_PASSWORD,
     )
 
-    # The log
-
     DEBUG: bool = Field(
         default=False,
         description="Write the arguments and outputs of tools to the server's log, "
-        "without secrets. Example: `false`.",
+        "without secrets.",
     )
 
     @field_validator("*", mode="wrap")
@@ -13531,7 +13471,6 @@ class OwnToolPool:
             return []
         key = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
         if key not in self._sandboxes:
-            # Its log outlives the answer that needed it first.
             self._sandboxes[key] = SandboxTools(*key, AgentLog("sandbox").warn)
         sandbox = self._sandboxes[key]
         try:
@@ -13872,11 +13811,9 @@ def _report_exception(error: Exception, log: AgentLog) -> str:
 _CHAT_KEYS = frozenset(
     {
         *("model", "messages", "stream", CONTEXT_KEY),
-        # The sender runs these tools: only functions are offered to the model.
         *("tools", "tool_choice"),
         *("response_format", "json_schema", "stop"),
         *("temperature", "top_p", "top_logprobs"),
-        # The model's own limit is the default, so these only make an answer shorter.
         *("max_tokens", "max_completion_tokens", "max_output_tokens"),
     }
 )

@@ -1017,8 +1017,6 @@ def _texts(values: object) -> list[str]:
 
 # ==== openai_responses.models.catalog
 
-# ruff: noqa: E501 - one model a line reads as a table
-
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|context|max_output_tokens|prices|shutdown|successor
 chatgpt-4o-latest|||vision||||2026-02-17|gpt-5.5
@@ -3200,7 +3198,6 @@ class ToolNames:
 
     @cached_property
     def _own(self) -> Mapping[str, str]:
-        # Of two with one name, the first counts.
         return {self._sent[name]: name for name in reversed(self.known)}
 
     @cached_property
@@ -3460,7 +3457,6 @@ _ServiceTier = Literal[
 
 
 class ResponsesRequest(BaseModel):
-    # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     model: str
@@ -3529,7 +3525,6 @@ def build_request(
     given, facts = read_parameters(body)[0], model.facts
     effort = _effort(model, given, settings)
     resolved = effort or facts.default_effort
-    # An unknown model reasons if an effort is set.
     reasons = facts.reasoning or effort is not None
     tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
     fields = {
@@ -3537,7 +3532,6 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        # Background mode requires that the response is stored.
         **({"background": True, "store": True} if settings.background else {}),
         "include": _include(tools, reasons and settings.encrypted_reasoning) or None,
         "reasoning": _reasoning(model, effort, given, settings) if reasons else None,
@@ -3872,7 +3866,6 @@ def _required_fields(item: Item) -> Item:
     if kind.tool == "web_search":
         action = item["action"].items()
         fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
-    # An approval is named by the id of the request for it.
     if "id" in fields and kind.returned == "always":
         fields["id"] = _new_id(str(item["id"]))
     return fields
@@ -6134,7 +6127,6 @@ def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
 
 # ==== owui_chat.storage.markers
 
-# A query has a limit, so that a hostile text is read in linear time.
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
     r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
@@ -6149,7 +6141,6 @@ _FOREIGN = (
     r"[^\S\n]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-# Without one a text has no marker, and a search for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 
 
@@ -6520,7 +6511,6 @@ def build_input(
         sent = {id(item) for _, item in repair_items(items, repairs)}
         items = [one for one in items if id(one) in sent or not is_compaction(one)]
     kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
-    # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [one for item in kept for one in past_items(item)]
 
 
@@ -6588,7 +6578,6 @@ class _RunHistory:
     def _call(self, call: ToolCall) -> list[Item]:
         ulid, end = self._ends.get(call.call_id, ("", 0))
         *before, stored = self._take_items(ulid, end) or [{}]
-        # Of a record that is not signed only the chat's own words count.
         return [*before, stored if stored.get("name") else _call_item(call)]
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
@@ -6602,7 +6591,6 @@ class _RunHistory:
             last, shown = items[-1], self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
-            # The host does not return the text of commentary.
             if shown or not (is_commentary(last) and message_text(last)):
                 message = items.pop()
         return [*items, _message_item(message, piece.text)] if piece.text else items
@@ -6645,7 +6633,6 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return kept
     match kept.get("content"):
         case [{"type": "output_text"} as part]:
-            # The positions of annotations are no longer valid.
             edited: Item = {"annotations": []} if "text" in part else {}
             content = [{**part, "text": shown, **edited}]
         case _:
@@ -8085,7 +8072,6 @@ def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
     if not is_ours:
         stubs = harmless_items([item for item, _ in items])
         used = [
-            # Of an entry of somebody else the place in the shown text is used.
             pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
             for entry, pair, stub in zip(carried, items, stubs, strict=True)
         ]
@@ -8295,7 +8281,6 @@ class Recorder:
             self._turn = {}
             closing = closing_commentary([item for item, _ in turn])
             pairs = [
-                # The host does not return the text of other commentary.
                 (item, "" if is_commentary(item) and item != closing else shown)
                 for item, shown in turn
             ]
@@ -8824,7 +8809,6 @@ def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContex
     for key, value in chat.items():
         sealed = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(sealed, str):
-            # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
             wire = unseal(sealed, owner)
             with suppress(Exception):  # another version may have written it
@@ -8993,7 +8977,6 @@ def _default_sentence(default: object) -> str:
 class Valves(BaseModel):
     model_config = ConfigDict(allow_inf_nan=False)
 
-    # Key and address
     API_KEY: str = _valve(
         "",
         "Empty: the environment variable `OPENAI_API_KEY` of Open WebUI.",
@@ -9029,7 +9012,6 @@ class Valves(BaseModel):
         "once. `strict` sends only what every server knows.",
     )
 
-    # Models
     MODEL_ID: str = _valve(
         "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
         "Models to offer, separated by commas; a name can end with an effort. `auto` "
@@ -9057,7 +9039,6 @@ class Valves(BaseModel):
         "true`, 30 days), which breaks zero data retention; never in `strict`.",
     )
 
-    # What OpenAI's tools may do: search
     ENABLE_WEB_SEARCH: bool = _valve(
         False, "Offer OpenAI's web search in every chat. Each search is billed."
     )
@@ -9075,7 +9056,6 @@ class Valves(BaseModel):
     WEB_SEARCH_ALLOWED_DOMAINS: str = _valve(
         "", "Domains to search, with subdomains, separated by commas. Empty: all."
     )
-    # ... pictures
     ENABLE_IMAGE_GENERATION: bool = _valve(
         False, "Let the model draw pictures; each is billed and stored."
     )
@@ -9089,12 +9069,10 @@ class Valves(BaseModel):
         "How closely the model looks at attached pictures, unless the request says it. "
         "`low` costs less.",
     )
-    # ... code
     ENABLE_CODE_INTERPRETER: bool = _valve(
         False,
         "Let the model run Python in a billed container at OpenAI. Its files are stored.",
     )
-    # ... files
     FILE_SEARCH_VECTOR_STORES: str = _valve(
         "", "Ids of vector stores at OpenAI to search, separated by commas."
     )
@@ -9104,7 +9082,6 @@ class Valves(BaseModel):
         "(documents), turn off the model's capability File Context, or Open WebUI sends "
         "the same text again.",
     )
-    # ... remote servers
     REMOTE_MCP_SERVERS_JSON: str = _valve(
         "",
         "Servers that OpenAI calls, as a JSON list of objects: `server_label`, "
@@ -9114,7 +9091,6 @@ class Valves(BaseModel):
         secret=True,
     )
 
-    # Reasoning and history
     REASONING_SUMMARY: _Summary = _valve(
         "auto",
         "OpenAI gives summaries to verified organizations only; choose `disabled` if "
@@ -9174,7 +9150,6 @@ class Valves(BaseModel):
         0, "Limit of one answer, reasoning included. 0: that of the model.", ge=0
     )
 
-    # Open WebUI's tools
     TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
         "pipe",
         "Who runs the tools: this pipe, in parallel and within limits, or Open WebUI, "
@@ -9215,7 +9190,6 @@ class Valves(BaseModel):
         False, "Have OpenAI enforce the schemas of tools where they are simple."
     )
 
-    # Users
     USER_MAY_CHANGE: str = _valve(
         "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
         "log_level",
@@ -9239,7 +9213,6 @@ class Valves(BaseModel):
         "also the remote MCP servers, with their tokens, and the vector stores.",
     )
 
-    # Cost
     SHOW_COST: bool = _valve(
         False,
         "Show the cost of an answer in its last status line and its usage: tokens and "
@@ -9256,7 +9229,6 @@ class Valves(BaseModel):
         "6 times, if the model and the project have them.",
     )
 
-    # Network
     ENABLE_STREAM: bool = _valve(
         True,
         "Off: each answer comes as a whole, for servers or organizations that may not "
@@ -9297,7 +9269,6 @@ class Valves(BaseModel):
         secret=True,
     )
 
-    # Log
     AUDIT_LOG: bool = _valve(
         False,
         "Log one JSON line per request, success and error, without any text of the "
@@ -11012,7 +10983,6 @@ def _settings(
     config, valves, summary = call.config, call.valves, call.config.summary
     names = (model.id, model.family, call.caller.model)
     background = _is_background_model(valves, names)
-    # Without a stream a background answer has no encrypted reasoning.
     streams = call.caller.streams or background
     return Settings(
         effort=config.effort,

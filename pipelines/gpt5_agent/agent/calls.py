@@ -232,7 +232,7 @@ class RoundCalls:
     def _add_permission(self, call: Item) -> None:
         """Remember that a person allowed calls like this one for the whole chat."""
         resolved = self._resolve_for_rules(call)
-        with suppress(ValueError, RecursionError):
+        with suppress(ValueError):
             request = build_confirmation_request(resolved, chat=self._chat)
             decision = self._decisions.get(request.confirmation_id)
             if request.coverage and decision == "chat":

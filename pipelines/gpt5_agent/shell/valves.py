@@ -79,7 +79,7 @@ class Valves(BaseModel):
         default="auto",
         description="`auto` and `openai` send what OpenAI knows, and leave out what a "
         "server refuses. `strict` sends only what every server of the Responses API "
-        "accepts. Example: `strict`.",
+        "accepts.",
     )
 
     # The model, its reasoning and its answers
@@ -93,23 +93,21 @@ class Valves(BaseModel):
         "", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = Field(
         default="",
-        description="How long the model thinks; if empty, MODEL decides. Example: "
-        "`high`.",
+        description="How long the model thinks; if empty, MODEL decides.",
     )
     REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = Field(
         default="auto",
         description="Show a summary of the reasoning. OpenAI gives it to verified "
-        "organisations only. Example: `disabled`.",
+        "organisations only.",
     )
     VERBOSITY: Literal["", "low", "medium", "high"] = Field(
         default="",
-        description="How long answers are; if empty, the model decides. Example: "
-        "`low`.",
+        description="How long answers are; if empty, the model decides.",
     )
     ENABLE_STREAM: bool = Field(
         default=True,
         description="Stream answers from the API. Turn it off for an organisation that "
-        "may not stream. Example: `true`.",
+        "may not stream.",
     )
 
     # The agent
@@ -122,7 +120,7 @@ class Valves(BaseModel):
     POLICY_STYLE: Literal["full", "lean", "auto"] = Field(
         default="full",
         description="Wording of the policies: `full` is detailed, `lean` is short and "
-        "for newer models, `auto` depends on the model. Example: `lean`.",
+        "for newer models, `auto` depends on the model.",
     )
     PROMPT_POLICY_OVERRIDES: str = Field(
         default="",
@@ -152,7 +150,7 @@ class Valves(BaseModel):
     EMIT_INTERMEDIATE_THOUGHTS: bool = Field(
         default=True,
         description="Show what the model says before it calls tools, as a thought. If "
-        "off, only the answer is shown. Example: `true`.",
+        "off, only the answer is shown.",
     )
 
     # The request
@@ -181,7 +179,7 @@ class Valves(BaseModel):
         default=False,
         description="Let MCP_SERVERS_JSON start programs on this server. Anyone who can "
         "reach the Pipelines server can change its valves without a key, and could then "
-        "run any program. Example: `false`.",
+        "run any program.",
     )
     OPENAPI_SERVERS_JSON: str = Field(
         default="",
@@ -195,17 +193,17 @@ class Valves(BaseModel):
         default=False,
         description="Let the model run Python and keep files in a sandbox without "
         "network. If no sandbox works on this server, the log says why and no tool is "
-        "offered. Example: `true`.",
+        "offered.",
     )
     SANDBOX_SECONDS: int = Field(
-        default=30, description="Time limit of one run in the sandbox. Example: `30`."
+        default=30, description="Time limit of one run in the sandbox."
     )
     SANDBOX_MEMORY_MB: int = Field(
         default=512,
-        description="Memory of one run, for all its processes. Example: `512`.",
+        description="Memory of one run, for all its processes.",
     )
     SANDBOX_DISK_MB: int = Field(
-        default=64, description="Space for the files of one chat. Example: `64`."
+        default=64, description="Space for the files of one chat."
     )
     SANDBOX_WHEELS: str = Field(
         default="",
@@ -227,20 +225,20 @@ class Valves(BaseModel):
     DELEGATION: bool = Field(
         default=False,
         description="Let the agent give tasks to other runs of itself, three at once, "
-        "with tools that run here and need no approval. Example: `true`.",
+        "with tools that run here and need no approval.",
     )
     PARALLEL_TOOL_CALLS: bool = Field(
         default=True,
-        description="Let the model call several tools at once. Example: `true`.",
+        description="Let the model call several tools at once.",
     )
     TOOL_TIMEOUT_SECONDS: int = Field(
         default=120,
-        description="Time limit of one call of a tool that runs here. Example: `120`.",
+        description="Time limit of one call of a tool that runs here.",
     )
     TOOL_OUTPUT_CHARACTERS: int = Field(
         default=100_000,
         description="Longest output of a tool that the model gets; the middle of a "
-        "longer one is left out. Example: `100000`.",
+        "longer one is left out.",
     )
     TOOL_APPROVAL: str = Field(
         default="",
@@ -254,24 +252,22 @@ class Valves(BaseModel):
     MAXIMUM_ITERATIONS: int = Field(
         default=6,
         description="How many rounds of tools one answer may take, 1 to 30; then the "
-        "model answers with what it has. Example: `6`.",
+        "model answers with what it has.",
     )
     MAXIMUM_SECONDS: int = Field(
         default=0,
         description="Time limit of one answer, without the host's tools; 0 is no "
-        "limit. Example: `300`.",
+        "limit.",
     )
     MAXIMUM_TOKENS: int = Field(
         default=0,
-        description="How many tokens all rounds of one answer may take; 0 is no limit. "
-        "Example: `200000`.",
+        description="How many tokens all rounds of one answer may take; 0 is no limit.",
     )
 
     COMPACTION_TOKENS: int = Field(
         default=200_000,
         description="Let OpenAI compact the chat, also between two rounds, when its "
-        "input has more tokens than this, or than half of the model's window; 0: never. "
-        "Example: `200000`.",
+        "input has more tokens than this, or than half of the model's window; 0: never.",
     )
 
     # The network
@@ -279,26 +275,23 @@ class Valves(BaseModel):
     MAX_RETRIES: int = Field(
         default=1,
         description="How often a request that failed before its first word is sent "
-        "again, 0 to 5. Example: `1`.",
+        "again, 0 to 5.",
     )
     CONNECT_TIMEOUT_SECONDS: int = Field(
         default=30,
-        description="Time limit for opening a connection. Example: `30`.",
+        description="Time limit for opening a connection.",
     )
     FIRST_EVENT_TIMEOUT_SECONDS: int = Field(
         default=300,
-        description="How long the API may take to begin its answer, 30 to 900. "
-        "Example: `300`.",
+        description="How long the API may take to begin its answer, 30 to 900.",
     )
     IDLE_TIMEOUT_SECONDS: int = Field(
         default=300,
-        description="How long the API may send nothing within an answer, 30 to 900. "
-        "Example: `300`.",
+        description="How long the API may send nothing within an answer, 30 to 900.",
     )
     VERIFY_SSL: bool = Field(
         default=True,
-        description="Check the server's certificate. Turn it off only for a test. "
-        "Example: `true`.",
+        description="Check the server's certificate. Turn it off only for a test.",
     )
     CA_BUNDLE: str = Field(
         default="",
@@ -318,7 +311,7 @@ class Valves(BaseModel):
     DEBUG: bool = Field(
         default=False,
         description="Write the arguments and outputs of tools to the server's log, "
-        "without secrets. Example: `false`.",
+        "without secrets.",
     )
 
     @field_validator("*", mode="wrap")

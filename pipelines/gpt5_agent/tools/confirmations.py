@@ -73,14 +73,8 @@ _MAX_COVERAGE_CHARACTERS = 240
 Decision = Literal["once", "chat", "deny"]
 
 
-def compute_confirmation_id(
-    call_id: str, name: str, arguments: Mapping[str, Any]
-) -> str:
-    """Return the id of the confirmation that a call needs."""
-    return _hash_call(call_id, name, arguments)
-
-
-def _hash_call(place: str, name: str, arguments: Mapping[str, Any]) -> str:
+def compute_confirmation_id(place: str, name: str, arguments: Mapping[str, Any]) -> str:
+    """Return the id of an approval of a call; its place is a call's id or a chat."""
     call = [place, name, _without_nulls(arguments)]
     text = json.dumps(call, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
@@ -88,7 +82,7 @@ def _hash_call(place: str, name: str, arguments: Mapping[str, Any]) -> str:
 
 def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> str:
     """Return the id of the approval for a chat that covers a call."""
-    return _hash_call(chat, name, _find_target(arguments))
+    return compute_confirmation_id(chat, name, _find_target(arguments))
 
 
 def build_confirmation_request(

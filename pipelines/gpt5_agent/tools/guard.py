@@ -14,7 +14,12 @@ from contextlib import suppress
 from typing import Any
 
 from openai_responses.items import Item, item_type
-from openai_responses.json_input import as_list, as_mapping, parse_json_object
+from openai_responses.json_input import (
+    as_list,
+    as_mapping,
+    load_json,
+    parse_json_object,
+)
 from openai_responses.loop.arguments import check_arguments
 from openai_responses.loop.tools import ToolResult
 from owui_chat.host_tools import CALL_TOOL, read_call_tool
@@ -92,7 +97,7 @@ class GuardedTools:
             return f"there is not a tool named {name}"
         try:
             arguments = parse_arguments(call)
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:
             return f"tool arguments parse error: {error}"
         _, invalid = check_arguments(arguments, schema)
         problem = _option_error(arguments, schema) or invalid
@@ -107,7 +112,7 @@ class GuardedTools:
 
     def record_failed_call(self, call: Item) -> None:
         """Remember a call that failed in an earlier round."""
-        with suppress(ValueError, RecursionError):
+        with suppress(ValueError):
             self._record_failure(str(call.get("name") or ""), parse_arguments(call))
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
@@ -160,7 +165,7 @@ def parse_arguments(call: Item) -> dict[str, Any]:
     text = call.get("arguments")
     if not isinstance(text, str):
         raise ValueError("the arguments are not a text")
-    arguments = json.loads(text) if text.strip() else {}
+    arguments = load_json(text) if text.strip() else {}
     if not isinstance(arguments, dict):
         raise ValueError("the arguments are not a JSON object")
     return arguments

@@ -11,7 +11,13 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from openai_responses.json_input import JsonTooLarge, as_mapping, is_too_deep
+from openai_responses.json_input import (
+    JsonTooLarge,
+    as_list,
+    as_mapping,
+    as_text,
+    is_too_deep,
+)
 from toolbox.mcp.transports import (
     McpHttpTransport,
     McpStdioTransport,
@@ -97,8 +103,8 @@ class McpClient:
 
     def _read_tool_specs(self, rows: object, found: dict[str, RemoteToolSpec]) -> None:
         """Add the tools of a page, up to a limit; count the others."""
-        for row in rows if isinstance(rows, list) else ():
-            name = row.get("name") if isinstance(row, Mapping) else None
+        for row in map(as_mapping, as_list(rows)):
+            name = row.get("name")
             if not isinstance(name, str) or name in found:
                 continue
             if not is_tool_allowed(self._entry.allowed, name):
@@ -228,11 +234,10 @@ def _read_tool_spec(row: Any) -> Iterator[RemoteToolSpec]:
 
 def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
     """Return a result with the parts that MCP defines."""
-    content = result.get("content")
     parts = [
         {**row, "type": "blob" if row["type"] == "audio" else row["type"]}
-        for row in (content if isinstance(content, list) else [])
-        if isinstance(row, Mapping) and row.get("type") in _MCP_CONTENT_TYPES
+        for row in map(as_mapping, as_list(result.get("content")))
+        if as_text(row.get("type")) in _MCP_CONTENT_TYPES
     ]
     if not parts and result.get("structuredContent") is not None:
         parts = [{"type": "json", "json": result["structuredContent"]}]

@@ -12,7 +12,13 @@ from itertools import product
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit
 
-from openai_responses.json_input import JsonBudget, JsonTooLarge, as_text
+from openai_responses.json_input import (
+    JsonBudget,
+    JsonTooLarge,
+    as_list,
+    as_mapping,
+    as_text,
+)
 from toolbox.remote_tools import (
     MAX_DESCRIPTION_CHARACTERS,
     MAX_SCHEMA_SIZE,
@@ -110,7 +116,7 @@ class _OpenApiArguments:
 
     def add_parameters(self, rows: object) -> None:
         """Add parameters, an operation's in place of its path's; raises ValueError."""
-        for row in rows if isinstance(rows, list) else []:
+        for row in as_list(rows):
             self._content.budget.spend(_ROW_SIZE)
             said = self._content.resolve(row)
             place, name = as_text(said.get("in")), as_text(said.get("name"))
@@ -195,7 +201,7 @@ class _OpenApiArguments:
 
 
 def _find_json_media(content: object) -> Mapping[str, Any] | None:
-    for kind, media in (content if isinstance(content, Mapping) else {}).items():
+    for kind, media in as_mapping(content).items():
         name = str(kind).partition(";")[0].strip().lower()
         is_json = name == "application/json" or name.endswith("+json")
         if is_json and isinstance(media, Mapping):
@@ -210,8 +216,9 @@ def _api_key_parameters(content: _OpenApiContent) -> Iterator[tuple[str, str]]:
     except ValueError:
         return
     for scheme in schemes.values():
-        if isinstance(scheme, Mapping) and scheme.get("type") == "apiKey":
-            yield as_text(scheme.get("in")), as_text(scheme.get("name")).lower()
+        said = as_mapping(scheme)
+        if said.get("type") == "apiKey":
+            yield as_text(said.get("in")), as_text(said.get("name")).lower()
 
 
 _METHODS = ("get", "put", "post", "delete", "patch")
@@ -248,7 +255,7 @@ class OpenApiDocument(NamedTuple):
         Operations on other hosts, with a body that is not JSON, or that are too large,
         are left out, and `left_out` is told of them.
         """
-        said = self.content if isinstance(self.content, Mapping) else {}
+        said = as_mapping(self.content)
         paths = said.get("paths")
         is_known = as_text(said.get("openapi")).startswith("3.")
         if not is_known or not isinstance(paths, Mapping):
@@ -304,9 +311,7 @@ class OpenApiDocument(NamedTuple):
         Only the path comes from the document; an administrator chose the host.
         """
         lists = [holder.get("servers") for holder in (*holders, self.content)]
-        servers: list[Any] = next(
-            (one for one in lists if isinstance(one, list) and one), [{}]
-        )
+        servers: list[Any] = next(filter(None, map(as_list, lists)), [{}])
         home = self.base_url or self.url
         base = self.base_url or urljoin(home, _server_url(servers[0]))
         if web_origin(base) != web_origin(home):
@@ -327,12 +332,11 @@ def web_origin(url: str) -> tuple[str, str, int]:
 
 def _server_url(server: object) -> str:
     """Return the address of a server, its variables replaced by their defaults."""
-    said = server if isinstance(server, Mapping) else {}
-    given = said.get("variables")
-    variables = given if isinstance(given, Mapping) else {}
+    said = as_mapping(server)
+    variables = as_mapping(said.get("variables"))
     url = as_text(said.get("url")) or "/"
     for name, one in variables.items():
-        usual = one.get("default") if isinstance(one, Mapping) else None
+        usual = as_mapping(one).get("default")
         text = str(usual or "") if isinstance(usual, str | int) else ""
         if max(len(url), len(text), len(variables)) > _MAX_URL_CHARACTERS:
             raise JsonTooLarge  # a default may hold the names of other variables
