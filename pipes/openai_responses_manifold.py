@@ -11379,11 +11379,11 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     remark = _tools_remark(prepared, ended)
     ended = ended._replace(ending=_explained_ending(ended), remark=remark)
     if call.valves.writes_audit_log():
-        audited, kind = _audited(prepared), ended.ending.kind
-        is_success = kind in ("completed", "incomplete")
-        success = audited.success_line(trace.model)
-        failure = audited.error_line(trace.error, trace.status)
-        call.log.audit(success if is_success else failure)
+        audited = _audited(prepared)
+        line = audited.error_line(trace.error, trace.status)
+        if ended.ending.kind in ("completed", "incomplete"):
+            line = audited.success_line(trace.model)
+        call.log.audit(line)
     _report_removals(call, trace.removed)
     if not call.valves.PROMPT_CACHE_DIAGNOSTICS:
         ended = ended._replace(trace=trace._replace(response_id=""))
@@ -11396,10 +11396,10 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         return _add_cost(prepared, ended)
     error, said = trace.error, f"{trace.subject} {trace.error.message}".strip()
     words = (error.code or ended.ending.code, error.type, error.param)
-    code, kind, param = map(api_word, words)
+    code, group, param = map(api_word, words)
     call.log.line(
         "WARNING",
-        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
+        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
         f"param {param}, request id {trace.request_id}. {server_words(call, said)}",
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
