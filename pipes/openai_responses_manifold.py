@@ -9520,10 +9520,11 @@ def _for_own_key(valves: Valves) -> Valves:
     return valves.model_copy(update=dict.fromkeys(names, ""))
 
 
-_NO_OWN_KEY = (
-    "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
-    "this pipe: the slider icon beside the chat input, or Controls > Valves."
+OWN_KEY_PLACE = (
+    "API_KEY in your settings of this pipe: the slider icon beside the chat input, or "
+    "Controls > Valves."
 )
+_NO_OWN_KEY = f"This pipe wants an OpenAI API key of your own. Set {OWN_KEY_PLACE}"
 _NO_KEY = (
     "This pipe has no API key yet. An administrator has to set API_KEY in the valves "
     "of this pipe (Admin Panel > Functions > the gear beside it)."
@@ -11309,8 +11310,7 @@ def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
 
 _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
-    "The model's server does not accept your own API key. Check API_KEY in your "
-    "settings of this pipe: the slider icon beside the chat input, or Controls > Valves."
+    f"The model's server does not accept your own API key. Check {OWN_KEY_PLACE}"
 )
 _REFUSED_CHOICES = (
     "Only administrators may change these of your settings, so they have no effect: "
@@ -11372,11 +11372,11 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     remark = _tools_remark(prepared, ended)
     ended = ended._replace(ending=_explained_ending(ended), remark=remark)
     if call.valves.writes_audit_log():
-        audited, kind = _audited(prepared), ended.ending.kind
-        is_success = kind in ("completed", "incomplete")
-        success = audited.success_line(trace.model)
-        failure = audited.error_line(trace.error, trace.status)
-        call.log.audit(success if is_success else failure)
+        audited = _audited(prepared)
+        line = audited.error_line(trace.error, trace.status)
+        if ended.ending.kind in ("completed", "incomplete"):
+            line = audited.success_line(trace.model)
+        call.log.audit(line)
     _report_removals(call, trace.removed)
     if not call.valves.PROMPT_CACHE_DIAGNOSTICS:
         ended = ended._replace(trace=trace._replace(response_id=""))
@@ -11578,9 +11578,7 @@ _FACTOR = 3
 _NEVER = float("inf")
 
 
-def _silence_sentence(seconds: float) -> str:
-    length = f"{seconds:.0f} s" if seconds < 60 else f"{seconds // 60:.0f} min"
-    return f"The server has been silent for {length}; the model may still be thinking."
+_SILENT = "The server has been silent for {}; the model may still be thinking."
 
 
 class WaitingLines:
@@ -11598,7 +11596,9 @@ class WaitingLines:
     def _look(self) -> None:
         silent = max(0.0, self._loop.time() - self._since)
         if silent >= self._due:
-            self._tell(_silence_sentence(self._due))
+            minutes = int(self._due // 60)
+            length = f"{minutes} min" if minutes else f"{self._due:.0f} s"
+            self._tell(_SILENT.format(length))
             self._due *= _FACTOR
         wait = max(1.0, self._due - silent)
         self._timer = self._loop.call_later(wait, self._look)
@@ -11894,7 +11894,7 @@ class _Diagnostics:
             works = "The model can be given this tool."
             advice = _CHECK_ADVICE.get(kind) or _TOOL_ADVICE.format(kind.upper())
             complaint = await self._complaint(tools=[tool], tool_choice="none")
-            yield _finding(name, works, complaint and f"{complaint} {advice}")
+            yield _finding(name, works, complaint, advice)
         counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
         lost = counts and _LOST.format(counts)
         yield _finding("Earlier reasoning", "The API left nothing out.", lost)
@@ -11914,7 +11914,7 @@ class _Diagnostics:
 
     async def _line_of(self, what: str, works: str, **more: Any) -> str:
         complaint = await self._complaint(**more)
-        return _finding(what, works, complaint and f"{complaint} {_CHECK_ADVICE[what]}")
+        return _finding(what, works, complaint, _CHECK_ADVICE[what])
 
     async def _complaint(self, **more: Any) -> str:
         complaint = await self._try(max_output_tokens=_FEWEST_TOKENS, **more)
@@ -11934,8 +11934,10 @@ class _Diagnostics:
         return remedy if answered else ended.ending.sentence
 
 
-def _finding(what: str, works: str, complaint: str) -> str:
-    return f"- {'❌' if complaint else '✅'} **{what}**: {complaint or works}"
+def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
+    if not complaint:
+        return f"- ✅ **{what}**: {works}"
+    return f"- ❌ **{what}**: {complaint} {advice}".rstrip()
 
 
 def is_check_command(call: PipeCall) -> bool:

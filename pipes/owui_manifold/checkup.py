@@ -86,7 +86,7 @@ class _Diagnostics:
             works = "The model can be given this tool."
             advice = _CHECK_ADVICE.get(kind) or _TOOL_ADVICE.format(kind.upper())
             complaint = await self._complaint(tools=[tool], tool_choice="none")
-            yield _finding(name, works, complaint and f"{complaint} {advice}")
+            yield _finding(name, works, complaint, advice)
         counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
         lost = counts and _LOST.format(counts)
         yield _finding("Earlier reasoning", "The API left nothing out.", lost)
@@ -106,7 +106,7 @@ class _Diagnostics:
 
     async def _line_of(self, what: str, works: str, **more: Any) -> str:
         complaint = await self._complaint(**more)
-        return _finding(what, works, complaint and f"{complaint} {_CHECK_ADVICE[what]}")
+        return _finding(what, works, complaint, _CHECK_ADVICE[what])
 
     async def _complaint(self, **more: Any) -> str:
         """Return what stands against a small request; nothing when it is answered.
@@ -132,8 +132,10 @@ class _Diagnostics:
         return remedy if answered else ended.ending.sentence
 
 
-def _finding(what: str, works: str, complaint: str) -> str:
-    return f"- {'❌' if complaint else '✅'} **{what}**: {complaint or works}"
+def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
+    if not complaint:
+        return f"- ✅ **{what}**: {works}"
+    return f"- ❌ **{what}**: {complaint} {advice}".rstrip()
 
 
 def is_check_command(call: PipeCall) -> bool:

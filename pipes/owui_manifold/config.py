@@ -250,10 +250,11 @@ def _for_own_key(valves: Valves) -> Valves:
     return valves.model_copy(update=dict.fromkeys(names, ""))
 
 
-_NO_OWN_KEY = (
-    "This pipe wants an OpenAI API key of your own. Set API_KEY in your settings of "
-    "this pipe: the slider icon beside the chat input, or Controls > Valves."
+OWN_KEY_PLACE = (
+    "API_KEY in your settings of this pipe: the slider icon beside the chat input, or "
+    "Controls > Valves."
 )
+_NO_OWN_KEY = f"This pipe wants an OpenAI API key of your own. Set {OWN_KEY_PLACE}"
 _NO_KEY = (
     "This pipe has no API key yet. An administrator has to set API_KEY in the valves "
     "of this pipe (Admin Panel > Functions > the gear beside it)."

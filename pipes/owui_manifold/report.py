@@ -31,13 +31,13 @@ from owui_chat.storage.output_carrier import closing_commentary
 from owui_chat.storage.recorder import leaves_calls
 from owui_manifold.callers import opening_error
 from owui_manifold.chat import PreparedRequest
+from owui_manifold.config import OWN_KEY_PLACE
 from owui_manifold.context import PipeCall
 from owui_manifold.host import legacy_model, make_native
 
 _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
-    "The model's server does not accept your own API key. Check API_KEY in your "
-    "settings of this pipe: the slider icon beside the chat input, or Controls > Valves."
+    f"The model's server does not accept your own API key. Check {OWN_KEY_PLACE}"
 )
 _REFUSED_CHOICES = (
     "Only administrators may change these of your settings, so they have no effect: "
@@ -106,11 +106,11 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     remark = _tools_remark(prepared, ended)
     ended = ended._replace(ending=_explained_ending(ended), remark=remark)
     if call.valves.writes_audit_log():
-        audited, kind = _audited(prepared), ended.ending.kind
-        is_success = kind in ("completed", "incomplete")
-        success = audited.success_line(trace.model)
-        failure = audited.error_line(trace.error, trace.status)
-        call.log.audit(success if is_success else failure)
+        audited = _audited(prepared)
+        line = audited.error_line(trace.error, trace.status)
+        if ended.ending.kind in ("completed", "incomplete"):
+            line = audited.success_line(trace.model)
+        call.log.audit(line)
     _report_removals(call, trace.removed)
     if not call.valves.PROMPT_CACHE_DIAGNOSTICS:
         ended = ended._replace(trace=trace._replace(response_id=""))

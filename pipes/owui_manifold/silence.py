@@ -17,9 +17,7 @@ _FACTOR = 3
 _NEVER = float("inf")
 
 
-def _silence_sentence(seconds: float) -> str:
-    length = f"{seconds:.0f} s" if seconds < 60 else f"{seconds // 60:.0f} min"
-    return f"The server has been silent for {length}; the model may still be thinking."
+_SILENT = "The server has been silent for {}; the model may still be thinking."
 
 
 class WaitingLines:
@@ -41,7 +39,9 @@ class WaitingLines:
     def _look(self) -> None:
         silent = max(0.0, self._loop.time() - self._since)
         if silent >= self._due:
-            self._tell(_silence_sentence(self._due))
+            minutes = int(self._due // 60)
+            length = f"{minutes} min" if minutes else f"{self._due:.0f} s"
+            self._tell(_SILENT.format(length))
             self._due *= _FACTOR
         wait = max(1.0, self._due - silent)
         self._timer = self._loop.call_later(wait, self._look)
