@@ -743,6 +743,14 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
         "continue.",
         "steered": "The request was steered away. Ask again.",
+        "no_answer": "The model ended without an answer. Regenerate it, or ask in "
+        "other words.",
+        "only_reasoning": "The model thought, but gave no answer. Regenerate it, or ask "
+        "in other words.",
+        "only_calls": "The model asked for more tools than one answer may call, and gave "
+        "no answer. Ask it to answer with what it has.",
+        "only_tokens": "The model used all tokens of this answer to think. Raise the "
+        "maximum of output tokens, or choose less effort.",
         "": "The answer is not complete{code}. Ask to continue.",
     },
     "failed": {
@@ -953,8 +961,6 @@ def api_word(word: str | None) -> str | None:
 
 
 # ==== openai_responses.models.catalog
-
-# ruff: noqa: E501 - one model a line reads as a table
 
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|context|max_output_tokens|prices|shutdown|successor
@@ -1972,6 +1978,7 @@ class RunDone(NamedTuple):
     trace: Trace = Trace()
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
+    remark: str = ""
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
@@ -2716,7 +2723,6 @@ class ToolNames:
 
     @cached_property
     def _own(self) -> Mapping[str, str]:
-        # Of two with one name, the first counts.
         return {self._sent[name]: name for name in reversed(self.known)}
 
     @cached_property
@@ -2976,7 +2982,6 @@ _ServiceTier = Literal[
 
 
 class ResponsesRequest(BaseModel):
-    # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     model: str
@@ -3045,7 +3050,6 @@ def build_request(
     given, facts = read_parameters(body)[0], model.facts
     effort = _effort(model, given, settings)
     resolved = effort or facts.default_effort
-    # An unknown model reasons if an effort is set.
     reasons = facts.reasoning or effort is not None
     tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
     fields = {
@@ -3053,7 +3057,6 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        # Background mode requires that the response is stored.
         **({"background": True, "store": True} if settings.background else {}),
         "include": _include(tools, reasons and settings.encrypted_reasoning) or None,
         "reasoning": _reasoning(model, effort, given, settings) if reasons else None,
@@ -3763,24 +3766,30 @@ def _now() -> float:
 
 
 class Deadlines:
-    def __init__(self, timeouts: Timeouts) -> None:
+    def __init__(
+        self, timeouts: Timeouts, heard: Callable[[bool], object] = bool
+    ) -> None:
         self.timeouts = timeouts
+        self._heard = heard
         self._end = _now() + timeouts.total if timeouts.total else float("inf")
         self.start_attempt()
 
     def start_attempt(self) -> None:
         self._next = _now() + self.timeouts.first_event
         self._kind: TimeoutKind = "first_event_timeout"
+        self._heard(True)
 
     def event_arrived(self) -> None:
         self._next = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
+        self._heard(True)
 
     def allow(self, seconds: float) -> bool:
         return _now() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
+        self._heard(False)
         began = _now()
         try:
             yield
@@ -4053,6 +4062,7 @@ class Limits(NamedTuple):
     resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
     most_bytes: int = MAX_ANSWER_BYTES
+    heard: Callable[[bool], object] = bool
 
 
 class Attempts:
@@ -4062,7 +4072,7 @@ class Attempts:
         self.endpoint = endpoint
         self.connections = connections
         self.limits = limits
-        self.deadlines = Deadlines(limits.timeouts)
+        self.deadlines = Deadlines(limits.timeouts, limits.heard)
         self.usages: list[Usage] = []
 
     async def events(
@@ -4090,6 +4100,7 @@ class Attempts:
             if note is None or not self.deadlines.allow(wait):
                 break
             yield note
+            self.limits.heard(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
             for event in (*self._end_thought(), *held):
@@ -5033,7 +5044,6 @@ def _required_fields(item: Item) -> Item:
     if kind.tool == "web_search":
         action = item["action"].items()
         fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
-    # An approval is named by the id of the request for it.
     if "id" in fields and kind.returned == "always":
         fields["id"] = _new_id(str(item["id"]))
     return fields
@@ -5526,7 +5536,6 @@ def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
     if not is_ours:
         stubs = harmless_items([item for item, _ in items])
         used = [
-            # Of an entry of somebody else the place in the shown text is used.
             pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
             for entry, pair, stub in zip(carried, items, stubs, strict=True)
         ]
@@ -5654,7 +5663,6 @@ def take_out_code(
 
 # ==== owui_chat.storage.markers
 
-# A query has a limit, so that a hostile text is read in linear time.
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
     r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
@@ -5669,7 +5677,6 @@ _FOREIGN = (
     r"[^\S\n]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-# Without one a text has no marker, and a search for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 
 
@@ -5755,7 +5762,6 @@ def build_input(
         sent = {id(item) for _, item in repair_items(items, repairs)}
         items = [one for one in items if id(one) in sent or not is_compaction(one)]
     kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
-    # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [one for item in kept for one in past_items(item)]
 
 
@@ -5823,7 +5829,6 @@ class _RunHistory:
     def _call(self, call: ToolCall) -> list[Item]:
         ulid, end = self._ends.get(call.call_id, ("", 0))
         *before, stored = self._take_items(ulid, end) or [{}]
-        # Of a record that is not signed only the chat's own words count.
         return [*before, stored if stored.get("name") else _call_item(call)]
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
@@ -5837,7 +5842,6 @@ class _RunHistory:
             last, shown = items[-1], self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
-            # The host does not return the text of commentary.
             if shown or not (is_commentary(last) and message_text(last)):
                 message = items.pop()
         return [*items, _message_item(message, piece.text)] if piece.text else items
@@ -5880,7 +5884,6 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return kept
     match kept.get("content"):
         case [{"type": "output_text"} as part]:
-            # The positions of annotations are no longer valid.
             edited: Item = {"annotations": []} if "text" in part else {}
             content = [{**part, "text": shown, **edited}]
         case _:
@@ -6206,7 +6209,7 @@ def error_chunk(sentence: str) -> Chunk:
 
 def status_chunk(sentence: str) -> Chunk:
     data = {"description": sentence, "done": True}
-    return host_event("status", data)
+    return host_event("status", data if sentence else {**data, "hidden": True})
 
 
 def source_chunk(name: str, text: str) -> Chunk:
@@ -6687,9 +6690,10 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
 
 
 def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
-    parts = [f"Finished in {_duration(seconds)}"]
+    word = "Broke off after" if ended.ending.is_failure else "Finished in"
+    parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
-        parts.append(_tokens(ended.usage))
+        parts.append(_tokens(ended.usage) + ended.remark)
     if ended.cost is not None:
         parts.append(_money(ended.cost))
     if notes:
@@ -6779,7 +6783,7 @@ class NativeRenderer:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
-                self._notes += 1
+                self._notes += bool(event.sentence)
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 yield from self._shown.add_record(event, self._place_of(event))
@@ -6809,7 +6813,8 @@ class NativeRenderer:
             yield from self._shown.add_marker(marker)
         yield from self._shown.show_files(is_last=True)
         yield from _end_after_code(self._shown)
-        if self._hosted and not failed and not open_calls(event.output):
+        told = self._notes if failed else not open_calls(event.output)
+        if self._hosted and told:
             seconds = self._now() - self._began
             yield status_chunk(_closing_line(seconds, event, self._notes))
         if usage := host_usage(event):
@@ -7552,9 +7557,7 @@ _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
 _X32_CALL_BIT = 0x40000000
 _UNIX_SOCKETS = 1
 
-# linux/bpf_common.h: load a word; jump if equal, if at least; return. seccomp.h.
 _LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-# Offsets in seccomp_data.
 _CALL_NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
 _KILL, _REFUSE, _PASS = 0x80000000, 0x00050000 | errno.EPERM, 0x7FFF0000
 
@@ -7568,7 +7571,6 @@ def _build_seccomp_filter(machine: str) -> bytes:
     steps = [
         _encode_instruction(_LOAD, _ARCHITECTURE),
         _encode_instruction(_IF_EQUAL, _ARCHITECTURES[machine], skip_if=1),
-        # The calls of another machine have other numbers.
         _encode_instruction(_RETURN, _KILL),
         _encode_instruction(_LOAD, _CALL_NUMBER),
         _encode_instruction(_IF_AT_LEAST, _X32_CALL_BIT, skip_unless=1),
@@ -8301,7 +8303,6 @@ class _SandboxRun:
             await asyncio.gather(*self._tasks, return_exceptions=True)
             self._stdin.close()
             await self._stderr_task  # there may be a word that we have not read
-            # The process counts as ended only when its pipes are empty.
             await asyncio.gather(_drain(self._stdout), _drain(self._stderr))
             await self._process.process.wait()
         finally:
@@ -8360,7 +8361,6 @@ class _WorkspaceRoot:
             _remove_if_abandoned(folder)
         made = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
         self._lock = _lock_folder(made)
-        # Under this name it would be swept, had it no lock yet.
         self.path = made.rename(parent / (_ROOT_PREFIX + made.name))
 
     def close(self) -> None:
@@ -9241,7 +9241,6 @@ class McpHttpTransport(_McpTransport):
                 for event in decoder.feed(chunk):
                     for message in self._parse(event.data):
                         yield message
-        # The decoder is not closed: an event that the end cut off is not an answer.
 
 
 _CHILD_EXIT_SECONDS = 2.0
@@ -9273,7 +9272,6 @@ class _Program:
             if lines:
                 lines[0], begun = bytes(begun + lines[0]), bytearray()
             begun += rest
-            # `all` stops at the first line that ends it.
             if len(begun) > MAX_REMOTE_BYTES or not all(map(on_line, lines)):
                 break
         self._child.kill_group()
@@ -9883,7 +9881,6 @@ class OpenApiClient:
         body = await run_with_timeout(
             self._load_document(), self._entry.seconds, self._name
         )
-        # A long document takes a while: on a thread, other chats go on.
         return await asyncio.to_thread(self._read_operations, body)
 
     def _read_operations(self, body: bytes) -> tuple[OpenApiOperation, ...]:
@@ -9956,7 +9953,6 @@ class OpenApiClient:
             return {"content": [{"type": "blob", "data": encoded, "mimeType": kind}]}
         if kind.endswith("json") and len(content) <= most:
             try:
-                # A part of its own: a list of parts could name our files.
                 return {"content": [{"type": "json", "json": load_json(text)}]}
             except ValueError:
                 pass
@@ -10090,7 +10086,6 @@ class ToolServers:
             **{("mcp", entry): self._make_mcp_client(entry) for entry in mcp.entries},
             **{("openapi", entry): OpenApiClient(entry) for entry in openapi.entries},
         }
-        # Entries of other valves hold secrets, and are needed no more.
         now, cache = self._now(), self._cache.items()
         self._cache = {k: c for k, c in cache if k in servers or c.expires_at > now}
         try:
@@ -10108,7 +10103,6 @@ class ToolServers:
             yield _AvailableTools(_make_names_unique(tools), complaints, remarks)
         finally:
             for key, server in servers.items():
-                # In a task of its own: a run that was stopped cannot wait.
                 closing = asyncio.create_task(self._close_server(key, server))
                 self._closing.add(closing)
                 closing.add_done_callback(self._closing.discard)
@@ -10139,7 +10133,6 @@ class ToolServers:
             self._listings[key] = server, task
             task.add_done_callback(lambda _: self._listings.pop(key))
         task = self._listings[key][1]
-        # A program has to be started first.
         seconds = _LIST_TOOLS_SECONDS if key[1].command else self._wait_seconds
         if not known.hangs:
             await asyncio.wait([task], timeout=seconds)
@@ -10967,7 +10960,6 @@ def _build_question(request: ToolCallRequested) -> dict[str, Any]:
         "id": request.confirmation_id,
         "header": "Approve a tool",
         "question": _truncate_question(text),
-        # The page recommends the first (tools/builtin.py, ask_user).
         "options": allow + deny if request.only_reads else deny + allow,
         "allow_other": False,
     }
@@ -11077,7 +11069,6 @@ def _find_open_turn(
     items = tuple(item for item, _ in turns[-1].items) if turns else ()
     calls = [item for item in items if is_call(item)]
     answered = any(call.get("call_id") in outputs for call in calls)
-    # A call that this pipeline did not sign has no name, and is not gone on with.
     is_ours = bool(calls) and all(call.get("name") for call in calls)
     return items if answers and is_ours and not answered else ()
 
@@ -12261,7 +12252,6 @@ class ResponsesProvider:
         async with aclosing(events):
             async for event in events:
                 if isinstance(event, Status) and event.repair:
-                    # Later requests of this run need the same change.
                     repairs = (*self._request.repairs, event.repair)
                     self._request = self._request.model_copy(
                         update={"repairs": repairs}
@@ -12857,7 +12847,6 @@ _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
 
 
 class Valves(BaseModel):
-    # The key and the address
 
     API_KEY: str = Field(
         default="",
@@ -12889,8 +12878,6 @@ class Valves(BaseModel):
         "accepts.",
     )
 
-    # The model, its reasoning and its answers
-
     MODEL: str = Field(
         default="gpt-6.1-sol",
         description="Model of both agents; the name can include an effort. Example: "
@@ -12916,8 +12903,6 @@ class Valves(BaseModel):
         description="Stream answers from the API. Turn it off for an organisation that "
         "may not stream.",
     )
-
-    # The agent
 
     INSTRUCTION: str = Field(
         default="",
@@ -12960,8 +12945,6 @@ class Valves(BaseModel):
         "off, only the answer is shown.",
     )
 
-    # The request
-
     REQUEST_MAY_SET: str = Field(
         default="context, query, emit_intermediate_thoughts",
         description="What a request may set beside its chat, tools, sampling and "
@@ -12970,8 +12953,6 @@ class Valves(BaseModel):
         "`reasoning_summary`, `verbosity` and the API's parameters. Whoever may chat "
         "can then spend more, or change the rules. Example: `context, verbosity`.",
     )
-
-    # Tools that run in this pipeline
 
     MCP_SERVERS_JSON: str = Field(
         default="",
@@ -13054,8 +13035,6 @@ class Valves(BaseModel):
         "`delete_*=ask, shell=deny`.",
     )
 
-    # Cost
-
     MAXIMUM_ITERATIONS: int = Field(
         default=6,
         description="How many rounds of tools one answer may take, 1 to 30; then the "
@@ -13076,8 +13055,6 @@ class Valves(BaseModel):
         description="Let OpenAI compact the chat, also between two rounds, when its "
         "input has more tokens than this, or than half of the model's window; 0: never.",
     )
-
-    # The network
 
     MAX_RETRIES: int = Field(
         default=1,
@@ -13112,8 +13089,6 @@ class Valves(BaseModel):
         "`http://10.0.0.1:3128`.",
         json_schema_extra=_PASSWORD,
     )
-
-    # The log
 
     DEBUG: bool = Field(
         default=False,
@@ -13498,7 +13473,6 @@ class OwnToolPool:
             return []
         key = (_build_sandbox_limits(valves), valves.SANDBOX_WHEELS.strip())
         if key not in self._sandboxes:
-            # Its log outlives the answer that needed it first.
             self._sandboxes[key] = SandboxTools(*key, AgentLog("sandbox").warn)
         sandbox = self._sandboxes[key]
         try:
@@ -13839,11 +13813,9 @@ def _report_exception(error: Exception, log: AgentLog) -> str:
 _CHAT_KEYS = frozenset(
     {
         *("model", "messages", "stream", CONTEXT_KEY),
-        # The sender runs these tools: only functions are offered to the model.
         *("tools", "tool_choice"),
         *("response_format", "json_schema", "stop"),
         *("temperature", "top_p", "top_logprobs"),
-        # The model's own limit is the default, so these only make an answer shorter.
         *("max_tokens", "max_completion_tokens", "max_output_tokens"),
     }
 )

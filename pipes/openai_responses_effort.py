@@ -51,7 +51,6 @@ def _line_icon(paths: str) -> str:
 
 class Filter(Switch):
     class UserValves(BaseModel):
-        # The page shows the words of a menu as they are.
         EFFORT: Literal["as the model chooses", "low", "medium", "high", "highest"] = (
             Field(
                 default="high",
@@ -72,6 +71,5 @@ class Filter(Switch):
         __user__: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
         chosen = getattr((__user__ or {}).get("valves"), "EFFORT", "high")
-        # The pipe makes the most that a model has of `max`, and ignores other words.
         tell_pipe(__metadata__, "thinking", "max" if chosen == "highest" else chosen)
         return body

@@ -466,6 +466,14 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
         "continue.",
         "steered": "The request was steered away. Ask again.",
+        "no_answer": "The model ended without an answer. Regenerate it, or ask in "
+        "other words.",
+        "only_reasoning": "The model thought, but gave no answer. Regenerate it, or ask "
+        "in other words.",
+        "only_calls": "The model asked for more tools than one answer may call, and gave "
+        "no answer. Ask it to answer with what it has.",
+        "only_tokens": "The model used all tokens of this answer to think. Raise the "
+        "maximum of output tokens, or choose less effort.",
         "": "The answer is not complete{code}. Ask to continue.",
     },
     "failed": {
@@ -1011,8 +1019,6 @@ def _texts(values: object) -> list[str]:
 
 
 # ==== openai_responses.models.catalog
-
-# ruff: noqa: E501 - one model a line reads as a table
 
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|context|max_output_tokens|prices|shutdown|successor
@@ -2032,6 +2038,7 @@ class RunDone(NamedTuple):
     trace: Trace = Trace()
     cost: float | None = None
     usages: tuple[Usage, ...] = ()
+    remark: str = ""
 
 
 RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
@@ -2333,24 +2340,30 @@ def _now() -> float:
 
 
 class Deadlines:
-    def __init__(self, timeouts: Timeouts) -> None:
+    def __init__(
+        self, timeouts: Timeouts, heard: Callable[[bool], object] = bool
+    ) -> None:
         self.timeouts = timeouts
+        self._heard = heard
         self._end = _now() + timeouts.total if timeouts.total else float("inf")
         self.start_attempt()
 
     def start_attempt(self) -> None:
         self._next = _now() + self.timeouts.first_event
         self._kind: TimeoutKind = "first_event_timeout"
+        self._heard(True)
 
     def event_arrived(self) -> None:
         self._next = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
+        self._heard(True)
 
     def allow(self, seconds: float) -> bool:
         return _now() + seconds < self._end
 
     @contextmanager
     def paused(self) -> Iterator[None]:
+        self._heard(False)
         began = _now()
         try:
             yield
@@ -3188,7 +3201,6 @@ class ToolNames:
 
     @cached_property
     def _own(self) -> Mapping[str, str]:
-        # Of two with one name, the first counts.
         return {self._sent[name]: name for name in reversed(self.known)}
 
     @cached_property
@@ -3448,7 +3460,6 @@ _ServiceTier = Literal[
 
 
 class ResponsesRequest(BaseModel):
-    # JSON has no NaN and no infinity.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     model: str
@@ -3517,7 +3528,6 @@ def build_request(
     given, facts = read_parameters(body)[0], model.facts
     effort = _effort(model, given, settings)
     resolved = effort or facts.default_effort
-    # An unknown model reasons if an effort is set.
     reasons = facts.reasoning or effort is not None
     tools = [tool for tool in settings.tools if _takes_tool(resolved, tool)]
     fields = {
@@ -3525,7 +3535,6 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        # Background mode requires that the response is stored.
         **({"background": True, "store": True} if settings.background else {}),
         "include": _include(tools, reasons and settings.encrypted_reasoning) or None,
         "reasoning": _reasoning(model, effort, given, settings) if reasons else None,
@@ -3860,7 +3869,6 @@ def _required_fields(item: Item) -> Item:
     if kind.tool == "web_search":
         action = item["action"].items()
         fields["action"] = {k: v for k, v in action if k != "sources" and v is not None}
-    # An approval is named by the id of the request for it.
     if "id" in fields and kind.returned == "always":
         fields["id"] = _new_id(str(item["id"]))
     return fields
@@ -4422,6 +4430,7 @@ class Limits(NamedTuple):
     resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
     most_bytes: int = MAX_ANSWER_BYTES
+    heard: Callable[[bool], object] = bool
 
 
 class Attempts:
@@ -4431,7 +4440,7 @@ class Attempts:
         self.endpoint = endpoint
         self.connections = connections
         self.limits = limits
-        self.deadlines = Deadlines(limits.timeouts)
+        self.deadlines = Deadlines(limits.timeouts, limits.heard)
         self.usages: list[Usage] = []
 
     async def events(
@@ -4459,6 +4468,7 @@ class Attempts:
             if note is None or not self.deadlines.allow(wait):
                 break
             yield note
+            self.limits.heard(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
             for event in (*self._end_thought(), *held):
@@ -6120,7 +6130,6 @@ def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
 
 # ==== owui_chat.storage.markers
 
-# A query has a limit, so that a hostile text is read in linear time.
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
     r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
@@ -6135,7 +6144,6 @@ _FOREIGN = (
     r"[^\S\n]*$)"
 )
 _MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-# Without one a text has no marker, and a search for them is cheap.
 _SIGNS = ("openai_responses:v", "\u2060", "]: #")
 
 
@@ -6506,7 +6514,6 @@ def build_input(
         sent = {id(item) for _, item in repair_items(items, repairs)}
         items = [one for one in items if id(one) in sent or not is_compaction(one)]
     kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
-    # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [one for item in kept for one in past_items(item)]
 
 
@@ -6574,7 +6581,6 @@ class _RunHistory:
     def _call(self, call: ToolCall) -> list[Item]:
         ulid, end = self._ends.get(call.call_id, ("", 0))
         *before, stored = self._take_items(ulid, end) or [{}]
-        # Of a record that is not signed only the chat's own words count.
         return [*before, stored if stored.get("name") else _call_item(call)]
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
@@ -6588,7 +6594,6 @@ class _RunHistory:
             last, shown = items[-1], self._shown[piece.ulid]
             if piece.text and shown and shown == text_digest(piece.text):
                 return items
-            # The host does not return the text of commentary.
             if shown or not (is_commentary(last) and message_text(last)):
                 message = items.pop()
         return [*items, _message_item(message, piece.text)] if piece.text else items
@@ -6631,7 +6636,6 @@ def _message_item(kept: Item | None, shown: str) -> Item:
         return kept
     match kept.get("content"):
         case [{"type": "output_text"} as part]:
-            # The positions of annotations are no longer valid.
             edited: Item = {"annotations": []} if "text" in part else {}
             content = [{**part, "text": shown, **edited}]
         case _:
@@ -6749,7 +6753,7 @@ def error_chunk(sentence: str) -> Chunk:
 
 def status_chunk(sentence: str) -> Chunk:
     data = {"description": sentence, "done": True}
-    return host_event("status", data)
+    return host_event("status", data if sentence else {**data, "hidden": True})
 
 
 def source_chunk(name: str, text: str) -> Chunk:
@@ -7828,9 +7832,10 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
 
 
 def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
-    parts = [f"Finished in {_duration(seconds)}"]
+    word = "Broke off after" if ended.ending.is_failure else "Finished in"
+    parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
-        parts.append(_tokens(ended.usage))
+        parts.append(_tokens(ended.usage) + ended.remark)
     if ended.cost is not None:
         parts.append(_money(ended.cost))
     if notes:
@@ -7920,7 +7925,7 @@ class NativeRenderer:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
-                self._notes += 1
+                self._notes += bool(event.sentence)
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 yield from self._shown.add_record(event, self._place_of(event))
@@ -7950,7 +7955,8 @@ class NativeRenderer:
             yield from self._shown.add_marker(marker)
         yield from self._shown.show_files(is_last=True)
         yield from _end_after_code(self._shown)
-        if self._hosted and not failed and not open_calls(event.output):
+        told = self._notes if failed else not open_calls(event.output)
+        if self._hosted and told:
             seconds = self._now() - self._began
             yield status_chunk(_closing_line(seconds, event, self._notes))
         if usage := host_usage(event):
@@ -8069,7 +8075,6 @@ def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
     if not is_ours:
         stubs = harmless_items([item for item, _ in items])
         used = [
-            # Of an entry of somebody else the place in the shown text is used.
             pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
             for entry, pair, stub in zip(carried, items, stubs, strict=True)
         ]
@@ -8279,7 +8284,6 @@ class Recorder:
             self._turn = {}
             closing = closing_commentary([item for item, _ in turn])
             pairs = [
-                # The host does not return the text of other commentary.
                 (item, "" if is_commentary(item) and item != closing else shown)
                 for item, shown in turn
             ]
@@ -8800,7 +8804,6 @@ def read_sent_context(chat: JsonObject, unseal: _Unseal) -> dict[str, SentContex
     for key, value in chat.items():
         sealed = as_mapping(value).get(_SENT_KEY)
         if key.startswith(prefix) and isinstance(sealed, str):
-            # In an answer's own output the key is not the key of the message.
             owner = str(value.get("message_id") or key.removeprefix(prefix))
             wire = unseal(sealed, owner)
             with suppress(Exception):  # another version may have written it
@@ -8969,7 +8972,6 @@ def _default_sentence(default: object) -> str:
 class Valves(BaseModel):
     model_config = ConfigDict(allow_inf_nan=False)
 
-    # Key and address
     API_KEY: str = _valve(
         "",
         "Empty: the environment variable `OPENAI_API_KEY` of Open WebUI.",
@@ -9005,7 +9007,6 @@ class Valves(BaseModel):
         "once. `strict` sends only what every server knows.",
     )
 
-    # Models
     MODEL_ID: str = _valve(
         "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
         "Models to offer, separated by commas; a name can end with an effort. `auto` "
@@ -9033,7 +9034,6 @@ class Valves(BaseModel):
         "true`, 30 days), which breaks zero data retention; never in `strict`.",
     )
 
-    # What OpenAI's tools may do: search
     ENABLE_WEB_SEARCH: bool = _valve(
         False, "Offer OpenAI's web search in every chat. Each search is billed."
     )
@@ -9051,7 +9051,6 @@ class Valves(BaseModel):
     WEB_SEARCH_ALLOWED_DOMAINS: str = _valve(
         "", "Domains to search, with subdomains, separated by commas. Empty: all."
     )
-    # ... pictures
     ENABLE_IMAGE_GENERATION: bool = _valve(
         False, "Let the model draw pictures; each is billed and stored."
     )
@@ -9065,12 +9064,10 @@ class Valves(BaseModel):
         "How closely the model looks at attached pictures, unless the request says it. "
         "`low` costs less.",
     )
-    # ... code
     ENABLE_CODE_INTERPRETER: bool = _valve(
         False,
         "Let the model run Python in a billed container at OpenAI. Its files are stored.",
     )
-    # ... files
     FILE_SEARCH_VECTOR_STORES: str = _valve(
         "", "Ids of vector stores at OpenAI to search, separated by commas."
     )
@@ -9080,7 +9077,6 @@ class Valves(BaseModel):
         "(documents), turn off the model's capability File Context, or Open WebUI sends "
         "the same text again.",
     )
-    # ... remote servers
     REMOTE_MCP_SERVERS_JSON: str = _valve(
         "",
         "Servers that OpenAI calls, as a JSON list of objects: `server_label`, "
@@ -9090,7 +9086,6 @@ class Valves(BaseModel):
         secret=True,
     )
 
-    # Reasoning and history
     REASONING_SUMMARY: _Summary = _valve(
         "auto",
         "OpenAI gives summaries to verified organizations only; choose `disabled` if "
@@ -9150,7 +9145,6 @@ class Valves(BaseModel):
         0, "Limit of one answer, reasoning included. 0: that of the model.", ge=0
     )
 
-    # Open WebUI's tools
     TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
         "pipe",
         "Who runs the tools: this pipe, in parallel and within limits, or Open WebUI, "
@@ -9191,7 +9185,6 @@ class Valves(BaseModel):
         False, "Have OpenAI enforce the schemas of tools where they are simple."
     )
 
-    # Users
     USER_MAY_CHANGE: str = _valve(
         "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
         "log_level",
@@ -9215,7 +9208,6 @@ class Valves(BaseModel):
         "also the remote MCP servers, with their tokens, and the vector stores.",
     )
 
-    # Cost
     SHOW_COST: bool = _valve(
         False,
         "Show the cost of an answer in its last status line and its usage: tokens and "
@@ -9232,7 +9224,6 @@ class Valves(BaseModel):
         "6 times, if the model and the project have them.",
     )
 
-    # Network
     ENABLE_STREAM: bool = _valve(
         True,
         "Off: each answer comes as a whole, for servers or organizations that may not "
@@ -9273,7 +9264,6 @@ class Valves(BaseModel):
         secret=True,
     )
 
-    # Log
     AUDIT_LOG: bool = _valve(
         False,
         "Log one JSON line per request, success and error, without any text of the "
@@ -9319,7 +9309,8 @@ class UserValves(BaseModel):
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = _valve(
         "inherit",
-        "How long a model thinks. An effort that it does not have is not sent.",
+        "How long a model thinks. `max` is the most that it has; another effort that it "
+        "does not have is not sent.",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
         "inherit", "Show a summary of the reasoning."
@@ -9366,6 +9357,7 @@ class Config(NamedTuple):
     remote: RemoteServers
     approval_rules: ApprovalRules
     tool_timeouts: Sequence[tuple[str, float]]
+    prices: Mapping[str, ModelPrices] | None
 
     effort: str | None
     summary: str
@@ -9398,28 +9390,29 @@ def read_config(
     remote = _known_servers(valves.REMOTE_MCP_SERVERS_JSON)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
     timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
-    permission_error = _permission_error(valves)
-    problems = (rules_error, timeouts_error, permission_error, filter_error)
+    prices, price_error = _own_prices(valves)
+    problems = (rules_error, timeouts_error, _permission_error(valves), filter_error)
     allowed = _for_own_key(valves) if own_key else valves
     switches = as_mapping(host.get("features"))
-    replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
+    is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     level = _inherit(own.LOG_LEVEL, valves.LOG_LEVEL)
-    searches = valves.ENABLE_WEB_SEARCH or replaces_search
+    searches = _is_on(own.WEB_SEARCH, valves.ENABLE_WEB_SEARCH or is_mapped)
     return Config(
         valves=allowed,
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(filter(None, problems)),
+        problems=tuple(filter(None, (*problems, price_error))),
         own_key=own_key,
         overrides=_overrides(valves),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         approval_rules=rules,
         tool_timeouts=timeouts,
+        prices=prices,
         effort=_inherit(own.REASONING_EFFORT, "") or None,
         summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
         verbosity=_inherit(own.VERBOSITY, "") or None,
         service_tier=_inherit(own.SERVICE_TIER, valves.SERVICE_TIER),
-        web_search=_is_on(own.WEB_SEARCH, searches),
-        replaces_search=replaces_search,
+        web_search=searches,
+        replaces_search=searches and is_mapped,
         code_interpreter=_is_on(own.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER),
         image_generation=_is_on(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
         shows_cost=_is_on(own.SHOW_COST, valves.SHOW_COST),
@@ -9451,6 +9444,13 @@ def _known_overrides(text: str) -> Mapping[str, ResolvedModel]:
 @lru_cache(maxsize=8)
 def _known_servers(text: str) -> RemoteServers:
     return read_servers(text)
+
+
+def _own_prices(valves: Valves) -> tuple[Mapping[str, ModelPrices] | None, str]:
+    try:
+        return read_prices(valves.CUSTOM_MODEL_PRICING_JSON), ""
+    except InvalidRequest as error:
+        return None, str(error)
 
 
 def _inherit(own: str, default: str) -> str:
@@ -9727,6 +9727,11 @@ class PipeCall(NamedTuple):
     @property
     def valves(self) -> Valves:
         return self.config.valves
+
+    @property
+    def page(self) -> Any:
+        waits = self.caller.host_reads and not self.caller.task
+        return self.host.event_emitter if waits else None
 
     @property
     def model_id(self) -> str:
@@ -10972,7 +10977,6 @@ def _settings(
     config, valves, summary = call.config, call.valves, call.config.summary
     names = (model.id, model.family, call.caller.model)
     background = _is_background_model(valves, names)
-    # Without a stream a background answer has no encrypted reasoning.
     streams = call.caller.streams or background
     return Settings(
         effort=config.effort,
@@ -11385,6 +11389,8 @@ def report_request(prepared: PreparedRequest) -> None:
 
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     call, trace = prepared.call, ended.trace
+    remark = _tools_remark(prepared, ended)
+    ended = ended._replace(ending=_explained_ending(ended), remark=remark)
     if call.valves.writes_audit_log():
         call.log.audit(_audit_end(prepared, ended))
     _report_removals(call, trace.removed)
@@ -11398,7 +11404,8 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
         return _add_cost(prepared, ended)
     error, said = trace.error, f"{trace.subject} {trace.error.message}".strip()
-    code, kind, param = map(api_word, (error.code, error.type, error.param))
+    words = (error.code or ended.ending.code, error.type, error.param)
+    code, kind, param = map(api_word, words)
     call.log.line(
         "WARNING",
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
@@ -11411,6 +11418,42 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         sentence = f"{sentence} {server_words(call, said)}".strip()
     ending = ended.ending._replace(sentence=sentence)
     return _add_cost(prepared, ended._replace(ending=ending))
+
+
+_MANY_TOKENS, _SOME_TOKENS = 4000, 1000
+_CHARACTERS_OF_A_TOKEN = 4
+
+
+def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
+    request, usage = prepared.request, ended.usage
+    questions = sum(item.get("role") == "user" for item in request.input)
+    if usage is None or prepared.round or questions > 1:
+        return ""
+    tools = [tool for tool in request.tools or () if tool["type"] != "namespace"]
+    size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
+    tokens = min(size * len(ended.usages), usage.input)
+    if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
+        return ""
+    count = f"{round(tokens, -2):,}"
+    return f", of which about {count} are the descriptions of {len(tools)} tools"
+
+
+def _explained_ending(ended: RunDone) -> Ending:
+    ending, output = ended.ending, ended.output
+    said = any(
+        item_type(i) == "message" and not is_commentary(i) and message_text(i).strip()
+        for i in output
+    )
+    shown = any(has_image(item) or is_code(item) for item in output)
+    if said or shown or open_calls(output) or closing_commentary(output):
+        return ending
+    word, thought = "", any(map(is_reasoning, output))
+    if ending.kind == "completed":
+        word = "only_reasoning" if thought else "no_answer"
+        word = "only_calls" if output and is_call_output(output[-1]) else word
+    elif thought and ending.code == "max_output_tokens":
+        word = "only_tokens"
+    return ending_of_incomplete(word)._replace(code=ending.code) if word else ending
 
 
 _MOST_WORDS, _MOST_READ = 500, 5000
@@ -11469,14 +11512,10 @@ def _audited(prepared: PreparedRequest) -> AuditedRequest:
 
 def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     call, request = prepared.call, prepared.request
-    if not call.config.shows_cost or not ended.usages:
+    own = call.config.prices
+    if not call.config.shows_cost or not ended.usages or own is None:
         return ended
-    try:
-        own = read_prices(call.valves.CUSTOM_MODEL_PRICING_JSON)
-        facts = call.resolve(request.model).facts
-    except InvalidRequest as error:  # the answer is there, so only the log says it
-        call.log.line("WARNING", str(error))
-        return ended
+    facts = call.resolve(request.model).facts
     facts = facts._replace(prices=own.get(request.model, facts.prices))
     asked = request.service_tier or ""
     usages = [one._replace(tier=one.tier or asked) for one in ended.usages]
@@ -11555,6 +11594,57 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     ]
 
 
+# ==== owui_manifold.silence
+
+_FIRST_SECONDS = 20.0
+_FACTOR = 3
+_NEVER = float("inf")
+
+
+def _silence_sentence(seconds: float) -> str:
+    length = f"{seconds:.0f} s" if seconds < 60 else f"{seconds // 60:.0f} min"
+    return f"The server has been silent for {length}; the model may still be thinking."
+
+
+class WaitingLines:
+    def __init__(self, call: PipeCall, connections: Connections) -> None:
+        self._call, self._connections = call, connections
+        self._loop = asyncio.get_running_loop()
+        self._since, self._due = _NEVER, _FIRST_SECONDS
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_shown = False
+
+    def heard(self, waits: bool) -> None:
+        self._since, self._due = self._loop.time() if waits else _NEVER, _FIRST_SECONDS
+        self._timer = self._timer or self._loop.call_later(_FIRST_SECONDS, self._look)
+
+    def _look(self) -> None:
+        silent = max(0.0, self._loop.time() - self._since)
+        if silent >= self._due:
+            self._tell(_silence_sentence(self._due))
+            self._due *= _FACTOR
+        wait = max(1.0, self._due - silent)
+        self._timer = self._loop.call_later(wait, self._look)
+
+    def _tell(self, sentence: str) -> None:
+        self._is_shown = bool(sentence)
+        if emit := self._call.page:
+            event = status_chunk(sentence)["event"]
+            self._connections.do_later(emit(event))
+
+    def note(self, event: RunEvent) -> list[Status]:
+        is_attempt = isinstance(event, Status) and not event.repair
+        is_over, self._is_shown = self._is_shown, is_attempt
+        return [Status("")] if is_over and not is_attempt else []
+
+    async def aclose(self) -> None:
+        self._since = _NEVER
+        if self._timer:
+            self._timer.cancel()
+        if self._is_shown:
+            self._tell("")
+
+
 # ==== owui_manifold.answer
 
 _NOT_WRITTEN = (
@@ -11573,31 +11663,27 @@ async def answer_events(
     for notice in prepared.notices:
         yield Status(notice)
     artifacts = ArtifactStore(prepared, connections)
-    repairs: list[Status] = []
-    helped: list[Status] = []
+    repairs = _Repairs(prepared)
+    lines = WaitingLines(call, connections)
     events = run(
         prepared.request,
         prepared.endpoint,
         connections,
-        prepared.limits,
+        prepared.limits._replace(heard=lines.heard),
         prepared.toolset,
     )
-    async with aclosing(events):
+    async with aclosing(events), aclosing(lines):
         async for arrived in events:
-            event = await artifacts.stored(arrived)
+            for line in lines.note(arrived):
+                yield line
+            event = await artifacts.stored(await repairs.follow(arrived))
             if event is None:
                 continue
-            if isinstance(event, Status):
-                repairs += _log_status(prepared, event)
-                event = Status(event.sentence)
-            elif repairs and _has_answer(event):
-                await _remember(prepared, repairs)
-                helped, repairs = helped + repairs, []
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
-                _hand_over(prepared, recorder, citations, event, helped)
+                _hand_over(prepared, recorder, citations, event, repairs.helped)
                 for told in await _end(prepared, event):
                     yield told
 
@@ -11650,10 +11736,23 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-def _log_status(prepared: PreparedRequest, event: Status) -> list[Status]:
-    log, reason = prepared.call.log, server_words(prepared.call, event.reason)
-    log.line("WARNING", f"{event.sentence} {reason}".strip())
-    return [event] if event.repair else []
+class _Repairs:
+    def __init__(self, prepared: PreparedRequest) -> None:
+        self.helped: list[Status] = []
+        self._prepared = prepared
+        self._tried: list[Status] = []
+
+    async def follow(self, event: RunEvent) -> RunEvent:
+        call = self._prepared.call
+        if isinstance(event, Status):
+            reason = server_words(call, event.reason)
+            call.log.line("WARNING", f"{event.sentence} {reason}".strip())
+            self._tried += [event] if event.repair else []
+            return Status(event.sentence)
+        if self._tried and _has_answer(event):
+            await _remember(self._prepared, self._tried)
+            self.helped, self._tried = self.helped + self._tried, []
+        return event
 
 
 def _has_answer(event: RunEvent) -> bool:
@@ -11768,13 +11867,32 @@ _PING: Item = {
 }
 
 
+_VERIFY = "Verify the organization at OpenAI, or"
+_CHECK_ADVICE = {
+    "Streaming": f"{_VERIFY} turn off ENABLE_STREAM.",
+    "Summaries": f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
+    "mcp": "Check REMOTE_MCP_SERVERS_JSON.",
+    "file_search": "Check FILE_SEARCH_VECTOR_STORES.",
+}
+_TOOL_ADVICE = "Allow it in the key's project, or turn off ENABLE_{}."
+_UNLISTED = (
+    "It is accepted, but not listed: {}. Allow them in the key's project, or change "
+    "MODEL_ID."
+)
+_LOST = (
+    "The API left some out since the last start: {}. Look for filters that change "
+    "earlier messages, and set STABLE_INSTRUCTIONS to `on`."
+)
+
+
 class _Diagnostics:
     def __init__(self, call: PipeCall, connections: Connections) -> None:
         self._model = call.model
         self._hosted, _ = hosted_tools(call.config, self._model)
         self._endpoint = call.endpoint
         names = comma_list(call.valves.MODEL_ID)
-        self._listed = [call.resolve(name).id for name in names if name != "auto"]
+        listed = (call.resolve(name).id for name in names if name != "auto")
+        self._listed = dict.fromkeys(listed)
         self._connections = connections
         self._dropped = call.capabilities.dropped
         self._limits = run_limits(call.valves, call.model)._replace(
@@ -11794,12 +11912,14 @@ class _Diagnostics:
             reasoning = {"summary": "auto"}
             yield await self._line_of("Summaries", works, reasoning=reasoning)
         for tool in self._hosted:
-            name = str(tool.get("server_label") or tool.get("type"))
+            kind = str(tool["type"])
+            name = str(tool.get("server_label") or kind)
             works = "The model can be given this tool."
-            asked_tool = {"tools": [tool], "tool_choice": "none"}
-            yield await self._line_of(name, works, **asked_tool)
+            advice = _CHECK_ADVICE.get(kind) or _TOOL_ADVICE.format(kind.upper())
+            complaint = await self._complaint(tools=[tool], tool_choice="none")
+            yield _finding(name, works, complaint and f"{complaint} {advice}")
         counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
-        lost = counts and f"The API left some out since the last start: {counts}."
+        lost = counts and _LOST.format(counts)
         yield _finding("Earlier reasoning", "The API left nothing out.", lost)
 
     async def _models_line(self) -> str:
@@ -11812,11 +11932,12 @@ class _Diagnostics:
             return f"- ⚠️ **{what}**: {self._endpoint.name_server(str(error))}"
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
-            return f"- ⚠️ **The key**: It is accepted, but not listed: {missing}."
+            return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
         return _finding("The key", "It is accepted, for all models listed.", "")
 
     async def _line_of(self, what: str, works: str, **more: Any) -> str:
-        return _finding(what, works, await self._complaint(**more))
+        complaint = await self._complaint(**more)
+        return _finding(what, works, complaint and f"{complaint} {_CHECK_ADVICE[what]}")
 
     async def _complaint(self, **more: Any) -> str:
         complaint = await self._try(max_output_tokens=_FEWEST_TOKENS, **more)
@@ -12010,9 +12131,8 @@ class Pipe:
 
 
 async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
-    emit = call.host.event_emitter
-    if "event" in chunk and emit is not None and call.caller.host_reads:
-        await emit(chunk["event"])
+    if "event" in chunk and call.page is not None:
+        await call.page(chunk["event"])
 
 
 def _response_head(call: PipeCall) -> tuple[str, int, str]:

@@ -15,7 +15,7 @@ TEMPORARY: Json = {
     "__user__": USER,
     "__metadata__": {**IDS, "chat_id": "temporary:s-1"},
 }
-_CLOSING = "Finished in "
+_CLOSING = ("Finished in ", "Broke off after ")
 _ERROR_ID = re.compile(r" \(Error id: ([0-9A-Z]{10})\)$")
 
 
@@ -96,7 +96,9 @@ def closings(chunks: list[Json]) -> list[str]:
 
 
 def _status_lines(chunks: list[Json]) -> list[str]:
-    return [shown["description"] for shown in host_events(chunks, "status")]
+    """The lines, without what hides them for a while."""
+    shown = host_events(chunks, "status")
+    return [line["description"] for line in shown if not line.get("hidden")]
 
 
 def usages(chunks: list[Json]) -> list[Json]:

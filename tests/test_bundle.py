@@ -105,20 +105,23 @@ LIMIT, REST = 5, 6
 
 @staticmethod
 def shorten(text: str) -> str:
-    return json.loads(text)[:LIMIT]
+    # JSON has its own quotes.
+    return json.loads(text)[:LIMIT]  # as documented
 
 
 def write_letter(text: str) -> str:
     """Needs what is kept, but nothing needs this."""
     return Template(shorten(text)).template
 '''
-KEPT = UNUSED[UNUSED.index("# The limit") : UNUSED.index("def write_letter")].replace(
-    '"""Words are short."""\n', ""
+KEPT = (
+    UNUSED[UNUSED.index("LIMIT, REST") : UNUSED.index("def write_letter")]
+    .replace('"""Words are short."""\n', "")
+    .replace("    # JSON has its own quotes.\n", "")
 )
 
 
 def test_only_what_the_host_class_leads_to_is_written(tmp_path: Path) -> None:
-    """The rest is left out with its comments, and imports that only it needs."""
+    """The rest is left out, as are lines of comment and imports that only it needs."""
     entry = ENTRY.replace(
         "import reply\n", "import reply\nfrom owui_chat.unused import shorten\n"
     ).replace("yield reply(", "yield shorten(")

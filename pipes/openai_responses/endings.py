@@ -78,6 +78,12 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "cancelled": "The answer was cancelled at OpenAI. Regenerate it, or ask to "
         "continue.",
         "steered": "The request was steered away. Ask again.",
+        "no_answer": "The model ended without an answer. Regenerate it, or ask in "
+        "other words.",
+        "only_calls": "The model asked for more tools than one answer may call, and gave "
+        "no answer. Ask it to answer with what it has.",
+        "only_tokens": "The model used all tokens of this answer to think. Raise the "
+        "maximum of output tokens, or choose less effort.",
         "": "The answer is not complete{code}. Ask to continue.",
     },
     "failed": {
@@ -267,13 +273,13 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
 
 def failure_status(failure: Failure) -> str:
     """Return the status line before the request is sent again."""
-    if failure.status == 429:
-        return "The model's server is busy with this key's requests."
-    if failure.status == 200:
-        return "The model's server reported an error."
-    if failure.status:
-        return f"The model's server has trouble (HTTP {failure.status})."
-    return "The model's server did not answer."
+    known = {
+        None: "did not answer",
+        200: "reported an error",
+        429: "is busy with this key's requests",
+    }
+    status = failure.status
+    return f"The model's server {known.get(status, f'has trouble (HTTP {status})')}."
 
 
 def _sentence(kind: str, error: ApiError) -> str:

@@ -131,20 +131,12 @@ class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
-        """Keep the `failure`, and OpenAI's id of the request."""
+        """Keep the `failure`, its status and error, and OpenAI's id of the request."""
         super().__init__(sentence)
         self.failure = failure
+        self.status = failure.status or 0
+        self.error = failure.error
         self.request_id = request_id
-
-    @property
-    def status(self) -> int:
-        """The HTTP status."""
-        return self.failure.status or 0
-
-    @property
-    def error(self) -> ApiError:
-        """The error in the body."""
-        return self.failure.error
 
 
 def read_api_error(wire: object) -> ApiError:

@@ -23,6 +23,7 @@ from owui_manifold.report import (
     server_words,
 )
 from owui_manifold.rounds import DelegatedRound, save_round
+from owui_manifold.silence import WaitingLines
 
 _NOT_WRITTEN = (
     "Open WebUI refused to store the items that this chat does not show: later turns go "
@@ -47,31 +48,27 @@ async def answer_events(
     for notice in prepared.notices:
         yield Status(notice)
     artifacts = ArtifactStore(prepared, connections)
-    repairs: list[Status] = []
-    helped: list[Status] = []
+    repairs = _Repairs(prepared)
+    lines = WaitingLines(call, connections)
     events = run(
         prepared.request,
         prepared.endpoint,
         connections,
-        prepared.limits,
+        prepared.limits._replace(heard=lines.heard),
         prepared.toolset,
     )
-    async with aclosing(events):
+    async with aclosing(events), aclosing(lines):
         async for arrived in events:
-            event = await artifacts.stored(arrived)
+            for line in lines.note(arrived):
+                yield line
+            event = await artifacts.stored(await repairs.follow(arrived))
             if event is None:
                 continue
-            if isinstance(event, Status):
-                repairs += _log_status(prepared, event)
-                event = Status(event.sentence)
-            elif repairs and _has_answer(event):
-                await _remember(prepared, repairs)
-                helped, repairs = helped + repairs, []
             for cited in citations.feed(event) if call.caller.host_reads else (event,):
                 for shown in await _write_records(prepared, recorder, cited):
                     yield shown
             if isinstance(event, RunDone):
-                _hand_over(prepared, recorder, citations, event, helped)
+                _hand_over(prepared, recorder, citations, event, repairs.helped)
                 for told in await _end(prepared, event):
                     yield told
 
@@ -131,11 +128,26 @@ def _new_record() -> tuple[str, int]:
     return new_ulid(), unix_seconds()
 
 
-def _log_status(prepared: PreparedRequest, event: Status) -> list[Status]:
-    """Log what happens before an answer; return it if it is a repair."""
-    log, reason = prepared.call.log, server_words(prepared.call, event.reason)
-    log.line("WARNING", f"{event.sentence} {reason}".strip())
-    return [event] if event.repair else []
+class _Repairs:
+    """What was changed after refusals of a run; `helped` is what the server then took."""
+
+    def __init__(self, prepared: PreparedRequest) -> None:
+        self.helped: list[Status] = []
+        self._prepared = prepared
+        self._tried: list[Status] = []
+
+    async def follow(self, event: RunEvent) -> RunEvent:
+        """Log what happens before an answer; return the event as people see it."""
+        call = self._prepared.call
+        if isinstance(event, Status):
+            reason = server_words(call, event.reason)
+            call.log.line("WARNING", f"{event.sentence} {reason}".strip())
+            self._tried += [event] if event.repair else []
+            return Status(event.sentence)
+        if self._tried and _has_answer(event):
+            await _remember(self._prepared, self._tried)
+            self.helped, self._tried = self.helped + self._tried, []
+        return event
 
 
 def _has_answer(event: RunEvent) -> bool:

@@ -8,6 +8,7 @@ import base64
 import hashlib
 import mimetypes
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import PurePosixPath
 
 from openai_responses.errors import AnswerTooLarge, ApiRefused, ResponsesError
@@ -165,10 +166,8 @@ def _made_card(**held: object) -> JsonObject:
 def _read_data_url(url: str) -> tuple[str, bytes]:
     """Return the type and the bytes of a picture; no bytes for any other address."""
     head, _, encoded = url.partition(";base64,")
-    kind = head.removeprefix("data:")
-    if not head.startswith("data:image/"):
-        return kind, b""
-    try:
-        return kind, base64.b64decode(encoded)
-    except ValueError:
-        return kind, b""
+    kind = head.partition("data:")[2]
+    with suppress(ValueError):
+        if kind.startswith("image/"):
+            return kind, base64.b64decode(encoded)
+    return kind, b""

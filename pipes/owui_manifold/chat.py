@@ -39,6 +39,7 @@ from openai_responses.requests.turns import append_turns, record_turn
 from owui_chat.input.attachments import (
     add_tool_images,
     attach_files,
+    drawing_notice,
     fit_input,
     image_length,
     resolve_images,
@@ -158,6 +159,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         items = await _history(chat, origin, size)
         changed = {"input": items, "instructions": chat.instructions or None}
         request = chat.request.model_copy(update=changed)
+    notices = (reason, tools.notice, drawing_notice(chat.parts))
     return PreparedRequest(
         call,
         request,
@@ -167,7 +169,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         store,
         before,
         _toolset(call, tools),
-        notices=() if before else tuple(filter(None, (reason, tools.notice))),
+        notices=() if before else tuple(filter(None, notices)),
         sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
     )

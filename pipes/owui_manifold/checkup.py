@@ -31,6 +31,24 @@ _PING: Item = {
 }
 
 
+_VERIFY = "Verify the organization at OpenAI, or"
+_CHECK_ADVICE = {
+    "Streaming": f"{_VERIFY} turn off ENABLE_STREAM.",
+    "Summaries": f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
+    "mcp": "Check REMOTE_MCP_SERVERS_JSON.",
+    "file_search": "Check FILE_SEARCH_VECTOR_STORES.",
+}
+_TOOL_ADVICE = "Allow it in the key's project, or turn off ENABLE_{}."
+_UNLISTED = (
+    "It is accepted, but not listed: {}. Allow them in the key's project, or change "
+    "MODEL_ID."
+)
+_LOST = (
+    "The API left some out since the last start: {}. Look for filters that change "
+    "earlier messages, and set STABLE_INSTRUCTIONS to `on`."
+)
+
+
 class _Diagnostics:
     """One model of the pipe at its server, tried out piece by piece.
 
@@ -42,7 +60,8 @@ class _Diagnostics:
         self._hosted, _ = hosted_tools(call.config, self._model)
         self._endpoint = call.endpoint
         names = comma_list(call.valves.MODEL_ID)
-        self._listed = [call.resolve(name).id for name in names if name != "auto"]
+        listed = (call.resolve(name).id for name in names if name != "auto")
+        self._listed = dict.fromkeys(listed)
         self._connections = connections
         self._dropped = call.capabilities.dropped
         self._limits = run_limits(call.valves, call.model)._replace(
@@ -62,12 +81,14 @@ class _Diagnostics:
             reasoning = {"summary": "auto"}
             yield await self._line_of("Summaries", works, reasoning=reasoning)
         for tool in self._hosted:
-            name = str(tool.get("server_label") or tool.get("type"))
+            kind = str(tool["type"])
+            name = str(tool.get("server_label") or kind)
             works = "The model can be given this tool."
-            asked_tool = {"tools": [tool], "tool_choice": "none"}
-            yield await self._line_of(name, works, **asked_tool)
+            advice = _CHECK_ADVICE.get(kind) or _TOOL_ADVICE.format(kind.upper())
+            complaint = await self._complaint(tools=[tool], tool_choice="none")
+            yield _finding(name, works, complaint and f"{complaint} {advice}")
         counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
-        lost = counts and f"The API left some out since the last start: {counts}."
+        lost = counts and _LOST.format(counts)
         yield _finding("Earlier reasoning", "The API left nothing out.", lost)
 
     async def _models_line(self) -> str:
@@ -80,11 +101,12 @@ class _Diagnostics:
             return f"- ⚠️ **{what}**: {self._endpoint.name_server(str(error))}"
         missing = ", ".join(name for name in self._listed if name not in usable)
         if missing:
-            return f"- ⚠️ **The key**: It is accepted, but not listed: {missing}."
+            return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
         return _finding("The key", "It is accepted, for all models listed.", "")
 
     async def _line_of(self, what: str, works: str, **more: Any) -> str:
-        return _finding(what, works, await self._complaint(**more))
+        complaint = await self._complaint(**more)
+        return _finding(what, works, complaint and f"{complaint} {_CHECK_ADVICE[what]}")
 
     async def _complaint(self, **more: Any) -> str:
         """Return what stands against a small request; nothing when it is answered.

@@ -25,9 +25,11 @@ from openai_responses.loop.recovery import RetryPolicy
 from openai_responses.loop.tools import ApprovalRules, read_rules, read_timeouts
 from openai_responses.models.resolve import (
     REASONING_EFFORTS,
+    ModelPrices,
     ResolvedModel,
     read_overrides,
 )
+from openai_responses.models.usage import read_prices
 from openai_responses.requests.mcp_servers import RemoteServers, read_servers
 from openai_responses.requests.repairs import Repair
 from openai_responses.transport.connections import Timeouts
@@ -52,6 +54,8 @@ class Config(NamedTuple):
     approval_rules: ApprovalRules
     tool_timeouts: Sequence[tuple[str, float]]
     """Seconds by patterns of names."""
+    prices: Mapping[str, ModelPrices] | None
+    """The administrator's own; None if they cannot be read."""
 
     effort: str | None
     summary: str
@@ -92,28 +96,29 @@ def read_config(
     remote = _known_servers(valves.REMOTE_MCP_SERVERS_JSON)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
     timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
-    permission_error = _permission_error(valves)
-    problems = (rules_error, timeouts_error, permission_error, filter_error)
+    prices, price_error = _own_prices(valves)
+    problems = (rules_error, timeouts_error, _permission_error(valves), filter_error)
     allowed = _for_own_key(valves) if own_key else valves
     switches = as_mapping(host.get("features"))
-    replaces_search = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
+    is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
     level = _inherit(own.LOG_LEVEL, valves.LOG_LEVEL)
-    searches = valves.ENABLE_WEB_SEARCH or replaces_search
+    searches = _is_on(own.WEB_SEARCH, valves.ENABLE_WEB_SEARCH or is_mapped)
     return Config(
         valves=allowed,
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(filter(None, problems)),
+        problems=tuple(filter(None, (*problems, price_error))),
         own_key=own_key,
         overrides=_overrides(valves),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         approval_rules=rules,
         tool_timeouts=timeouts,
+        prices=prices,
         effort=_inherit(own.REASONING_EFFORT, "") or None,
         summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
         verbosity=_inherit(own.VERBOSITY, "") or None,
         service_tier=_inherit(own.SERVICE_TIER, valves.SERVICE_TIER),
-        web_search=_is_on(own.WEB_SEARCH, searches),
-        replaces_search=replaces_search,
+        web_search=searches,
+        replaces_search=searches and is_mapped,
         code_interpreter=_is_on(own.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER),
         image_generation=_is_on(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
         shows_cost=_is_on(own.SHOW_COST, valves.SHOW_COST),
@@ -145,6 +150,13 @@ def _known_overrides(text: str) -> Mapping[str, ResolvedModel]:
 @lru_cache(maxsize=8)
 def _known_servers(text: str) -> RemoteServers:
     return read_servers(text)
+
+
+def _own_prices(valves: Valves) -> tuple[Mapping[str, ModelPrices] | None, str]:
+    try:
+        return read_prices(valves.CUSTOM_MODEL_PRICING_JSON), ""
+    except InvalidRequest as error:
+        return None, str(error)
 
 
 def _inherit(own: str, default: str) -> str:

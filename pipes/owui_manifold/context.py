@@ -110,6 +110,12 @@ class PipeCall(NamedTuple):
         return self.config.valves
 
     @property
+    def page(self) -> Any:
+        """What sends events beside the answer; a title made for it has none to show."""
+        waits = self.caller.host_reads and not self.caller.task
+        return self.host.event_emitter if waits else None
+
+    @property
     def model_id(self) -> str:
         """The host's id of the model that was chosen, maybe one of its workspace."""
         return str(self.host.metadata.get("model_id") or self.caller.host_model)

@@ -212,9 +212,8 @@ class Pipe:
 
 async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
     """Send a status or a source: without a stream the host reads none of them."""
-    emit = call.host.event_emitter
-    if "event" in chunk and emit is not None and call.caller.host_reads:
-        await emit(chunk["event"])
+    if "event" in chunk and call.page is not None:
+        await call.page(chunk["event"])
 
 
 def _response_head(call: PipeCall) -> tuple[str, int, str]:

@@ -8,15 +8,26 @@ from collections.abc import Mapping
 
 from openai_responses.audit import AuditedRequest
 from openai_responses.clock import utc_today
-from openai_responses.endings import api_word
-from openai_responses.errors import InvalidRequest, ResponsesError
+from openai_responses.endings import Ending, api_word, ending_of_incomplete
+from openai_responses.errors import ResponsesError
+from openai_responses.items import (
+    has_image,
+    is_call_output,
+    is_code,
+    is_commentary,
+    is_reasoning,
+    item_type,
+    message_text,
+    open_calls,
+)
 from openai_responses.json_input import as_mapping, as_text, parse_json_object
 from openai_responses.loop.events import RunDone
 from openai_responses.models.choice import retirement_notice
 from openai_responses.models.resolve import resolve_model
-from openai_responses.models.usage import cost_of_run, read_prices
+from openai_responses.models.usage import cost_of_run
 from openai_responses.redaction import describe_exception, redact_line
 from openai_responses.requests.build import unsent_parameters
+from owui_chat.storage.output_carrier import closing_commentary
 from owui_chat.storage.recorder import leaves_calls
 from owui_manifold.callers import opening_error
 from owui_manifold.chat import PreparedRequest
@@ -92,8 +103,14 @@ def report_request(prepared: PreparedRequest) -> None:
 def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     """Log how a run ended; return it with its cost, a failure with its error id."""
     call, trace = prepared.call, ended.trace
+    remark = _tools_remark(prepared, ended)
+    ended = ended._replace(ending=_explained_ending(ended), remark=remark)
     if call.valves.writes_audit_log():
-        call.log.audit(_audit_end(prepared, ended))
+        audited, kind = _audited(prepared), ended.ending.kind
+        is_success = kind in ("completed", "incomplete")
+        success = audited.success_line(trace.model)
+        failure = audited.error_line(trace.error, trace.status)
+        call.log.audit(success if is_success else failure)
     _report_removals(call, trace.removed)
     if not call.valves.PROMPT_CACHE_DIAGNOSTICS:
         ended = ended._replace(trace=trace._replace(response_id=""))
@@ -105,7 +122,8 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         call.log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
         return _add_cost(prepared, ended)
     error, said = trace.error, f"{trace.subject} {trace.error.message}".strip()
-    code, kind, param = map(api_word, (error.code, error.type, error.param))
+    words = (error.code or ended.ending.code, error.type, error.param)
+    code, kind, param = map(api_word, words)
     call.log.line(
         "WARNING",
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
@@ -118,6 +136,47 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         sentence = f"{sentence} {server_words(call, said)}".strip()
     ending = ended.ending._replace(sentence=sentence)
     return _add_cost(prepared, ended._replace(ending=ending))
+
+
+_MANY_TOKENS, _SOME_TOKENS = 4000, 1000
+_CHARACTERS_OF_A_TOKEN = 4
+
+
+def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
+    """Return what explains a large number at a chat's first answer: its tools.
+
+    Tools in a namespace are read only when they are found.
+    """
+    request, usage = prepared.request, ended.usage
+    questions = sum(item.get("role") == "user" for item in request.input)
+    if usage is None or prepared.round or questions > 1:
+        return ""
+    tools = [tool for tool in request.tools or () if tool["type"] != "namespace"]
+    size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
+    tokens = min(size * len(ended.usages), usage.input)
+    if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
+        return ""
+    count = f"{round(tokens, -2):,}"
+    return f", of which about {count} are the descriptions of {len(tools)} tools"
+
+
+def _explained_ending(ended: RunDone) -> Ending:
+    """Return how a run ended: why it did, if there is nothing to read or to see."""
+    ending, output = ended.ending, ended.output
+    said = any(
+        item_type(i) == "message" and not is_commentary(i) and message_text(i).strip()
+        for i in output
+    )
+    shown = any(has_image(item) or is_code(item) for item in output)
+    if said or shown or open_calls(output) or closing_commentary(output):
+        return ending
+    if ending.kind == "completed":
+        called = output and is_call_output(output[-1])
+        return ending_of_incomplete("only_calls" if called else "no_answer")
+    if ending.code == "max_output_tokens" and any(map(is_reasoning, output)):
+        sentence = ending_of_incomplete("only_tokens").sentence
+        return ending._replace(sentence=sentence)
+    return ending
 
 
 _MOST_WORDS, _MOST_READ = 500, 5000
@@ -166,13 +225,6 @@ def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
         call.log.line("DEBUG" if meant else "WARNING", told)
 
 
-def _audit_end(prepared: PreparedRequest, ended: RunDone) -> str:
-    trace = ended.trace
-    if ended.ending.kind in ("completed", "incomplete"):
-        return _audited(prepared).success_line(trace.model)
-    return _audited(prepared).error_line(trace.error, trace.status)
-
-
 def _audited(prepared: PreparedRequest) -> AuditedRequest:
     payload, host = prepared.request.payload(), prepared.endpoint.host
     return AuditedRequest(payload, host, prepared.call.log.run_id)
@@ -184,14 +236,10 @@ def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     Other servers do not say which tier served a response: it is the one asked for.
     """
     call, request = prepared.call, prepared.request
-    if not call.config.shows_cost or not ended.usages:
+    own = call.config.prices
+    if not call.config.shows_cost or not ended.usages or own is None:
         return ended
-    try:
-        own = read_prices(call.valves.CUSTOM_MODEL_PRICING_JSON)
-        facts = call.resolve(request.model).facts
-    except InvalidRequest as error:  # the answer is there, so only the log says it
-        call.log.line("WARNING", str(error))
-        return ended
+    facts = call.resolve(request.model).facts
     facts = facts._replace(prices=own.get(request.model, facts.prices))
     asked = request.service_tier or ""
     usages = [one._replace(tier=one.tier or asked) for one in ended.usages]

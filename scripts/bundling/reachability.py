@@ -5,14 +5,16 @@ defines names and does nothing else (`effect_rules` refuses the rest), and a top
 name stands for one thing in all modules (`name_rules`). A local variable of the same
 name keeps more than needed, never less.
 
-The host stores, formats and compiles every line of a bundle. So docstrings stay in the
-sources; `...` stands for one that is all there is of a definition. Nothing else of a
-part is changed.
+The host stores, formats and compiles every line of a bundle. So docstrings and lines of
+comment stay in the sources; `...` stands for a docstring that is all there is of a
+definition. Nothing else of a part is changed.
 """
 
 import ast
+import tokenize
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from io import StringIO
 
 from bundling.modules import ExternalImport, Module
 from bundling.name_rules import defined_names
@@ -21,7 +23,7 @@ from bundling.targets import Target
 
 @dataclass(frozen=True)
 class Part:
-    """A top-level definition with the comments above it and the docstring below it."""
+    """A top-level definition."""
 
     text: str
     defines: frozenset[str]
@@ -86,6 +88,7 @@ def _read_parts(module: Module) -> Iterator[Part]:
             lines[number - 1] = ""
     left_out = {line for node in unread for line in _lines_of(node)}
     left_out.update(_gaps(module.tree, lines))
+    left_out.update(_comment_lines(module.text))
     begin = 1
     for nodes in _group_definitions(node for node in body if node not in imports):
         end = _lines_of(nodes[-1]).stop
@@ -119,6 +122,13 @@ def _gaps(tree: ast.Module, lines: Sequence[str]) -> Iterator[int]:
             behind = _lines_of(node.body[0]).stop
             if not lines[behind - 1].strip():
                 yield behind
+
+
+def _comment_lines(text: str) -> Iterator[int]:
+    """The lines with nothing but a comment."""
+    for token in tokenize.generate_tokens(StringIO(text).readline):
+        if token.type == tokenize.COMMENT and token.line.lstrip().startswith("#"):
+            yield token.start[0]
 
 
 def _is_text(node: ast.stmt) -> bool:

@@ -41,8 +41,9 @@ class Turn:
 
     @property
     def statuses(self) -> list[Json]:
-        """The status lines above the answer."""
-        return [event["data"] for event in self.of_type("status")]
+        """The status lines above the answer, without what hides them for a while."""
+        lines = (event["data"] for event in self.of_type("status"))
+        return [line for line in lines if not line.get("hidden")]
 
     @property
     def error(self) -> Any:

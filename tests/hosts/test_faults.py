@@ -30,7 +30,7 @@ ENDINGS = {
     "failed": ("error of its own", ""),
     "failed-limit": ("rate limit", ""),
     "error-nested": ("error of its own", "This is turn 1."),
-    "error-flat": ("error of its own", "This is turn 1."),
+    "lone-reasoning": ("The model ended without an answer.", ""),
     "cut": ("broke before the answer was finished", "This is turn 1."),
     "drop": ("broke before the answer was finished", "This is turn 1."),
     "chat,status=400": ("HTTP 400", ""),
@@ -134,8 +134,9 @@ async def test_a_failed_attempt_is_repeated_with_a_status_line(
     assert line["done"] is True
     assert closing["description"].startswith("Finished in ")
     stored = await tab.message(turn)
-    shown = [status["description"] for status in stored["statusHistory"]]
-    assert shown == [line["description"], closing["description"]]
+    shown, hidden, last = stored["statusHistory"]
+    assert (shown, last) == (line, closing)
+    assert hidden["hidden"]  # the page draws no line while the answer comes
 
 
 @pytest.mark.asyncio
@@ -158,6 +159,7 @@ async def test_stop_while_waiting_for_a_retry(tab: Tab, simulator: Simulator) ->
     await turn.until(lambda seen: seen.statuses)
 
     await tab.stop(turn)
+    await turn.until(lambda seen: seen.of_type("status")[-1]["data"].get("hidden"))
     await tab.settle(turn, seconds=40)
 
     assert [request.status for request in answered(simulator)] == [503]

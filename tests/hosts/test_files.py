@@ -205,11 +205,15 @@ async def test_picture_that_the_model_cannot_read(
     scan = await attach(member, "scan.bmp", BMP, "image/bmp")
     turn = await tab.send(MODEL, "sim:chat look", files=[scan])
     refused = chat_bodies(simulator)
-    after = await tab.send(MODEL, "sim:chat well", chat_id=turn.chat_id)
+    # The page attaches an SVG as a file.
+    logo = attached(scan["id"], "logo.svg", "image/svg+xml") | {"type": "file"}
+    after = await tab.send(MODEL, "sim:chat well", chat_id=turn.chat_id, files=[logo])
 
     assert "scan.bmp is in a form that the model cannot read" in str(turn.error)
     assert refused == []
     assert after.error is None
+    lines = str([line.get("description") for line in after.statuses])
+    assert "The model cannot see logo.svg, because SVG is text for it." in lines
 
 
 @pytest.mark.asyncio

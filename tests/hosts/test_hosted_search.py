@@ -183,6 +183,8 @@ async def test_who_turns_the_search_on(
         await tab.user.set_user_valves(PIPE, {"WEB_SEARCH": "off"})
         await tab.send(MODEL, "sim:web-search When?", body=SWITCHED)
         assert "web_search" not in offered(simulator)
+        names = {tool.get("name") for tool in chat_bodies(simulator)[-1]["tools"]}
+        assert {"search_web", "fetch_url"} <= names  # the switch means Open WebUI's
 
         await tab.user.set_user_valves(PIPE, {"WEB_SEARCH": "on"})
         await tab.send(MODEL, "sim:web-search When?")

@@ -3,12 +3,16 @@
 import json
 from collections.abc import Mapping
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from call_sample import TOOL
+from openai_responses.clock import hex_digest
+from openai_responses.items import open_calls
 from openai_responses.transport.connections import Connections
+from owui_manifold.rounds import load_round
 from simulator import Simulator
 from stand_in_host import StandInHost
 from turn_sample import answered, asked_as, row_of
@@ -40,10 +44,16 @@ class Talk:
         """Ask the next question; return what was sent."""
         number = len(self.said) // 2
         row_of(self.host, *WORDS[: number + 1])
-        asked = [*self.said, WORDS[number]]
-        call = asked_as(self.sim, *asked, model=model, **given)
-        await answered(call, self.line)
-        self.said = [*asked, "Yes."]
+        sent = await self.put(number, *self.said, WORDS[number], model=model, **given)
+        self.said += [WORDS[number], "Yes."]
+        return sent
+
+    async def put(self, number: int, *said: str, **given: Any) -> Json:
+        """Ask the question with this number in the row; return what was sent."""
+        ids = {"user_message_id": f"q{number}", "message_id": f"a{number}"}
+        call = asked_as(self.sim, *said, metadata=ids, **given)
+        caller = call.caller._replace(message_id=ids["message_id"])
+        await answered(call._replace(caller=caller), self.line)
         return dict(self.sim.requests[-1].body)
 
 
@@ -225,3 +235,82 @@ async def test_sampling_goes_where_the_effort_was_not_none(talk: Talk) -> None:
 
     assert kinds(sent) == ["configuration_update"]
     assert "temperature" not in sent
+
+
+async def test_chat_whose_first_turn_was_deleted_begins_anew(
+    talk: Talk, host: StandInHost
+) -> None:
+    """What was appended later says nothing without what it was appended to."""
+    await talk.ask(body={"tools": [A], "reasoning_effort": "low"})
+    await talk.ask(body={"tools": [A, B], "reasoning_effort": "high"})
+    row_of(host, *WORDS)
+    rows = host.chats.rows["chat-1"].chat["history"]["messages"]
+    del rows["q0"], rows["a0"]
+    rows["q1"]["parentId"] = None
+    given: Json = {"model": GROWING, "body": {"tools": [B], "reasoning_effort": "high"}}
+    third = await talk.put(2, "S", "two", "Yes.", "three", **given)
+    given["body"] = {"tools": [B, C], "reasoning_effort": "high"}
+    said = ("S", "two", "Yes.", "three", "Yes.", "four")
+    fourth = await talk.put(3, *said, **given)
+
+    assert kinds(third) == []
+    assert [t["name"] for t in third["tools"]] == ["b"]
+    assert third["reasoning"]["effort"] == "high"
+    assert "tool_choice" not in third
+    assert grows(third, fourth)
+    assert kinds(fourth) == ["additional_tools"]
+
+
+async def test_turn_that_is_too_long_stands_in_its_request(talk: Talk) -> None:
+    """The next one that fits goes on from the last one that was stored."""
+    noise = "".join(hex_digest(str(number)) for number in range(4_000))
+    large = tool("b", description=noise[:180_000])
+    larger = tool("c", description=noise[-180_000:][::-1])
+    first = await talk.ask(body={"tools": [A]})
+    second = await talk.ask(body={"tools": [A, large, larger]})
+    third = await talk.ask(body={"tools": [A, C]})
+
+    assert kinds(second) == []
+    assert [t["name"] for t in second["tools"]] == ["a", "b", "c"]
+    assert grows(first, third)
+    assert kinds(third) == ["additional_tools"]
+
+
+async def test_rounds_of_the_hosts_tools_keep_what_was_appended(
+    talk: Talk, sim: Simulator, host: StandInHost, connections: Connections
+) -> None:
+    """The second round begins with the first one, and so does the next turn."""
+    ours: Json = {"TOOL_EXECUTION": "open_webui"}
+    await talk.ask(body={"tools": [A], "reasoning_effort": "low"}, **ours)
+    words = ("one", "sim:tool rain?", "three")
+    row_of(host, *words)
+    state = SimpleNamespace()
+    given: Json = {"model": GROWING, "state": state, **ours}
+    body = {"tools": [TOOL, A], "reasoning_effort": "high", "tool_choice": "required"}
+    asked = ("S", "one", "Yes.", words[1])
+    first = await talk.put(1, *asked, body=dict(body), **given)
+    ended = load_round(state, "a1")
+    assert ended
+    [opened] = open_calls(ended.received)
+    function = {"name": opened["name"], "arguments": opened["arguments"]}
+    again = asked_as(sim, *asked, body=dict(body), **given)
+    again.body["messages"] += [
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": opened["call_id"], "function": function}],
+        },
+        {"role": "tool", "tool_call_id": opened["call_id"], "content": "Rain."},
+    ]
+    await answered(again, connections)
+    second = dict(sim.requests[-1].body)
+    third = await talk.put(2, *asked, "Yes.", "three", model=GROWING, body=body, **ours)
+
+    assert grows(first, second)
+    assert first["tool_choice"] == "required"
+    assert "tool_choice" not in second
+    appended = ["additional_tools", "configuration_update"]
+    assert kinds(first) == appended
+    assert kinds(second)[:2] == appended
+    assert kinds(third)[:2] == appended
+    assert grows(first, third)

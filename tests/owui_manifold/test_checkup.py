@@ -70,17 +70,18 @@ async def test_reasoning_that_the_api_left_out() -> None:
 
     assert (
         "❌ **Earlier reasoning**: The API left some out since the last start: "
-        "3 prefix_mismatch, 1 end_user_mismatch." in text
+        "3 prefix_mismatch, 1 end_user_mismatch. Look for filters" in text
     )
 
 
 async def test_models_that_the_key_may_not_use() -> None:
     """They are named, before a user finds out."""
     async with Simulator() as sim:
-        names = f"{MODEL}, gpt-6.1-sol"
+        names = f"{MODEL}, gpt-6.1-sol, gpt-6.1-sol-high"
         text = await findings(sim.base_url, "sk-simulator-limited", MODEL_ID=names)
 
-    assert "⚠️ **The key**: It is accepted, but not listed: gpt-6.1-sol." in text
+    assert "⚠️ **The key**: It is accepted, but not listed: gpt-6.1-sol. " in text
+    assert "change MODEL_ID" in text
 
 
 async def test_a_wrong_key() -> None:
@@ -118,7 +119,8 @@ async def test_an_organisation_that_is_not_verified() -> None:
     async with Upstream(answer) as upstream:
         text = await findings(upstream.base_url, KEY)
 
-    assert "❌ **Summaries**" in text
+    [line] = [line for line in text.splitlines() if "❌ **Summaries**" in line]
+    assert line.endswith("or set REASONING_SUMMARY to `disabled`.")
     assert "✅ **A small request**" in text
     assert "CANARY" not in text
 
@@ -129,7 +131,8 @@ async def test_an_organisation_that_may_not_stream() -> None:
     async with Upstream(answer) as upstream:
         text = await findings(upstream.base_url, KEY)
 
-    assert "❌ **Streaming**" in text
+    [line] = [line for line in text.splitlines() if "❌ **Streaming**" in line]
+    assert line.endswith("or turn off ENABLE_STREAM.")
     assert "✅ **Summaries**" in text
 
 
@@ -140,8 +143,10 @@ async def test_a_hosted_tool_that_is_refused() -> None:
     async with Upstream(refusing("tools", "invalid_value")) as upstream:
         text = await findings(upstream.base_url, KEY, **tools)
 
-    assert "❌ **web_search**" in text
-    assert "❌ **wiki**" in text
+    lines = [line for line in text.splitlines() if line.startswith("- ❌")]
+    assert [line.split("**")[1] for line in lines] == ["web_search", "wiki"]
+    assert lines[0].endswith("or turn off ENABLE_WEB_SEARCH.")
+    assert lines[1].endswith("Check REMOTE_MCP_SERVERS_JSON.")
 
 
 async def test_a_server_without_a_list() -> None:

@@ -30,11 +30,16 @@ from pipe_calls import (
 )
 from run_sample import has_marker
 from simulator import Simulator
+from stand_in_host import host_callable
 
 pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
 BUSY = "The model's server is busy with this key's requests."
+RAIN = {
+    "callable": host_callable(lambda city: f"Rain in {city}."),
+    "spec": TOOL["function"],
+}
 
 
 # ---------------------------------------------------------------- broken answers
@@ -109,6 +114,32 @@ async def test_incomplete_answer_says_why(
     assert words in split_id(found)[0]
     assert strip_markers(grown(native)).startswith("This is turn 1.")
     assert errors(plain) == []
+
+
+@pytest.mark.parametrize(
+    ("scenario", "words"),
+    [
+        ("nothing", "The model ended without an answer."),
+        ("lone-reasoning", "The model ended without an answer."),
+        ("incomplete-thoughts", "all tokens of this answer to think"),
+        ("filtered-first", "content filter"),
+        ("tool-forever", "for more tools than one answer may call"),
+    ],
+)
+async def test_a_run_without_an_answer_says_why(
+    scenario: str, words: str, pipe: Pipe, sim: Simulator
+) -> None:
+    """Also where the server calls tools although it may not."""
+    pipe.valves = valves_for(sim, MAX_FUNCTION_CALL_LOOPS=1)
+    body, tools = chat(f"sim:{scenario}", tools=[TOOL]), {"get_weather": RAIN}
+
+    native = await chunks_of(pipe, body, **NATIVE, __tools__=tools)
+    result = await result_of(pipe, body, **NATIVE, __tools__=tools)
+
+    [found] = errors(native)
+    assert words in split_id(found)[0]
+    assert words in result["error"]["message"]
+    assert grown(native) == ""
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from owui_manifold.report import (
     report_request,
 )
 from owui_manifold.valves import UserValves, Valves
+from run_sample import message
 from stand_in_host import StandInHost
 
 pytestmark = pytest.mark.asyncio
@@ -110,7 +112,9 @@ async def test_request_of_a_plain_caller(host: StandInHost) -> None:
 async def test_good_end_is_told_and_left_as_it_is(host: StandInHost) -> None:
     """With the tokens, if they are known, and OpenAI's own id."""
     prepared = await job_of()
-    ended = RunDone(COMPLETED, Usage(10, 5, 15), trace=Trace("req_1"))
+    output = (message("1", "Hello."),)
+    usage, trace = Usage(10, 5, 15), Trace("req_1")
+    ended = RunDone(COMPLETED, usage, output=output, trace=trace)
 
     assert report_end(prepared, ended) == ended
     assert report_end(prepared, ended._replace(usage=None)).usage is None
@@ -119,6 +123,29 @@ async def test_good_end_is_told_and_left_as_it_is(host: StandInHost) -> None:
         ("DEBUG", "completed, 15 tokens, request id req_1"),
         ("DEBUG", "completed, request id req_1"),
     ]
+
+
+async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> None:
+    """Once, and only where they are much of the input."""
+    wide: dict[str, object] = {"parameters": {}, "description": "w" * 2000}
+    names = [f"get_{number}" for number in range(28)]
+    tools = [{"type": "function", "function": {**wide, "name": n}} for n in names]
+    valves = Valves.model_validate({"API_KEY": KEY})
+    used = Usage(20_000, 5, 20_005)
+    ended = RunDone(COMPLETED, used, usages=(used,), output=(message("1", "Hello."),))
+
+    async def remark(*said: str, offered: int = 28, usage: Usage = used) -> str:
+        call = call_of(chat(*said, tools=tools[:offered]), valves)
+        end = ended._replace(usage=usage)
+        return report_end(await build_chat_request(call), end).remark
+
+    told = await remark(DIARY)
+    assert re.fullmatch(
+        r", of which about 1[45],\d00 are the descriptions of 28 tools", told
+    )
+    assert "about 1,500 are" in await remark(DIARY, usage=Usage(1500, 5, 1505))
+    assert await remark(DIARY, "Yes.", "And?") == ""
+    assert await remark(DIARY, offered=1) == ""
 
 
 @pytest.mark.parametrize(

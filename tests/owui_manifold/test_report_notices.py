@@ -77,13 +77,15 @@ async def test_other_models_for_pictures(pipe: Pipe, options: str) -> None:
 
 async def test_mistakes_of_the_administrator(pipe: Pipe) -> None:
     """Only administrators see them."""
-    pipe.valves = pipe.valves.model_copy(update={"USER_MAY_CHANGE": "efort"})
+    wrong = {"USER_MAY_CHANGE": "efort", "CUSTOM_MODEL_PRICING_JSON": "{"}
+    pipe.valves = pipe.valves.model_copy(update=wrong)
     told = {"version": 99}
 
-    first, second = await lines(pipe, openai_responses=told)
+    first, second, third = await lines(pipe, openai_responses=told)
 
     assert first.startswith("USER_MAY_CHANGE opens nothing with: efort")
     assert second.startswith("The switches of the composer do nothing: ")
+    assert third.startswith("CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices")
     assert await lines(pipe, USER, openai_responses=told) == []
 
 

@@ -12,6 +12,7 @@ response, and if the API refuses to resume, five minutes after the beginning.
 import asyncio
 import json
 import re
+from collections.abc import Callable
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
@@ -89,7 +90,8 @@ class Limits(NamedTuple):
     `join_seconds` is the shortest time between two events that show more of an answer.
     `resuming` limits the requests in a row for the rest of a background response,
     `poll_seconds` is the wait while the server is still working on one.
-    `most_bytes` limits one response, counted by `json_weight`.
+    `most_bytes` limits one response, counted by `json_weight`. `heard` is called with
+    true when the server is waited for or speaks, else with false.
     """
 
     join_seconds: float = 0.05
@@ -98,6 +100,7 @@ class Limits(NamedTuple):
     resuming: RetryPolicy = RetryPolicy(12)
     poll_seconds: float = 5.0
     most_bytes: int = MAX_ANSWER_BYTES
+    heard: Callable[[bool], object] = bool
 
 
 class Attempts:
@@ -110,7 +113,7 @@ class Attempts:
         self.endpoint = endpoint
         self.connections = connections
         self.limits = limits
-        self.deadlines = Deadlines(limits.timeouts)
+        self.deadlines = Deadlines(limits.timeouts, limits.heard)
         self.usages: list[Usage] = []
 
     async def events(
@@ -142,6 +145,7 @@ class Attempts:
             if note is None or not self.deadlines.allow(wait):
                 break
             yield note
+            self.limits.heard(False)
             await asyncio.sleep(wait)
         if not self.has_shown:
             for event in (*self._end_thought(), *held):

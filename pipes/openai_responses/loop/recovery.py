@@ -385,8 +385,8 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
     named = [effort for effort in REASONING_EFFORTS if effort in quoted]
     if asked not in REASONING_EFFORTS or not named:
         return None
-    order = REASONING_EFFORTS.index
-    return min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
+    place = REASONING_EFFORTS.index
+    return min(named, key=lambda effort: abs(place(effort) - place(asked)))
 
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:

@@ -19,7 +19,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -48,11 +48,9 @@ class Approver:
 
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
-    ask: Ask | None = field(default=None, compare=False)
-    log: Callable[[str], object] = field(default=str, compare=False)
-    other_names: Callable[[str], Iterable[str]] = field(
-        default=lambda _: (), compare=False
-    )
+    ask: Ask | None = None
+    log: Callable[[str], object] = str
+    other_names: Callable[[str], Iterable[str]] = lambda _: ()
     """The other names of a tool."""
 
     def rule_for(self, name: str, via: str = "") -> Approval:

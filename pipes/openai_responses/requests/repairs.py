@@ -111,47 +111,40 @@ def repair_items(
     if not wanted:
         return list(zip(names, items, strict=True))
     actions = _actions_of(items, names, wanted)
-    left_out = [*map(_is_left_out, items, actions)]
-    lost = {
-        i.get("call_id") for i, is_out in zip(items, left_out, strict=True) if is_out
-    }
+    gone = [i for i, action in zip(items, actions, strict=True) if action == "item"]
+    lost = {item.get("call_id") for item in gone}
     rows: list[tuple[str, Item]] = []
-    for name, item, here, is_out in zip(names, items, actions, left_out, strict=True):
-        is_of_pair = is_call(item) or is_call_output(item)
-        is_told = is_of_pair and item.get("call_id") in lost
-        if is_out or is_told:
+    for name, item, action in zip(names, items, actions, strict=True):
+        is_told = _is_of_pair(item) and item.get("call_id") in lost
+        if is_told or action == "item":
             while rows and is_reasoning(rows[-1][1]):
                 rows.pop()
         if is_told:  # without it the model would call again
             rows.append((name, _told_item(item)))
-        elif not is_out:
-            is_plain = here & {"text", "plain"}
-            rows.append((name, plain_item(item) if is_plain else item))
+        elif action != "item":
+            rows.append((name, plain_item(item) if action else item))
     made_of = {id(sent): name for name, sent in rows}
     return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
 
 
 def _actions_of(
     items: Sequence[Item], names: Sequence[str], wanted: Set[tuple[str, str]]
-) -> list[set[str]]:
-    """Return what is done to each item: `item`, `text`, `reasoning`, `plain`."""
+) -> list[str]:
+    """Return what is done to each item: `item`, `text`, or nothing."""
     last = {name: place for place, name in enumerate(names)}
     ends: dict[str, int] = {}  # of what holds up to an item, kinds by `type`
     for action, target in wanted:
         what, _, end = target.rpartition("@")
         limit = what if action == "kind" else f"@{action}"
         ends[limit] = max(ends.get(limit, -1), last.get(end, -1))
-    actions: list[set[str]] = []
+    actions: list[str] = []
     for place, (item, name) in enumerate(zip(items, names, strict=True)):
         here = {one for one in ("item", "text") if (one, name) in wanted}
-        here |= {
-            one for one in ("reasoning", "plain") if place <= ends.get(f"@{one}", -1)
-        }
         kind = item_type(item)
-        kinds = (kind, f"{kind}:{item.get('name')}")
-        if any(place <= ends.get(one, -1) for one in kinds):
-            here.add("item")
-        actions.append(here)
+        kinds = {"@reasoning", "@plain", kind, f"{kind}:{item.get('name')}"}
+        here |= {one for one in kinds if place <= ends.get(one, -1)}
+        is_plain = here & {"text", "@plain"}
+        actions.append("item" if _is_left_out(item, here) else "text" * bool(is_plain))
     return actions
 
 
@@ -168,15 +161,21 @@ def _told_item(item: Item) -> Item:
     return text_message("assistant", text[:_MOST_TOLD])
 
 
-def _is_left_out(item: Item, actions: set[str]) -> bool:
+def _is_left_out(item: Item, actions: Set[str]) -> bool:
     if item.get("role", "assistant") != "assistant":
         return False  # what people and the administrator wrote always stays
-    if "item" in actions or ("reasoning" in actions and is_encrypted(item)):
+    if actions - {"text", "@reasoning", "@plain"}:
         return True
-    if "plain" not in actions or is_call(item) or is_call_output(item):
-        return False
-    is_empty = item.get("role") == "assistant" and not message_text(item)
-    return item_type(item) != "message" or is_empty
+    if "@reasoning" in actions and is_encrypted(item):
+        return True
+    has_words = _is_of_pair(item) or (
+        item_type(item) == "message" and message_text(item)
+    )
+    return "@plain" in actions and not has_words
+
+
+def _is_of_pair(item: Item) -> bool:
+    return is_call(item) or is_call_output(item)
 
 
 def has_media(item: Item) -> bool:
@@ -228,9 +227,17 @@ def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
 def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     where, _, path = repair.target.partition(":")
     kind, *keys = path.split(".")
-    rows = payload.get(where) or []
-    changed = [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
-    return {**payload, where: changed} if rows else payload
+
+    def without(rows: Iterable[Item]) -> list[Item]:
+        return [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
+
+    changed = {**payload, where: without(payload.get(where) or ())}
+    if where == "tools":
+        changed["input"] = [
+            {**i, where: without(i[where])} if item_type(i) == ADDED_TOOLS else i
+            for i in payload["input"]
+        ]
+    return {key: value for key, value in changed.items() if key != where or value}
 
 
 def _without_key(value: Any, keys: Sequence[str]) -> Any:
@@ -252,24 +259,28 @@ def all_tools(tools: Iterable[Item]) -> Iterator[Item]:
 
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     """Leave out a tool, and a choice that may have meant it."""
-    tools, choice = payload.get("tools") or [], payload.get("tool_choice")
+    tools = payload.get("tools") or []
     kept = _other_tools(tools, repair.target)
-    is_added = any(json_digest(t) == repair.target for t in declared_tools(payload))
     if kept == tools:
-        if not is_added:
-            return payload
+        is_added = any(json_digest(t) == repair.target for t in declared_tools(payload))
         lowered = lower_payload(payload, {ADDED_TOOLS})
-        return _without_tool(lowered, repair)
-    left = {id(tool): tool_name(tool) for tool in all_tools(kept)}
-    gone = [tool for tool in all_tools(tools) if id(tool) not in left]
-    allowed = as_mapping(choice).get("tools")
-    if isinstance(allowed, list):
-        chosen = [one for one in allowed if tool_name(one) in left.values()]
-        choice = {**as_mapping(choice), "tools": chosen} if chosen else "none"
-    elif choice == "required" or any(_means(choice, tool) for tool in gone):
-        choice = None
+        return _without_tool(lowered, repair) if is_added else payload
+    choice = _remaining_choice(payload.get("tool_choice"), kept)
     changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
+
+
+def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
+    """Return a choice among the `tools` that are left; None if it may mean another."""
+    if not isinstance(choice, Mapping):
+        return None if choice == "required" else choice
+    names = {
+        one for tool in all_tools(tools) for one in (tool_name(tool), tool.get("type"))
+    }
+    if not isinstance(allowed := choice.get("tools"), list):
+        return choice if tool_name(choice) in names else None
+    chosen = [one for one in allowed if tool_name(one) in names]
+    return {**choice, "tools": chosen} if chosen else "none"
 
 
 def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
@@ -288,10 +299,6 @@ def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
         ]:
             found.append({**tool, "tools": inner})
     return found
-
-
-def _means(choice: object, tool: Item) -> bool:
-    return tool_name(as_mapping(choice)) in (tool_name(tool), tool.get("type"))
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:

@@ -9,7 +9,14 @@ import asyncio
 import json
 import re
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator, Mapping
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterator,
+    Mapping,
+)
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -150,9 +157,12 @@ def _now() -> float:
 class Deadlines:
     """The limit that is active now, over all attempts of one run."""
 
-    def __init__(self, timeouts: Timeouts) -> None:
+    def __init__(
+        self, timeouts: Timeouts, heard: Callable[[bool], object] = bool
+    ) -> None:
         """Start the total limit, if there is one."""
         self.timeouts = timeouts
+        self._heard = heard
         self._end = _now() + timeouts.total if timeouts.total else float("inf")
         self.start_attempt()
 
@@ -160,11 +170,13 @@ class Deadlines:
         """Wait for a first event from now on."""
         self._next = _now() + self.timeouts.first_event
         self._kind: TimeoutKind = "first_event_timeout"
+        self._heard(True)
 
     def event_arrived(self) -> None:
         """Wait for the next event from now on."""
         self._next = _now() + self.timeouts.idle
         self._kind = "idle_timeout"
+        self._heard(True)
 
     def allow(self, seconds: float) -> bool:
         """Say whether the total limit leaves enough time for a wait."""
@@ -173,6 +185,7 @@ class Deadlines:
     @contextmanager
     def paused(self) -> Iterator[None]:
         """Stop the total limit for a while."""
+        self._heard(False)
         began = _now()
         try:
             yield

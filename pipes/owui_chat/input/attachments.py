@@ -22,7 +22,7 @@ from itertools import chain, islice
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, content_parts, item_type
-from openai_responses.json_input import JsonObject, as_list, as_mapping
+from openai_responses.json_input import JsonObject, as_mapping
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
 from owui_chat.messages import (
     Attachment,
@@ -133,6 +133,7 @@ _LARGE_PICTURE = (
     "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
     "smaller. Attach a smaller one."
 )
+_DRAWING = "The model cannot see {}, because SVG is text for it. Attach a PNG for it to look at."
 _Scale = Callable[[str], bytes]
 """Returns a picture in base64 in fewer bytes, or nothing."""
 
@@ -171,13 +172,14 @@ def attach_files(
 
 def _read_attachments(files: object) -> list[Attachment]:
     """Return the files that came with a message; the host reads knowledge itself."""
-    return [
-        _attachment(row)
-        for row in map(as_mapping, as_list(files))
-        if row.get("type") in ("file", "image")
-        and row.get("id")
-        and not row.get("knowledge")
-    ]
+    found = list[Attachment]()
+    for row in content_parts(files):
+        kind, content_type = row.get("type"), str(row.get("content_type") or "")
+        if kind in ("file", "image") and row.get("id") and not row.get("knowledge"):
+            is_image = kind == "image" or content_type.startswith("image/")
+            name = str(row.get("name") or "")
+            found.append(Attachment(str(row["id"]), name, content_type, is_image))
+    return found
 
 
 def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
@@ -191,6 +193,14 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
         if isinstance(part, UserMessage):
             result[place] = _with_readable(part, scale, is_asked=place == question)
     return result
+
+
+def drawing_notice(parts: Sequence[ChatPart]) -> str:
+    """Return what a person is told who attached an SVG, which the host sends as a file."""
+    asked = user_messages(parts).get(question_index(parts))
+    files = asked.attachments if asked else ()
+    names = [f.name for f in files if f.content_type.startswith("image/svg")]
+    return _DRAWING.format(", ".join(names)) if names else ""
 
 
 def image_length(part: ChatPart) -> int:
@@ -241,30 +251,15 @@ def _fit_part(part: Item, left: list[int]) -> Item:
 def _files_without_row(
     metadata: JsonObject,
 ) -> tuple[list[Attachment], list[Attachment]]:
+    """Return the files of the last message, and others but for a model's knowledge."""
     own = _read_attachments(as_mapping(metadata.get("user_message")).get("files"))
-    knowledge, owned = _knowledge_ids(metadata.get("model")), set(own)
-    others = [
-        found
-        for found in _read_attachments(metadata.get("files"))
-        if found.file_id not in knowledge and found not in owned
-    ]
-    return own, others
-
-
-def _knowledge_ids(model: object) -> set[str]:
-    """Return the ids of the files that an administrator gave to a model."""
-    found = model
+    knowledge = metadata.get("model")
     for key in ("info", "meta", "knowledge"):
-        found = as_mapping(found).get(key)
-    return {str(as_mapping(row).get("id")) for row in as_list(found)}
-
-
-def _attachment(row: JsonObject) -> Attachment:
-    content_type = str(row.get("content_type") or "")
-    is_image = row["type"] == "image" or content_type.startswith("image/")
-    return Attachment(
-        str(row["id"]), str(row.get("name") or ""), content_type, is_image
-    )
+        knowledge = as_mapping(knowledge).get(key)
+    known = {str(row.get("id")) for row in content_parts(knowledge)}
+    known.update(found.file_id for found in own)
+    others = _read_attachments(metadata.get("files"))
+    return own, [found for found in others if found.file_id not in known]
 
 
 def _with_readable(

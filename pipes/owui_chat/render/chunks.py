@@ -46,9 +46,12 @@ def error_chunk(sentence: str) -> Chunk:
 
 
 def status_chunk(sentence: str) -> Chunk:
-    """Return a status line above the answer; the host stores it."""
+    """Return a status line above the answer, which the host stores.
+
+    Without a sentence it hides those before it, until the next one.
+    """
     data = {"description": sentence, "done": True}
-    return host_event("status", data)
+    return host_event("status", data if sentence else {**data, "hidden": True})
 
 
 def source_chunk(name: str, text: str) -> Chunk:

@@ -17,7 +17,6 @@ A call of a remote server looks like a call of the host's own tools. The host ne
 it, because it has an output, or because it was not complete.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
 from openai_responses.items import (
@@ -71,7 +70,7 @@ class HostedItems:
             yield from item.render(event)
 
 
-class _HostedItem(ABC):
+class _HostedItem:
     """Shows one item.
 
     It gets the item's own events, from ItemAdded to ItemDone, and RunDone if the run
@@ -82,9 +81,9 @@ class _HostedItem(ABC):
         self._shown = shown
         self._place = len(shown.items)
 
-    @abstractmethod
     def render(self, event: RunEvent) -> Chunks:
         """Yield the chunks for an event."""
+        raise NotImplementedError
 
 
 _REFUSED = "The picture was not drawn: the safety system refused it."

@@ -58,9 +58,10 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
 
     The page hides the lines before it until somebody opens them: it counts the notes.
     """
-    parts = [f"Finished in {_duration(seconds)}"]
+    word = "Broke off after" if ended.ending.is_failure else "Finished in"
+    parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
-        parts.append(_tokens(ended.usage))
+        parts.append(_tokens(ended.usage) + ended.remark)
     if ended.cost is not None:
         parts.append(_money(ended.cost))
     if notes:
@@ -164,7 +165,7 @@ class NativeRenderer:
             case SourceCited():
                 yield host_event("source", event.source)
             case Status():
-                self._notes += 1
+                self._notes += bool(event.sentence)
                 yield status_chunk(event.sentence)
             case StoredRecord():
                 yield from self._shown.add_record(event, self._place_of(event))
@@ -194,7 +195,8 @@ class NativeRenderer:
             yield from self._shown.add_marker(marker)
         yield from self._shown.show_files(is_last=True)
         yield from _end_after_code(self._shown)
-        if self._hosted and not failed and not open_calls(event.output):
+        told = self._notes if failed else not open_calls(event.output)
+        if self._hosted and told:
             seconds = self._now() - self._began
             yield status_chunk(_closing_line(seconds, event, self._notes))
         if usage := host_usage(event):

@@ -163,8 +163,8 @@ class Recorder:
         if self._last_commentary:
             ended, record = self._last_commentary
             if ended.item == closing_commentary(event.output):
-                again = record._replace(shown=text_digest(ended.shown))
-                yield NewRecord(again, None)
+                shown = text_digest(ended.shown)
+                yield NewRecord(record._replace(shown=shown), None)
         if self._scope.delegates and leaves_calls(event):
             return
         while self._pending and is_reasoning(self._pending[-1][1]):
@@ -183,12 +183,12 @@ class Recorder:
                     insort(self._pending, (index, one), key=itemgetter(0))
 
     def _is_kept(self, item: Item) -> bool:
+        if is_call(item):
+            return item.get("status") != "incomplete"
         is_update = item_type(item) == CONFIGURATION
         if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
             return self._scope.keeps_reasoning
-        whole_call = is_call(item) and item.get("status") != "incomplete"
-        is_hosted = is_kept_hosted(item) or is_stored_image(item)
-        return whole_call or is_hosted or is_tool_search(item)
+        return is_kept_hosted(item) or is_stored_image(item) or is_tool_search(item)
 
     def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
         """Yield the record of a message that begins, if it needs one.

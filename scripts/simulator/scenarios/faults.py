@@ -64,6 +64,16 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
         make_reply(THINKING, ending=end_incomplete()),
     ),
     make_scenario(
+        "nothing",
+        "a response that is completed without an item",
+        make_reply(),
+    ),
+    make_scenario(
+        "filtered-first",
+        "a response that the content filter stops before anything was said",
+        make_reply(ending=end_incomplete("content_filter")),
+    ),
+    make_scenario(
         "filtered",
         "an answer that stops at the content filter",
         make_reply(THINKING, SAYING, ending=end_incomplete("content_filter")),

@@ -192,6 +192,15 @@ def test_field_goes_everywhere() -> None:
     assert repair_payload(body(input=parts), [repair])["input"] == [HELLO]
 
 
+def test_field_of_a_tool_goes_from_tools_that_came_later() -> None:
+    """They stand in the input of a chat that only grows."""
+    added = {"type": "additional_tools", "role": "developer", "tools": [TOOL, WEB]}
+    repair = Repair("field", "tools:function.parameters.type")
+    changed = repair_payload({"model": "m", "input": [HI, added]}, [repair])
+    bare = {**TOOL, "parameters": {}}
+    assert changed == {"model": "m", "input": [HI, {**added, "tools": [bare, WEB]}]}
+
+
 @pytest.mark.parametrize(
     ("choice", "left"),
     [

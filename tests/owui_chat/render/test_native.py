@@ -398,6 +398,27 @@ def test_the_end_says_how_long_it_took() -> None:
     assert chunks == [status_chunk("Finished in 12 s")]
 
 
+def test_the_tokens_may_be_explained() -> None:
+    """Where a remark comes with the end."""
+    remark = ", of which about 9 are the descriptions of 2 tools"
+    ended = RunDone(Ending("completed"), ONE, remark=remark)
+
+    [line, _] = Page(lambda: 0.0).render(ended)
+
+    assert remark in line["event"]["data"]["description"]
+
+
+def test_a_failed_answer_ends_its_notes() -> None:
+    """None of them tells any more what is going on."""
+    view = Page(lambda: 0.0)
+    shown = [*view.render(Status("Trying again in 3 s.")), *view.render(Status(""))]
+    shown += view.render(RunDone(CUT))
+
+    hidden = {"description": "", "done": True, "hidden": True}
+    assert shown[1]["event"]["data"] == hidden
+    assert shown[2] == status_chunk("Broke off after under a second · 1 note")
+
+
 def test_calls_that_the_host_will_run_are_no_end() -> None:
     """The line comes when the last round of the answer is over."""
     ended = RunDone(Ending("completed"), output=(call("1"),))
