@@ -66,7 +66,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property, partial, reduce
 from hashlib import sha256
 from importlib import import_module
-from itertools import accumulate, chain, count, groupby, islice, product
+from itertools import accumulate, chain, count, groupby, islice, product, takewhile
 from mimetypes import guess_type
 from operator import attrgetter, itemgetter
 from os.path import commonpath, getsize, join, realpath
@@ -635,15 +635,9 @@ class ApiRefused(ResponsesError):
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         super().__init__(sentence)
         self.failure = failure
+        self.status = failure.status or 0
+        self.error = failure.error
         self.request_id = request_id
-
-    @property
-    def status(self) -> int:
-        return self.failure.status or 0
-
-    @property
-    def error(self) -> ApiError:
-        return self.failure.error
 
 
 def read_api_error(wire: object) -> ApiError:
@@ -745,8 +739,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "steered": "The request was steered away. Ask again.",
         "no_answer": "The model ended without an answer. Regenerate it, or ask in "
         "other words.",
-        "only_reasoning": "The model thought, but gave no answer. Regenerate it, or ask "
-        "in other words.",
         "only_calls": "The model asked for more tools than one answer may call, and gave "
         "no answer. Ask it to answer with what it has.",
         "only_tokens": "The model used all tokens of this answer to think. Raise the "
@@ -920,13 +912,13 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
 
 
 def failure_status(failure: Failure) -> str:
-    if failure.status == 429:
-        return "The model's server is busy with this key's requests."
-    if failure.status == 200:
-        return "The model's server reported an error."
-    if failure.status:
-        return f"The model's server has trouble (HTTP {failure.status})."
-    return "The model's server did not answer."
+    known = {
+        None: "did not answer",
+        200: "reported an error",
+        429: "is busy with this key's requests",
+    }
+    status = failure.status
+    return f"The model's server {known.get(status, f'has trouble (HTTP {status})')}."
 
 
 def _sentence(kind: str, error: ApiError) -> str:
@@ -1474,46 +1466,39 @@ def repair_items(
     if not wanted:
         return list(zip(names, items, strict=True))
     actions = _actions_of(items, names, wanted)
-    left_out = [*map(_is_left_out, items, actions)]
-    lost = {
-        i.get("call_id") for i, is_out in zip(items, left_out, strict=True) if is_out
-    }
+    gone = [i for i, action in zip(items, actions, strict=True) if action == "item"]
+    lost = {item.get("call_id") for item in gone}
     rows: list[tuple[str, Item]] = []
-    for name, item, here, is_out in zip(names, items, actions, left_out, strict=True):
-        is_of_pair = is_call(item) or is_call_output(item)
-        is_told = is_of_pair and item.get("call_id") in lost
-        if is_out or is_told:
+    for name, item, action in zip(names, items, actions, strict=True):
+        is_told = _is_of_pair(item) and item.get("call_id") in lost
+        if is_told or action == "item":
             while rows and is_reasoning(rows[-1][1]):
                 rows.pop()
         if is_told:  # without it the model would call again
             rows.append((name, _told_item(item)))
-        elif not is_out:
-            is_plain = here & {"text", "plain"}
-            rows.append((name, plain_item(item) if is_plain else item))
+        elif action != "item":
+            rows.append((name, plain_item(item) if action else item))
     made_of = {id(sent): name for name, sent in rows}
     return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
 
 
 def _actions_of(
     items: Sequence[Item], names: Sequence[str], wanted: Set[tuple[str, str]]
-) -> list[set[str]]:
+) -> list[str]:
     last = {name: place for place, name in enumerate(names)}
     ends: dict[str, int] = {}  # of what holds up to an item, kinds by `type`
     for action, target in wanted:
         what, _, end = target.rpartition("@")
         limit = what if action == "kind" else f"@{action}"
         ends[limit] = max(ends.get(limit, -1), last.get(end, -1))
-    actions: list[set[str]] = []
+    actions: list[str] = []
     for place, (item, name) in enumerate(zip(items, names, strict=True)):
         here = {one for one in ("item", "text") if (one, name) in wanted}
-        here |= {
-            one for one in ("reasoning", "plain") if place <= ends.get(f"@{one}", -1)
-        }
         kind = item_type(item)
-        kinds = (kind, f"{kind}:{item.get('name')}")
-        if any(place <= ends.get(one, -1) for one in kinds):
-            here.add("item")
-        actions.append(here)
+        kinds = {"@reasoning", "@plain", kind, f"{kind}:{item.get('name')}"}
+        here |= {one for one in kinds if place <= ends.get(one, -1)}
+        is_plain = here & {"text", "@plain"}
+        actions.append("item" if _is_left_out(item, here) else "text" * bool(is_plain))
     return actions
 
 
@@ -1529,15 +1514,21 @@ def _told_item(item: Item) -> Item:
     return text_message("assistant", text[:_MOST_TOLD])
 
 
-def _is_left_out(item: Item, actions: set[str]) -> bool:
+def _is_left_out(item: Item, actions: Set[str]) -> bool:
     if item.get("role", "assistant") != "assistant":
         return False  # what people and the administrator wrote always stays
-    if "item" in actions or ("reasoning" in actions and is_encrypted(item)):
+    if actions - {"text", "@reasoning", "@plain"}:
         return True
-    if "plain" not in actions or is_call(item) or is_call_output(item):
-        return False
-    is_empty = item.get("role") == "assistant" and not message_text(item)
-    return item_type(item) != "message" or is_empty
+    if "@reasoning" in actions and is_encrypted(item):
+        return True
+    has_words = _is_of_pair(item) or (
+        item_type(item) == "message" and message_text(item)
+    )
+    return "@plain" in actions and not has_words
+
+
+def _is_of_pair(item: Item) -> bool:
+    return is_call(item) or is_call_output(item)
 
 
 def has_media(item: Item) -> bool:
@@ -1585,9 +1576,17 @@ def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
 def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     where, _, path = repair.target.partition(":")
     kind, *keys = path.split(".")
-    rows = payload.get(where) or []
-    changed = [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
-    return {**payload, where: changed} if rows else payload
+
+    def without(rows: Iterable[Item]) -> list[Item]:
+        return [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
+
+    changed = {**payload, where: without(payload.get(where) or ())}
+    if where == "tools":
+        changed["input"] = [
+            {**i, where: without(i[where])} if item_type(i) == ADDED_TOOLS else i
+            for i in payload["input"]
+        ]
+    return {key: value for key, value in changed.items() if key != where or value}
 
 
 def _without_key(value: Any, keys: Sequence[str]) -> Any:
@@ -1607,24 +1606,27 @@ def all_tools(tools: Iterable[Item]) -> Iterator[Item]:
 
 
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
-    tools, choice = payload.get("tools") or [], payload.get("tool_choice")
+    tools = payload.get("tools") or []
     kept = _other_tools(tools, repair.target)
-    is_added = any(json_digest(t) == repair.target for t in declared_tools(payload))
     if kept == tools:
-        if not is_added:
-            return payload
+        is_added = any(json_digest(t) == repair.target for t in declared_tools(payload))
         lowered = lower_payload(payload, {ADDED_TOOLS})
-        return _without_tool(lowered, repair)
-    left = {id(tool): tool_name(tool) for tool in all_tools(kept)}
-    gone = [tool for tool in all_tools(tools) if id(tool) not in left]
-    allowed = as_mapping(choice).get("tools")
-    if isinstance(allowed, list):
-        chosen = [one for one in allowed if tool_name(one) in left.values()]
-        choice = {**as_mapping(choice), "tools": chosen} if chosen else "none"
-    elif choice == "required" or any(_means(choice, tool) for tool in gone):
-        choice = None
+        return _without_tool(lowered, repair) if is_added else payload
+    choice = _remaining_choice(payload.get("tool_choice"), kept)
     changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
+
+
+def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
+    if not isinstance(choice, Mapping):
+        return None if choice == "required" else choice
+    names = {
+        one for tool in all_tools(tools) for one in (tool_name(tool), tool.get("type"))
+    }
+    if not isinstance(allowed := choice.get("tools"), list):
+        return choice if tool_name(choice) in names else None
+    chosen = [one for one in allowed if tool_name(one) in names]
+    return {**choice, "tools": chosen} if chosen else "none"
 
 
 def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
@@ -1642,10 +1644,6 @@ def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
         ]:
             found.append({**tool, "tools": inner})
     return found
-
-
-def _means(choice: object, tool: Item) -> bool:
-    return tool_name(as_mapping(choice)) in (tool_name(tool), tool.get("type"))
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:
@@ -3453,8 +3451,8 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
     named = [effort for effort in REASONING_EFFORTS if effort in quoted]
     if asked not in REASONING_EFFORTS or not named:
         return None
-    order = REASONING_EFFORTS.index
-    return min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
+    place = REASONING_EFFORTS.index
+    return min(named, key=lambda effort: abs(place(effort) - place(asked)))
 
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
@@ -4569,11 +4567,9 @@ Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 class Approver:
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
-    ask: Ask | None = field(default=None, compare=False)
-    log: Callable[[str], object] = field(default=str, compare=False)
-    other_names: Callable[[str], Iterable[str]] = field(
-        default=lambda _: (), compare=False
-    )
+    ask: Ask | None = None
+    log: Callable[[str], object] = str
+    other_names: Callable[[str], Iterable[str]] = lambda _: ()
 
     def rule_for(self, name: str, via: str = "") -> Approval:
         found = [_find_rule(self.rules, name, self.default_rule)]
@@ -5321,13 +5317,11 @@ def parse_messages(
 ) -> tuple[str, list[ChatPart]]:
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = 0
-    while head < len(messages) and messages[head].get("role") == "system":
-        head += 1
-    texts = [_plain_text(message.get("content")) for message in messages[:head]]
-    instructions = "\n\n".join(text for text in texts if text)
-    rest = messages[head:]
-    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
+    head = [*takewhile(lambda message: message.get("role") == "system", messages)]
+    texts = filter(None, (_plain_text(message.get("content")) for message in head))
+    rest = messages[len(head) :]
+    parts = [part for message in rest for part in _chat_parts(message, detail)]
+    return "\n\n".join(texts), parts
 
 
 def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
@@ -5352,14 +5346,15 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
 
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    for call in map(as_mapping, as_list(tool_calls)):
-        call_id, function, custom = map(call.get, ("id", "function", "custom"))
-        if isinstance(function, Mapping):
-            arguments = str(function.get("arguments") or "{}")
-            yield ToolCall(str(call_id), str(function.get("name")), arguments)
-        elif isinstance(custom, Mapping):
-            given = str(custom.get("input") or "")
-            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
+    for call in content_parts(tool_calls):
+        call_id = str(call.get("id"))
+        match call:
+            case {"function": {} as function}:
+                arguments = str(function.get("arguments") or "{}")
+                yield ToolCall(call_id, str(function.get("name")), arguments)
+            case {"custom": {} as custom}:
+                given = str(custom.get("input") or "")
+                yield ToolCall(call_id, str(custom.get("name")), given, is_custom=True)
 
 
 def _output(content: object) -> str | list[Item]:
@@ -5581,13 +5576,13 @@ def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> Iterator[AssistantText]:
     shown = [text for turn in turns for _, text in turn.items if text]
-    texts = deque(_split_text(content if content.strip() else "", shown))
+    texts = iter(_split_text(content if content.strip() else "", shown))
     for turn in turns:
         payload: list[Item] = []
         for number, (item, own) in enumerate(turn.items, 1):
             payload.append(item)
             if own or number == len(turn.items):
-                text = texts.popleft() if own and texts else ""
+                text = next(texts, "") if own else ""
                 digest = text_digest(own) if own and isinstance(own, str) else ""
                 ulid = f"{len(records):026d}"
                 records[ulid] = Record(
@@ -5732,10 +5727,10 @@ _BLOCK = re.compile(
 
 
 def _strip_old_blocks(text: str) -> str:
-    if _SIGN not in text or "</details>" not in text:
-        return text  # below, only the text before the last end is read, once
-    end = text.rindex("</details>") + len("</details>\n")
-    return _BLOCK.sub("", text[:end]) + text[end:]
+    if _SIGN not in text:
+        return text
+    head, end, rest = text.rpartition("</details>")
+    return _BLOCK.sub("", f"{head}{end}{rest[:1]}") + rest[1:]
 
 
 def build_input(

@@ -25,7 +25,6 @@ import secrets
 import ssl
 import time
 import zlib
-from abc import ABC, abstractmethod
 from base64 import b64decode, b64encode
 from bisect import bisect, bisect_left, insort
 from collections import Counter, deque
@@ -61,7 +60,7 @@ from functools import cached_property, lru_cache, partial, reduce
 from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
-from itertools import accumulate, chain, groupby, islice, pairwise
+from itertools import accumulate, chain, groupby, islice, pairwise, takewhile
 from operator import itemgetter
 from pathlib import Path, PurePosixPath
 from reprlib import repr as short_repr
@@ -358,15 +357,9 @@ class ApiRefused(ResponsesError):
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         super().__init__(sentence)
         self.failure = failure
+        self.status = failure.status or 0
+        self.error = failure.error
         self.request_id = request_id
-
-    @property
-    def status(self) -> int:
-        return self.failure.status or 0
-
-    @property
-    def error(self) -> ApiError:
-        return self.failure.error
 
 
 def read_api_error(wire: object) -> ApiError:
@@ -468,8 +461,6 @@ SENTENCES: Mapping[str, Mapping[str, str]] = {
         "steered": "The request was steered away. Ask again.",
         "no_answer": "The model ended without an answer. Regenerate it, or ask in "
         "other words.",
-        "only_reasoning": "The model thought, but gave no answer. Regenerate it, or ask "
-        "in other words.",
         "only_calls": "The model asked for more tools than one answer may call, and gave "
         "no answer. Ask it to answer with what it has.",
         "only_tokens": "The model used all tokens of this answer to think. Raise the "
@@ -643,13 +634,13 @@ def refusal_sentence(status: int, error: ApiError, model: str) -> str:
 
 
 def failure_status(failure: Failure) -> str:
-    if failure.status == 429:
-        return "The model's server is busy with this key's requests."
-    if failure.status == 200:
-        return "The model's server reported an error."
-    if failure.status:
-        return f"The model's server has trouble (HTTP {failure.status})."
-    return "The model's server did not answer."
+    known = {
+        None: "did not answer",
+        200: "reported an error",
+        429: "is busy with this key's requests",
+    }
+    status = failure.status
+    return f"The model's server {known.get(status, f'has trouble (HTTP {status})')}."
 
 
 def _sentence(kind: str, error: ApiError) -> str:
@@ -1534,46 +1525,39 @@ def repair_items(
     if not wanted:
         return list(zip(names, items, strict=True))
     actions = _actions_of(items, names, wanted)
-    left_out = [*map(_is_left_out, items, actions)]
-    lost = {
-        i.get("call_id") for i, is_out in zip(items, left_out, strict=True) if is_out
-    }
+    gone = [i for i, action in zip(items, actions, strict=True) if action == "item"]
+    lost = {item.get("call_id") for item in gone}
     rows: list[tuple[str, Item]] = []
-    for name, item, here, is_out in zip(names, items, actions, left_out, strict=True):
-        is_of_pair = is_call(item) or is_call_output(item)
-        is_told = is_of_pair and item.get("call_id") in lost
-        if is_out or is_told:
+    for name, item, action in zip(names, items, actions, strict=True):
+        is_told = _is_of_pair(item) and item.get("call_id") in lost
+        if is_told or action == "item":
             while rows and is_reasoning(rows[-1][1]):
                 rows.pop()
         if is_told:  # without it the model would call again
             rows.append((name, _told_item(item)))
-        elif not is_out:
-            is_plain = here & {"text", "plain"}
-            rows.append((name, plain_item(item) if is_plain else item))
+        elif action != "item":
+            rows.append((name, plain_item(item) if action else item))
     made_of = {id(sent): name for name, sent in rows}
     return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
 
 
 def _actions_of(
     items: Sequence[Item], names: Sequence[str], wanted: Set[tuple[str, str]]
-) -> list[set[str]]:
+) -> list[str]:
     last = {name: place for place, name in enumerate(names)}
     ends: dict[str, int] = {}  # of what holds up to an item, kinds by `type`
     for action, target in wanted:
         what, _, end = target.rpartition("@")
         limit = what if action == "kind" else f"@{action}"
         ends[limit] = max(ends.get(limit, -1), last.get(end, -1))
-    actions: list[set[str]] = []
+    actions: list[str] = []
     for place, (item, name) in enumerate(zip(items, names, strict=True)):
         here = {one for one in ("item", "text") if (one, name) in wanted}
-        here |= {
-            one for one in ("reasoning", "plain") if place <= ends.get(f"@{one}", -1)
-        }
         kind = item_type(item)
-        kinds = (kind, f"{kind}:{item.get('name')}")
-        if any(place <= ends.get(one, -1) for one in kinds):
-            here.add("item")
-        actions.append(here)
+        kinds = {"@reasoning", "@plain", kind, f"{kind}:{item.get('name')}"}
+        here |= {one for one in kinds if place <= ends.get(one, -1)}
+        is_plain = here & {"text", "@plain"}
+        actions.append("item" if _is_left_out(item, here) else "text" * bool(is_plain))
     return actions
 
 
@@ -1589,15 +1573,21 @@ def _told_item(item: Item) -> Item:
     return text_message("assistant", text[:_MOST_TOLD])
 
 
-def _is_left_out(item: Item, actions: set[str]) -> bool:
+def _is_left_out(item: Item, actions: Set[str]) -> bool:
     if item.get("role", "assistant") != "assistant":
         return False  # what people and the administrator wrote always stays
-    if "item" in actions or ("reasoning" in actions and is_encrypted(item)):
+    if actions - {"text", "@reasoning", "@plain"}:
         return True
-    if "plain" not in actions or is_call(item) or is_call_output(item):
-        return False
-    is_empty = item.get("role") == "assistant" and not message_text(item)
-    return item_type(item) != "message" or is_empty
+    if "@reasoning" in actions and is_encrypted(item):
+        return True
+    has_words = _is_of_pair(item) or (
+        item_type(item) == "message" and message_text(item)
+    )
+    return "@plain" in actions and not has_words
+
+
+def _is_of_pair(item: Item) -> bool:
+    return is_call(item) or is_call_output(item)
 
 
 def has_media(item: Item) -> bool:
@@ -1645,9 +1635,17 @@ def declared_tools(payload: Mapping[str, Any]) -> list[Item]:
 def _without_field(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
     where, _, path = repair.target.partition(":")
     kind, *keys = path.split(".")
-    rows = payload.get(where) or []
-    changed = [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
-    return {**payload, where: changed} if rows else payload
+
+    def without(rows: Iterable[Item]) -> list[Item]:
+        return [_without_key(r, keys) if item_type(r) == kind else r for r in rows]
+
+    changed = {**payload, where: without(payload.get(where) or ())}
+    if where == "tools":
+        changed["input"] = [
+            {**i, where: without(i[where])} if item_type(i) == ADDED_TOOLS else i
+            for i in payload["input"]
+        ]
+    return {key: value for key, value in changed.items() if key != where or value}
 
 
 def _without_key(value: Any, keys: Sequence[str]) -> Any:
@@ -1667,24 +1665,27 @@ def all_tools(tools: Iterable[Item]) -> Iterator[Item]:
 
 
 def _without_tool(payload: dict[str, Any], repair: Repair) -> dict[str, Any]:
-    tools, choice = payload.get("tools") or [], payload.get("tool_choice")
+    tools = payload.get("tools") or []
     kept = _other_tools(tools, repair.target)
-    is_added = any(json_digest(t) == repair.target for t in declared_tools(payload))
     if kept == tools:
-        if not is_added:
-            return payload
+        is_added = any(json_digest(t) == repair.target for t in declared_tools(payload))
         lowered = lower_payload(payload, {ADDED_TOOLS})
-        return _without_tool(lowered, repair)
-    left = {id(tool): tool_name(tool) for tool in all_tools(kept)}
-    gone = [tool for tool in all_tools(tools) if id(tool) not in left]
-    allowed = as_mapping(choice).get("tools")
-    if isinstance(allowed, list):
-        chosen = [one for one in allowed if tool_name(one) in left.values()]
-        choice = {**as_mapping(choice), "tools": chosen} if chosen else "none"
-    elif choice == "required" or any(_means(choice, tool) for tool in gone):
-        choice = None
+        return _without_tool(lowered, repair) if is_added else payload
+    choice = _remaining_choice(payload.get("tool_choice"), kept)
     changed = {**payload, "tools": kept, "tool_choice": choice if kept else None}
     return {key: value for key, value in changed.items() if value not in (None, [])}
+
+
+def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
+    if not isinstance(choice, Mapping):
+        return None if choice == "required" else choice
+    names = {
+        one for tool in all_tools(tools) for one in (tool_name(tool), tool.get("type"))
+    }
+    if not isinstance(allowed := choice.get("tools"), list):
+        return choice if tool_name(choice) in names else None
+    chosen = [one for one in allowed if tool_name(one) in names]
+    return {**choice, "tools": chosen} if chosen else "none"
 
 
 def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
@@ -1702,10 +1703,6 @@ def _other_tools(tools: Sequence[Item], target: str) -> list[Item]:
         ]:
             found.append({**tool, "tools": inner})
     return found
-
-
-def _means(choice: object, tool: Item) -> bool:
-    return tool_name(as_mapping(choice)) in (tool_name(tool), tool.get("type"))
 
 
 def tool_name(tool: Mapping[str, Any]) -> str:
@@ -4181,8 +4178,8 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
     named = [effort for effort in REASONING_EFFORTS if effort in quoted]
     if asked not in REASONING_EFFORTS or not named:
         return None
-    order = REASONING_EFFORTS.index
-    return min(named, key=lambda one: (abs(order(one) - order(asked)), order(one)))
+    place = REASONING_EFFORTS.index
+    return min(named, key=lambda effort: abs(place(effort) - place(asked)))
 
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
@@ -4937,11 +4934,9 @@ Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 class Approver:
     rules: ApprovalRules = ()
     default_rule: Approval = "auto"
-    ask: Ask | None = field(default=None, compare=False)
-    log: Callable[[str], object] = field(default=str, compare=False)
-    other_names: Callable[[str], Iterable[str]] = field(
-        default=lambda _: (), compare=False
-    )
+    ask: Ask | None = None
+    log: Callable[[str], object] = str
+    other_names: Callable[[str], Iterable[str]] = lambda _: ()
 
     def rule_for(self, name: str, via: str = "") -> Approval:
         found = [_find_rule(self.rules, name, self.default_rule)]
@@ -5967,13 +5962,11 @@ def parse_messages(
 ) -> tuple[str, list[ChatPart]]:
     if not all(isinstance(message, Mapping) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
-    head = 0
-    while head < len(messages) and messages[head].get("role") == "system":
-        head += 1
-    texts = [_plain_text(message.get("content")) for message in messages[:head]]
-    instructions = "\n\n".join(text for text in texts if text)
-    rest = messages[head:]
-    return instructions, [part for m in rest for part in _chat_parts(m, detail)]
+    head = [*takewhile(lambda message: message.get("role") == "system", messages)]
+    texts = filter(None, (_plain_text(message.get("content")) for message in head))
+    rest = messages[len(head) :]
+    parts = [part for message in rest for part in _chat_parts(message, detail)]
+    return "\n\n".join(texts), parts
 
 
 def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
@@ -5998,14 +5991,15 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
 
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    for call in map(as_mapping, as_list(tool_calls)):
-        call_id, function, custom = map(call.get, ("id", "function", "custom"))
-        if isinstance(function, Mapping):
-            arguments = str(function.get("arguments") or "{}")
-            yield ToolCall(str(call_id), str(function.get("name")), arguments)
-        elif isinstance(custom, Mapping):
-            given = str(custom.get("input") or "")
-            yield ToolCall(str(call_id), str(custom.get("name")), given, is_custom=True)
+    for call in content_parts(tool_calls):
+        call_id = str(call.get("id"))
+        match call:
+            case {"function": {} as function}:
+                arguments = str(function.get("arguments") or "{}")
+                yield ToolCall(call_id, str(function.get("name")), arguments)
+            case {"custom": {} as custom}:
+                given = str(custom.get("input") or "")
+                yield ToolCall(call_id, str(custom.get("name")), given, is_custom=True)
 
 
 def _output(content: object) -> str | list[Item]:
@@ -6484,10 +6478,10 @@ _BLOCK = re.compile(
 
 
 def _strip_old_blocks(text: str) -> str:
-    if _SIGN not in text or "</details>" not in text:
-        return text  # below, only the text before the last end is read, once
-    end = text.rindex("</details>") + len("</details>\n")
-    return _BLOCK.sub("", text[:end]) + text[end:]
+    if _SIGN not in text:
+        return text
+    head, end, rest = text.rpartition("</details>")
+    return _BLOCK.sub("", f"{head}{end}{rest[:1]}") + rest[1:]
 
 
 def build_input(
@@ -7606,13 +7600,13 @@ class HostedItems:
             yield from item.render(event)
 
 
-class _HostedItem(ABC):
+class _HostedItem:
     def __init__(self, shown: OutputItems) -> None:
         self._shown = shown
         self._place = len(shown.items)
 
-    @abstractmethod
-    def render(self, event: RunEvent) -> Chunks: ...
+    def render(self, event: RunEvent) -> Chunks:
+        raise NotImplementedError
 
 
 _REFUSED = "The picture was not drawn: the safety system refused it."
@@ -8120,13 +8114,13 @@ def _name_records(
     content: str, turns: Sequence[DetailTurn], records: dict[str, Record]
 ) -> Iterator[AssistantText]:
     shown = [text for turn in turns for _, text in turn.items if text]
-    texts = deque(_split_text(content if content.strip() else "", shown))
+    texts = iter(_split_text(content if content.strip() else "", shown))
     for turn in turns:
         payload: list[Item] = []
         for number, (item, own) in enumerate(turn.items, 1):
             payload.append(item)
             if own or number == len(turn.items):
-                text = texts.popleft() if own and texts else ""
+                text = next(texts, "") if own else ""
                 digest = text_digest(own) if own and isinstance(own, str) else ""
                 ulid = f"{len(records):026d}"
                 records[ulid] = Record(
@@ -8295,8 +8289,8 @@ class Recorder:
         if self._last_commentary:
             ended, record = self._last_commentary
             if ended.item == closing_commentary(event.output):
-                again = record._replace(shown=text_digest(ended.shown))
-                yield NewRecord(again, None)
+                shown = text_digest(ended.shown)
+                yield NewRecord(record._replace(shown=shown), None)
         if self._scope.delegates and leaves_calls(event):
             return
         while self._pending and is_reasoning(self._pending[-1][1]):
@@ -8311,12 +8305,12 @@ class Recorder:
                     insort(self._pending, (index, one), key=itemgetter(0))
 
     def _is_kept(self, item: Item) -> bool:
+        if is_call(item):
+            return item.get("status") != "incomplete"
         is_update = item_type(item) == CONFIGURATION
         if has_encrypted_reasoning(item) or is_compaction(item) or is_update:
             return self._scope.keeps_reasoning
-        whole_call = is_call(item) and item.get("status") != "incomplete"
-        is_hosted = is_kept_hosted(item) or is_stored_image(item)
-        return whole_call or is_hosted or is_tool_search(item)
+        return is_kept_hosted(item) or is_stored_image(item) or is_tool_search(item)
 
     def _begin(self, index: int, item: Item, kind: str) -> Iterator[_RecorderEvent]:
         is_marked = self._scope.cites or item.get("phase") or self._after_message
@@ -8480,6 +8474,7 @@ _LARGE_PICTURE = (
     "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
     "smaller. Attach a smaller one."
 )
+_DRAWING = "The model cannot see {}, because SVG is text for it. Attach a PNG for it to look at."
 _Scale = Callable[[str], bytes]
 
 _LONGEST_URL = 66_000_000
@@ -8510,13 +8505,14 @@ def attach_files(
 
 
 def _read_attachments(files: object) -> list[Attachment]:
-    return [
-        _attachment(row)
-        for row in map(as_mapping, as_list(files))
-        if row.get("type") in ("file", "image")
-        and row.get("id")
-        and not row.get("knowledge")
-    ]
+    found = list[Attachment]()
+    for row in content_parts(files):
+        kind, content_type = row.get("type"), str(row.get("content_type") or "")
+        if kind in ("file", "image") and row.get("id") and not row.get("knowledge"):
+            is_image = kind == "image" or content_type.startswith("image/")
+            name = str(row.get("name") or "")
+            found.append(Attachment(str(row["id"]), name, content_type, is_image))
+    return found
 
 
 def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
@@ -8525,6 +8521,13 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
         if isinstance(part, UserMessage):
             result[place] = _with_readable(part, scale, is_asked=place == question)
     return result
+
+
+def drawing_notice(parts: Sequence[ChatPart]) -> str:
+    asked = user_messages(parts).get(question_index(parts))
+    files = asked.attachments if asked else ()
+    names = [f.name for f in files if f.content_type.startswith("image/svg")]
+    return _DRAWING.format(", ".join(names)) if names else ""
 
 
 def image_length(part: ChatPart) -> int:
@@ -8570,28 +8573,13 @@ def _files_without_row(
     metadata: JsonObject,
 ) -> tuple[list[Attachment], list[Attachment]]:
     own = _read_attachments(as_mapping(metadata.get("user_message")).get("files"))
-    knowledge, owned = _knowledge_ids(metadata.get("model")), set(own)
-    others = [
-        found
-        for found in _read_attachments(metadata.get("files"))
-        if found.file_id not in knowledge and found not in owned
-    ]
-    return own, others
-
-
-def _knowledge_ids(model: object) -> set[str]:
-    found = model
+    knowledge = metadata.get("model")
     for key in ("info", "meta", "knowledge"):
-        found = as_mapping(found).get(key)
-    return {str(as_mapping(row).get("id")) for row in as_list(found)}
-
-
-def _attachment(row: JsonObject) -> Attachment:
-    content_type = str(row.get("content_type") or "")
-    is_image = row["type"] == "image" or content_type.startswith("image/")
-    return Attachment(
-        str(row["id"]), str(row.get("name") or ""), content_type, is_image
-    )
+        knowledge = as_mapping(knowledge).get(key)
+    known = {str(row.get("id")) for row in content_parts(knowledge)}
+    known.update(found.file_id for found in own)
+    others = _read_attachments(metadata.get("files"))
+    return own, [found for found in others if found.file_id not in known]
 
 
 def _with_readable(
@@ -10786,6 +10774,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         items = await _history(chat, origin, size)
         changed = {"input": items, "instructions": chat.instructions or None}
         request = chat.request.model_copy(update=changed)
+    notices = (reason, tools.notice, drawing_notice(chat.parts))
     return PreparedRequest(
         call,
         request,
@@ -10795,7 +10784,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         store,
         before,
         _toolset(call, tools),
-        notices=() if before else tuple(filter(None, (reason, tools.notice))),
+        notices=() if before else tuple(filter(None, notices)),
         sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
     )
@@ -11219,13 +11208,11 @@ def _made_card(**held: object) -> JsonObject:
 
 def _read_data_url(url: str) -> tuple[str, bytes]:
     head, _, encoded = url.partition(";base64,")
-    kind = head.removeprefix("data:")
-    if not head.startswith("data:image/"):
-        return kind, b""
-    try:
-        return kind, base64.b64decode(encoded)
-    except ValueError:
-        return kind, b""
+    kind = head.partition("data:")[2]
+    with suppress(ValueError):
+        if kind.startswith("image/"):
+            return kind, base64.b64decode(encoded)
+    return kind, b""
 
 
 # ==== owui_manifold.callers
@@ -11392,7 +11379,11 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     remark = _tools_remark(prepared, ended)
     ended = ended._replace(ending=_explained_ending(ended), remark=remark)
     if call.valves.writes_audit_log():
-        call.log.audit(_audit_end(prepared, ended))
+        audited, kind = _audited(prepared), ended.ending.kind
+        is_success = kind in ("completed", "incomplete")
+        success = audited.success_line(trace.model)
+        failure = audited.error_line(trace.error, trace.status)
+        call.log.audit(success if is_success else failure)
     _report_removals(call, trace.removed)
     if not call.valves.PROMPT_CACHE_DIAGNOSTICS:
         ended = ended._replace(trace=trace._replace(response_id=""))
@@ -11447,13 +11438,13 @@ def _explained_ending(ended: RunDone) -> Ending:
     shown = any(has_image(item) or is_code(item) for item in output)
     if said or shown or open_calls(output) or closing_commentary(output):
         return ending
-    word, thought = "", any(map(is_reasoning, output))
     if ending.kind == "completed":
-        word = "only_reasoning" if thought else "no_answer"
-        word = "only_calls" if output and is_call_output(output[-1]) else word
-    elif thought and ending.code == "max_output_tokens":
-        word = "only_tokens"
-    return ending_of_incomplete(word)._replace(code=ending.code) if word else ending
+        called = output and is_call_output(output[-1])
+        return ending_of_incomplete("only_calls" if called else "no_answer")
+    if ending.code == "max_output_tokens" and any(map(is_reasoning, output)):
+        sentence = ending_of_incomplete("only_tokens").sentence
+        return ending._replace(sentence=sentence)
+    return ending
 
 
 _MOST_WORDS, _MOST_READ = 500, 5000
@@ -11496,13 +11487,6 @@ def _report_removals(call: PipeCall, removed: Mapping[str, int]) -> None:
         counts = ", ".join(f"{count} {reason}" for reason, count in removed.items())
         told = f"the API left out earlier reasoning of the input: {counts}"
         call.log.line("DEBUG" if meant else "WARNING", told)
-
-
-def _audit_end(prepared: PreparedRequest, ended: RunDone) -> str:
-    trace = ended.trace
-    if ended.ending.kind in ("completed", "incomplete"):
-        return _audited(prepared).success_line(trace.model)
-    return _audited(prepared).error_line(trace.error, trace.status)
 
 
 def _audited(prepared: PreparedRequest) -> AuditedRequest:
