@@ -294,14 +294,16 @@ async def test_rounds_of_the_hosts_tools_keep_what_was_appended(
     [opened] = open_calls(ended.received)
     function = {"name": opened["name"], "arguments": opened["arguments"]}
     again = asked_as(sim, *asked, body=dict(body), **given)
-    again.body["messages"] += [
-        {
-            "role": "assistant",
-            "content": "",
-            "tool_calls": [{"id": opened["call_id"], "function": function}],
-        },
-        {"role": "tool", "tool_call_id": opened["call_id"], "content": "Rain."},
-    ]
+    again.body["messages"].extend(
+        [
+            {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": [{"id": opened["call_id"], "function": function}],
+            },
+            {"role": "tool", "tool_call_id": opened["call_id"], "content": "Rain."},
+        ]
+    )
     await answered(again, connections)
     second = dict(sim.requests[-1].body)
     third = await talk.put(2, *asked, "Yes.", "three", model=GROWING, body=body, **ours)

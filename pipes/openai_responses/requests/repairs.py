@@ -28,7 +28,6 @@ from openai_responses.items import (
     part_text,
     text_message,
 )
-from openai_responses.json_input import as_mapping
 
 
 class Repair(NamedTuple):
