@@ -11396,10 +11396,10 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
         return _add_cost(prepared, ended)
     error, said = trace.error, f"{trace.subject} {trace.error.message}".strip()
     words = (error.code or ended.ending.code, error.type, error.param)
-    code, kind, param = map(api_word, words)
+    code, group, param = map(api_word, words)
     call.log.line(
         "WARNING",
-        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {kind}, "
+        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
         f"param {param}, request id {trace.request_id}. {server_words(call, said)}",
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
