@@ -107,5 +107,5 @@ def test_every_setting_says_what_it_does(valves: type[BaseModel]) -> None:
 
 
 def test_an_administrator_is_not_drowned() -> None:
-    """At most sixty-one settings."""
-    assert len(Valves.model_fields) <= 62
+    """At most sixty-six settings: a new one has to be worth a place on the page."""
+    assert len(Valves.model_fields) <= 66
