@@ -66,6 +66,8 @@ class ToolServers:
         self._now = now
         self._wait_seconds = wait_seconds
         self._cache: dict[_ServerKey, _CachedTools] = {}
+        self._changed: set[_ServerKey] = set()
+        """What servers said to have changed while they were listing it."""
         self._listings: dict[
             _ServerKey, tuple[_ToolServerClient, asyncio.Task[None]]
         ] = {}
@@ -118,7 +120,13 @@ class ToolServers:
         await server.close()
 
     def _make_mcp_client(self, entry: ServerEntry) -> McpClient:
-        return McpClient(entry, lambda: self._cache.pop(("mcp", entry), None))
+        return McpClient(entry, lambda: self._forget_tools(("mcp", entry)))
+
+    def _forget_tools(self, key: _ServerKey) -> None:
+        """Let the next answer list a server's tools anew, also after a list under way."""
+        self._cache.pop(key, None)
+        if key in self._listings:
+            self._changed.add(key)
 
     async def _find_tools(
         self, key: _ServerKey, server: _ToolServerClient
@@ -149,6 +157,8 @@ class ToolServers:
         try:
             tools, expires_at = await listing, self._now() + _TOOLS_CACHE_SECONDS
             remark = server.left_out.describe(name)
+            if key in self._changed:
+                expires_at = 0.0
             found = _CachedTools(expires_at, tools, remark=remark)
         except Exception as failed:  # one server must not end every answer
             known = isinstance(failed, RemoteError)
@@ -156,6 +166,7 @@ class ToolServers:
             expires_at = self._now() + _FAILURE_CACHE_SECONDS
             hangs = isinstance(failed, RemoteTimeout)
             found = _CachedTools(expires_at, problem=why, hangs=hangs)
+        self._changed.discard(key)
         self._cache[key] = found
 
 

@@ -21,6 +21,8 @@ PROBE = HERE / "contract_probe.py"
 
 # A value: its type. A callable: the arguments the pipe gives, `async` if it awaits.
 PROMISED = {
+    "env:ENABLE_FORWARD_USER_INFO_HEADERS": "bool",
+    "env:FORWARD_SESSION_INFO_HEADER_CHAT_ID": "str",
     "env:VERSION": "str",
     "env:WEBUI_SECRET_KEY": "str",
     "models.config:Config.get": "async (key, default)",
@@ -30,6 +32,7 @@ PROMISED = {
     "models.models:Models.update_model_by_id": "async (id, model)",
     "models.users:Users.get_user_by_id": "async (id)",
     "storage.provider:Storage.get_file": "(file_path)",
+    "utils.headers:include_user_info_headers": "(headers, user, *, request)",
     "utils.access_control:has_permission": (
         "async (user_id, permission_key, default_permissions)"
     ),

@@ -123,6 +123,28 @@ async def test_server_that_hangs_is_waited_for_once() -> None:
     assert fake.methods().count("initialize") == 1
 
 
+async def names_of(servers: ToolServers, wanted: Any) -> list[str]:
+    """The names of the tools that an answer gets now."""
+    async with servers.open_tools(wanted) as lent:
+        return [tool.name for tool in lent.tools]
+
+
+async def test_change_during_a_list_is_seen() -> None:
+    """The list that comes may be the old one."""
+    fake = FakeMcp({"initialize": result({**OPENED, "capabilities": {"tools": {}}})})
+    changed = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
+    fake.replies["tools/list"] = streamed(changed, value={"tools": [TOOL]})
+    servers = ToolServers(now=lambda: 1.0)
+    async with Upstream(fake.answer) as mcp:
+        wanted = named({"a": mcp.base_url})
+        before = await names_of(servers, wanted)
+        fake.replies["tools/list"] = result({"tools": [TOOL, MORE]})
+        after = await names_of(servers, wanted)
+        await servers.close()
+
+    assert (before, after) == (["a_look"], ["a_look", "a_listen"])
+
+
 @pytest.mark.parametrize("how", ["a minute", "a call", "a stream"])
 async def test_new_tools_are_seen(how: str) -> None:
     """After a minute, or as soon as the server says so, while it answers or unasked."""
@@ -147,16 +169,14 @@ async def test_new_tools_are_seen(how: str) -> None:
         async with servers.open_tools(wanted) as lent:
             fake.replies["tools/list"] = result({"tools": [TOOL, MORE]})
             await lent.tools[0].execute({})
-            if how == "a stream":
+            now[0] = 61.0 if how == "a minute" else 1.0
+            if how == "a stream":  # which is read as long as the answer lasts
                 await told.wait()
-        now[0] = 61.0 if how == "a minute" else 1.0
-        # What a stream tells is read beside all else, so a busy machine may take long.
-        for _ in range(100 if how == "a stream" else 1):
-            async with servers.open_tools(wanted) as lent:
-                names = [tool.name for tool in lent.tools]
-            if len(names) == 2:
-                break
-            await asyncio.sleep(0.05)
+                for _ in range(1000):  # nobody tells when it was read
+                    if len(await names_of(servers, wanted)) == 2:
+                        break
+                    await asyncio.sleep(0.01)
+        names = await names_of(servers, wanted)
         await servers.close()
 
     assert names == ["a_look", "a_listen"]

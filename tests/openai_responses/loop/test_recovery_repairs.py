@@ -385,12 +385,15 @@ UNREACHED = ApiError(
 )
 
 
-@pytest.mark.parametrize("choice", ["required", {"type": "mcp"}, None])
-def test_server_that_cannot_be_reached(choice: Any) -> None:
-    """It alone is left out; a tool that has to be called may have been its own."""
+@pytest.mark.parametrize(
+    ("choice", "left"),
+    [("required", None), ({"type": "mcp"}, {"type": "mcp"}), (None, None)],
+)
+def test_server_that_cannot_be_reached(choice: Any, left: Any) -> None:
+    """It alone is left out; a choice stays where it names what is left."""
     sent = repaired(UNREACHED, tools=[CLOCKS, LOOK, ATLAS], tool_choice=choice)
     assert sent["tools"] == [LOOK, ATLAS]
-    assert "tool_choice" not in sent
+    assert sent.get("tool_choice") == left
 
 
 def test_no_tools_are_left() -> None:
