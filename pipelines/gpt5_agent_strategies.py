@@ -10071,7 +10071,7 @@ class ToolServers:
         self._cache: dict[_ServerKey, _CachedTools] = {}
         self._changed: set[_ServerKey] = set()
         self._listings: dict[
-            _ServerKey, tuple[_ToolServerClient, asyncio.Task[None]]
+            _ServerKey, tuple[_ToolServerClient, asyncio.Task[_CachedTools]]
         ] = {}
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -10139,16 +10139,19 @@ class ToolServers:
         seconds = _LIST_TOOLS_SECONDS if key[1].command else self._wait_seconds
         if not known.hangs:
             await asyncio.wait([task], timeout=seconds)
-        if not task.done():
-            late = f"did not list its tools within {seconds:g} s."
-            problem = known.problem or f"The server {key[1].label} {late}"
-            self._cache[key] = known._replace(
-                problem="" if known.tools else problem, hangs=True
-            )
-        return self._cache.get(key, known)
+        if task.done() and not task.cancelled():
+            return task.result()  # the server may have said already that it is old
+        late = f"did not list its tools within {seconds:g} s."
+        problem = known.problem or f"The server {key[1].label} {late}"
+        told = known._replace(problem="" if known.tools else problem, hangs=True)
+        self._cache[key] = told
+        return told
 
-    async def _list_tools(self, key: _ServerKey, server: _ToolServerClient) -> None:
+    async def _list_tools(
+        self, key: _ServerKey, server: _ToolServerClient
+    ) -> _CachedTools:
         name = f"The server {key[1].label}"
+        self._changed.discard(key)
         listing = run_with_timeout(server.list_tools(), _LIST_TOOLS_SECONDS, name)
         try:
             tools, expires_at = await listing, self._now() + _TOOLS_CACHE_SECONDS
@@ -10162,8 +10165,8 @@ class ToolServers:
             expires_at = self._now() + _FAILURE_CACHE_SECONDS
             hangs = isinstance(failed, RemoteTimeout)
             found = _CachedTools(expires_at, problem=why, hangs=hangs)
-        self._changed.discard(key)
         self._cache[key] = found
+        return found
 
 
 def _make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
