@@ -12089,7 +12089,8 @@ class Pipe:
             token = await self._tokens.token(scope)
             config = config._replace(token=token, secrets=(*config.secrets, token))
             call.log.hide(token)
-        if valves.FORWARD_USER_INFO in ("always", *["auto"] * endpoint.is_gateway):
+        forwards = {"always": True, "auto": endpoint.is_gateway, "never": False}
+        if forwards[valves.FORWARD_USER_INFO]:
             headers = await identity_headers(call.host, call.caller.user_id)
             config = config._replace(identity=headers)
         return await permitted_call(call._replace(config=config))
