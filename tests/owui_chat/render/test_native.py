@@ -133,7 +133,9 @@ def test_marker_is_whole_in_one_event(name: str) -> None:
     for chunk in with_marker:
         assert chunk["delta"].startswith("\n\n[openai_responses:v2:")
         assert "]: #\n\n" in chunk["delta"]
-    alone = [i for i in told.view.shown.items if str(i.get("id")).startswith("msg_kept_")]
+    alone = [
+        i for i in told.view.shown.items if str(i.get("id")).startswith("msg_kept_")
+    ]
     assert len(with_marker) + len(alone) == len(told.records)
 
 
