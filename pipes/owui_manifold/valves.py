@@ -14,13 +14,11 @@ _Tier = Literal["auto", "default", "flex", "priority", "fast", "ultrafast"]
 _Choice = Literal["inherit", "on", "off"]
 
 
-def _valve(
-    default: object, description: str, *, secret: bool = False, **limits: Any
-) -> Any:
+def _valve(default: object, text: str, *, secret: bool = False, **limits: Any) -> Any:
     """Return the field of a valve; the page shows `Default` instead of its default."""
     return Field(
         default=default,
-        description=f"{description} {_default_sentence(default)}",
+        description=f"{text} {_default_sentence(default)}",
         json_schema_extra={"input": {"type": "password"}} if secret else None,
         **limits,
     )
@@ -224,9 +222,7 @@ class Valves(BaseModel):
         "one by one with its lasting approvals, unless TOOL_APPROVAL has a rule for "
         "one of them.",
     )
-    PARALLEL_TOOL_CALLS: bool = _valve(
-        True, "Let the model call several tools at once."
-    )
+    PARALLEL_TOOL_CALLS: bool = _valve(True, "Let the model call tools in parallel.")
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
         10, "Most rounds of tool calls before the model has to answer.", ge=1
     )
@@ -312,7 +308,7 @@ class Valves(BaseModel):
         60, "If the server asks for a longer wait, the error is shown.", ge=0
     )
     CONNECT_TIMEOUT_SECONDS: float = _valve(
-        30, "Time limit for opening a connection.", gt=0
+        30, "Time limit to open a connection.", gt=0
     )
     FIRST_EVENT_TIMEOUT_SECONDS: float = _valve(
         300, "Longest wait for an answer to begin, 30 to 900."
@@ -407,9 +403,7 @@ class UserValves(BaseModel):
         "inherit", "How long answers are."
     )
     WEB_SEARCH: _Choice = _valve("inherit", "Let the model search the web with OpenAI.")
-    IMAGE_GENERATION: _Choice = _valve(
-        "inherit", "Let the model draw pictures with OpenAI."
-    )
+    IMAGE_GENERATION: _Choice = _valve("inherit", "Let the model draw pictures.")
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
     SERVICE_TIER: Literal["inherit", _Tier] = _valve(
         "inherit", "`flex` is cheaper and slower, `fast` and `ultrafast` cost more."
