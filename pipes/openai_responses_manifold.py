@@ -9671,6 +9671,8 @@ class PipeCall(NamedTuple):
     log: RunLog
     host: HostContext
     threads: ToolThreads
+    user: JsonObject = MappingProxyType({})
+    account: Any = None
 
     @property
     def valves(self) -> Valves:
@@ -9708,6 +9710,18 @@ class PipeCall(NamedTuple):
         if ends := self.capabilities.shutdown_dates.get(model.id):
             return model._replace(facts=model.facts._replace(shutdown=ends))
         return model
+
+    @property
+    def facts(self) -> JsonObject:
+        caller = self.caller
+        return {
+            "user": self.user,
+            "model": caller.model,
+            "task": caller.task,
+            "chat_id": caller.chat_id,
+            "message_id": caller.message_id,
+            "has_own_key": bool(self.config.own_key),
+        }
 
     def resolve(self, name: str) -> ResolvedModel:
         if isinstance(self.config.overrides, InvalidRequest):
@@ -9770,6 +9784,26 @@ async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
                 name = _host_name("env", "FORWARD_SESSION_INFO_HEADER_CHAT_ID")
                 headers[name] = quote(str(chat_id), safe=":")
     return headers
+
+
+_ADMINISTRATION, _CONTRACT = "openai_responses_administration", 1
+
+
+async def active_administration(request: Any) -> Any:
+    if request is None:
+        return None
+    context = _host_name("utils.filter", "get_filter_context")(request)
+    active = [name for name, _ in await context.get_active_filters()]
+    if _ADMINISTRATION not in active:
+        return None
+    load = _host_name("utils.filter", "get_function_module")
+    found = await load(request, _ADMINISTRATION)
+    if getattr(found, "CONTRACT", 0) != _CONTRACT:
+        raise InvalidRequest("An administrator has to update this pipe and its filter.")
+    found.valves = await context.get_function_valves(
+        active, _ADMINISTRATION, found.Valves
+    )
+    return found
 
 
 async def legacy_model(model_id: str) -> Any:
@@ -11980,6 +12014,7 @@ class Pipe:
                 event_emitter=__event_emitter__,
             ),
             self._threads,
+            __user__ or {},
         )
         if call.caller.task:
             return await self._do_task(call)
@@ -12049,6 +12084,9 @@ class Pipe:
         return answer_events(request, self._connections)
 
     async def _permitted(self, call: PipeCall) -> PipeCall:
+        if administration := await active_administration(call.host.request):
+            account = await administration.begin(call.facts)
+            call = call._replace(account=account)
         config, valves, endpoint = call.config, call.valves, call.endpoint
         if valves.AUTH == "entra_id" and not config.own_key:
             scope = valves.AUTH_SCOPE.strip() or entra_scope(endpoint)

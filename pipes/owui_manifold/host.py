@@ -90,6 +90,28 @@ async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
     return headers
 
 
+_ADMINISTRATION, _CONTRACT = "openai_responses_administration", 1
+
+
+async def active_administration(request: Any) -> Any:
+    """Return the filter that decides about calls of the pipe; None if none is active."""
+    if request is None:
+        return None
+    context = _host_name("utils.filter", "get_filter_context")(request)
+    active = [name for name, _ in await context.get_active_filters()]
+    if _ADMINISTRATION not in active:
+        return None
+    load = _host_name("utils.filter", "get_function_module")
+    found = await load(request, _ADMINISTRATION)
+    if getattr(found, "CONTRACT", 0) != _CONTRACT:
+        raise InvalidRequest("An administrator has to update this pipe and its filter.")
+    # The context reads the valves of all filters once, so it has to know all of them.
+    found.valves = await context.get_function_valves(
+        active, _ADMINISTRATION, found.Valves
+    )
+    return found
+
+
 async def legacy_model(model_id: str) -> Any:
     """Return the row of a model whose function calling is legacy, else None."""
     row = await _host_name("models.models", "Models").get_model_by_id(model_id)

@@ -33,7 +33,7 @@ from owui_manifold.chat import (
 from owui_manifold.checkup import is_check_command, run_diagnostics
 from owui_manifold.config import AccountCapabilities, read_config
 from owui_manifold.context import HostContext, PipeCall, read_caller
-from owui_manifold.host import allowed_features, identity_headers
+from owui_manifold.host import active_administration, allowed_features, identity_headers
 from owui_manifold.log import RunLog
 from owui_manifold.models import Listing, list_models
 from owui_manifold.report import report_exception
@@ -97,6 +97,7 @@ class Pipe:
                 event_emitter=__event_emitter__,
             ),
             self._threads,
+            __user__ or {},
         )
         if call.caller.task:
             return await self._do_task(call)
@@ -183,6 +184,9 @@ class Pipe:
 
     async def _permitted(self, call: PipeCall) -> PipeCall:
         """Return the call with what its caller may set, and with what proves who asks."""
+        if administration := await active_administration(call.host.request):
+            account = await administration.begin(call.facts)
+            call = call._replace(account=account)
         config, valves, endpoint = call.config, call.valves, call.endpoint
         if valves.AUTH == "entra_id" and not config.own_key:
             scope = valves.AUTH_SCOPE.strip() or entra_scope(endpoint)
