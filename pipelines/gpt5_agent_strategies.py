@@ -6723,22 +6723,15 @@ class NativeRenderer:
     def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
         self._now = now
         self._began = now()
-        self._shown = OutputItems()
+        self.shown = OutputItems()
         self._commentary: dict[int, Commentary] = {}
-        self._hosted = hosted and hosted(self._shown)
+        self._hosted = hosted and hosted(self.shown)
         self._places: dict[int, int] = {}
         self._marker = ""
         self._notes = 0
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._parts: dict[int, int] = {}
-
-    @property
-    def items(self) -> list[Item]:
-        return self._shown.items
-
-    def amend(self, place: int, item: Item) -> Chunk:
-        return self._shown.end(place, item)
 
     def render(self, event: AnswerEvent) -> Chunks:
         match event:
@@ -6753,7 +6746,7 @@ class NativeRenderer:
             case Marker():
                 self._marker = event.text
             case ToolOutput():
-                yield from self._shown.answer(event)
+                yield from self.shown.answer(event)
             case RunDone():
                 yield from self._end_run(event)
             case _:
@@ -6762,7 +6755,7 @@ class NativeRenderer:
     def _render_other(self, event: ItemEvent) -> Chunks:
         index = event.output_index
         if isinstance(event, ItemAdded) and is_commentary(event.item):
-            self._commentary[index] = Commentary(self._shown)
+            self._commentary[index] = Commentary(self.shown)
         if index in self._commentary:
             yield from self._commentary[index].render(event, self._take_marker())
         else:
@@ -6776,9 +6769,9 @@ class NativeRenderer:
                 self._notes += bool(event.sentence)
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                yield from self._shown.add_record(event, self._place_of(event))
+                yield from self.shown.add_record(event, self._place_of(event))
             case TurnDetails():
-                yield from self._shown.add_details(event)
+                yield from self.shown.add_details(event)
 
     def _place_of(self, stored: StoredRecord) -> int | None:
         index = -1 if stored.output_index is None else stored.output_index
@@ -6798,11 +6791,11 @@ class NativeRenderer:
         for commentary in self._commentary.values():
             yield from commentary.become_answer(closing)
         if failed:
-            yield from self._shown.break_off_calls()
+            yield from self.shown.break_off_calls()
         if marker := self._take_marker():
-            yield from self._shown.add_marker(marker)
-        yield from self._shown.show_files(is_last=True)
-        yield from _end_after_code(self._shown)
+            yield from self.shown.add_marker(marker)
+        yield from self.shown.show_files(is_last=True)
+        yield from _end_after_code(self.shown)
         told = self._notes if failed else not open_calls(event.output)
         if self._hosted and told:
             seconds = self._now() - self._began
@@ -6813,16 +6806,16 @@ class NativeRenderer:
             yield error_chunk(event.ending.sentence)
 
     def _start(self, event: ItemAdded) -> Chunk:
-        self._places[event.output_index] = len(self.items)
+        self._places[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
-        return self._shown.begin(begun_host_item(event.item))
+        return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
         marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
         if text := marker + self._gap(event) + event.text:
-            yield self._shown.grow(self._places[event.output_index], event.kind, text)
+            yield self.shown.grow(self._places[event.output_index], event.kind, text)
 
     def _gap(self, event: TextDelta) -> str:
         before = self._parts.get(event.output_index, event.part)
@@ -6836,7 +6829,7 @@ class NativeRenderer:
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 del self._places[index]
-                item = {**self.items[place], "type": "openai_responses:end"}
+                item = {**self.shown.items[place], "type": "openai_responses:end"}
             case "message":
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)
@@ -6845,8 +6838,8 @@ class NativeRenderer:
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self._shown.end(place, item)
-        yield from self._shown.add_files(event.card)
+        yield self.shown.end(place, item)
+        yield from self.shown.add_files(event.card)
 
 
 def _is_shown(item: Item) -> bool:
@@ -6874,10 +6867,7 @@ _ANSWER_KEYS = (
 
 
 def task_request(
-    model: ResolvedModel,
-    messages: Sequence[JsonObject],
-    body: JsonObject,
-    task: str,
+    model: ResolvedModel, messages: Sequence[JsonObject], body: JsonObject, task: str
 ) -> ResponsesRequest:
     messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
@@ -13585,7 +13575,7 @@ class HostRenderer:
                 yield from self._render_run_event(event)
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        items, ending = self._native.items, self._run_end.ending
+        items, ending = self._native.shown.items, self._run_end.ending
         shown = self._run_end._replace(output=tuple(items))
         result = completion(shown, completion_id, created, model)
         early = error_chunk(ending.sentence) if ending.is_failure else {}
@@ -13599,7 +13589,7 @@ class HostRenderer:
             and not event.parent
         ):
             self._thoughts.begin_round(may_call=event.may_call)
-            self._first_place = len(self._native.items)
+            self._first_place = len(self._native.shown.items)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
         self._note_count += isinstance(event, Status)
@@ -13607,7 +13597,7 @@ class HostRenderer:
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))
         if note := _read_note(event):  # shown as if the model had said it
-            index = -1 - len(self._native.items)
+            index = -1 - len(self._native.shown.items)
             item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
             yield from self._native.render(ItemAdded(index, item))
             yield from self._native.render(ItemDone(index, item, shown=note))
@@ -13630,11 +13620,11 @@ class HostRenderer:
             details = write_details(
                 event.name, pairs, self._origin, event.notes, self._sign
             )
-            thought = {**self._native.items[place], "reasoning_details": details}
-            yield self._native.amend(place, thought)
+            thought = {**self._native.shown.items[place], "reasoning_details": details}
+            yield self._native.shown.end(place, thought)
 
     def _thought_place(self) -> int | None:
-        items = self._native.items
+        items = self._native.shown.items
         places = range(self._first_place, len(items))
         return next((place for place in places if is_reasoning(items[place])), None)
 

@@ -265,6 +265,12 @@ def as_mapping(value: object) -> JsonObject:
     return value if isinstance(value, (dict, Mapping)) else {}
 
 
+def value_at(value: object, *keys: str) -> Any:
+    for key in keys:
+        value = as_mapping(value).get(key)
+    return value
+
+
 def as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
@@ -1328,6 +1334,7 @@ _UNUSED_FACTS = ("phase",)
 _OVERRIDE_TEXTS = ("default_effort", "shutdown", "successor", "like", "name")
 
 
+@lru_cache(maxsize=8)
 def read_overrides(text: str) -> dict[str, ResolvedModel]:
     table = parse_json_object(text.strip() or "{}")
     if table is None:
@@ -5661,6 +5668,7 @@ class RemoteServers(NamedTuple):
     secrets: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=8)
 def read_servers(text: str) -> RemoteServers:
     try:
         given = json.loads(text) if text.strip() else []
@@ -6630,10 +6638,7 @@ _ANSWER_KEYS = (
 
 
 def task_request(
-    model: ResolvedModel,
-    messages: Sequence[JsonObject],
-    body: JsonObject,
-    task: str,
+    model: ResolvedModel, messages: Sequence[JsonObject], body: JsonObject, task: str
 ) -> ResponsesRequest:
     messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
@@ -7609,7 +7614,7 @@ class _ImageHostItem(_HostedItem):
 
 
 def _failure(item: Item) -> str:
-    code = as_mapping(item.get("error")).get("code")
+    code = value_at(item, "error", "code")
     return _REFUSED if code == "moderation_blocked" else _FAILED
 
 
@@ -7833,22 +7838,15 @@ class NativeRenderer:
     def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
         self._now = now
         self._began = now()
-        self._shown = OutputItems()
+        self.shown = OutputItems()
         self._commentary: dict[int, Commentary] = {}
-        self._hosted = hosted and hosted(self._shown)
+        self._hosted = hosted and hosted(self.shown)
         self._places: dict[int, int] = {}
         self._marker = ""
         self._notes = 0
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._parts: dict[int, int] = {}
-
-    @property
-    def items(self) -> list[Item]:
-        return self._shown.items
-
-    def amend(self, place: int, item: Item) -> Chunk:
-        return self._shown.end(place, item)
 
     def render(self, event: AnswerEvent) -> Chunks:
         match event:
@@ -7863,7 +7861,7 @@ class NativeRenderer:
             case Marker():
                 self._marker = event.text
             case ToolOutput():
-                yield from self._shown.answer(event)
+                yield from self.shown.answer(event)
             case RunDone():
                 yield from self._end_run(event)
             case _:
@@ -7872,7 +7870,7 @@ class NativeRenderer:
     def _render_other(self, event: ItemEvent) -> Chunks:
         index = event.output_index
         if isinstance(event, ItemAdded) and is_commentary(event.item):
-            self._commentary[index] = Commentary(self._shown)
+            self._commentary[index] = Commentary(self.shown)
         if index in self._commentary:
             yield from self._commentary[index].render(event, self._take_marker())
         else:
@@ -7886,9 +7884,9 @@ class NativeRenderer:
                 self._notes += bool(event.sentence)
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                yield from self._shown.add_record(event, self._place_of(event))
+                yield from self.shown.add_record(event, self._place_of(event))
             case TurnDetails():
-                yield from self._shown.add_details(event)
+                yield from self.shown.add_details(event)
 
     def _place_of(self, stored: StoredRecord) -> int | None:
         index = -1 if stored.output_index is None else stored.output_index
@@ -7908,11 +7906,11 @@ class NativeRenderer:
         for commentary in self._commentary.values():
             yield from commentary.become_answer(closing)
         if failed:
-            yield from self._shown.break_off_calls()
+            yield from self.shown.break_off_calls()
         if marker := self._take_marker():
-            yield from self._shown.add_marker(marker)
-        yield from self._shown.show_files(is_last=True)
-        yield from _end_after_code(self._shown)
+            yield from self.shown.add_marker(marker)
+        yield from self.shown.show_files(is_last=True)
+        yield from _end_after_code(self.shown)
         told = self._notes if failed else not open_calls(event.output)
         if self._hosted and told:
             seconds = self._now() - self._began
@@ -7923,16 +7921,16 @@ class NativeRenderer:
             yield error_chunk(event.ending.sentence)
 
     def _start(self, event: ItemAdded) -> Chunk:
-        self._places[event.output_index] = len(self.items)
+        self._places[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
-        return self._shown.begin(begun_host_item(event.item))
+        return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
         marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
         if text := marker + self._gap(event) + event.text:
-            yield self._shown.grow(self._places[event.output_index], event.kind, text)
+            yield self.shown.grow(self._places[event.output_index], event.kind, text)
 
     def _gap(self, event: TextDelta) -> str:
         before = self._parts.get(event.output_index, event.part)
@@ -7946,7 +7944,7 @@ class NativeRenderer:
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 del self._places[index]
-                item = {**self.items[place], "type": "openai_responses:end"}
+                item = {**self.shown.items[place], "type": "openai_responses:end"}
             case "message":
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)
@@ -7955,8 +7953,8 @@ class NativeRenderer:
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self._shown.end(place, item)
-        yield from self._shown.add_files(event.card)
+        yield self.shown.end(place, item)
+        yield from self.shown.add_files(event.card)
 
 
 def _is_shown(item: Item) -> bool:
@@ -8535,10 +8533,8 @@ def _fit_part(part: Item, left: list[int]) -> Item:
 def _files_without_row(
     metadata: JsonObject,
 ) -> tuple[list[Attachment], list[Attachment]]:
-    own = _read_attachments(as_mapping(metadata.get("user_message")).get("files"))
-    knowledge = metadata.get("model")
-    for key in ("info", "meta", "knowledge"):
-        knowledge = as_mapping(knowledge).get(key)
+    own = _read_attachments(value_at(metadata, "user_message", "files"))
+    knowledge = value_at(metadata, "model", "info", "meta", "knowledge")
     known = {str(row.get("id")) for row in content_parts(knowledge)}
     known.update(found.file_id for found in own)
     others = _read_attachments(metadata.get("files"))
@@ -8632,11 +8628,12 @@ def _assign_images(
 
 
 def _image_counts(rows: JsonObject) -> dict[str, int]:
-    outputs = (content_parts(as_mapping(row).get("output")) for row in rows.values())
+    outputs = (content_parts(value_at(row, "output")) for row in rows.values())
     return {
-        str(item.get("call_id")): list(
-            map(item_type, content_parts(item.get("output")))
-        ).count("input_image")
+        str(item.get("call_id")): sum(
+            item_type(part) == "input_image"
+            for part in content_parts(item.get("output"))
+        )
         for item in chain.from_iterable(outputs)
         if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
     }
@@ -8859,7 +8856,7 @@ _LONGEST_LINE = 4000
 class RunLog:
     def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
         self.run_id = run_id
-        self._threshold = LOG_LEVELS.get(threshold, logging.INFO)
+        self._threshold = LOG_LEVELS[threshold]
         self._secrets = tuple(secrets)
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._lock = Lock()
@@ -8868,13 +8865,12 @@ class RunLog:
         self._secrets += (secret,)
 
     def line(self, level: str, text: str) -> None:
-        known = level if level in LOG_LEVELS else "INFO"
         one_line = redact_line(text[: 2 * _LONGEST_LINE], self._secrets)[:_LONGEST_LINE]
         time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
-            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {known:<8} {one_line}")
-        if LOG_LEVELS[known] >= self._threshold:
-            _write(known, f"{self.run_id} {one_line}")
+            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {level:<8} {one_line}")
+        if LOG_LEVELS[level] >= self._threshold:
+            _write(level, f"{self.run_id} {one_line}")
 
     def audit(self, line: str) -> None:
         _write("INFO", redact(line, self._secrets))
@@ -8930,59 +8926,57 @@ class Valves(BaseModel):
     ORGANIZATION: str = _valve("", "Organization to bill, if the key has several.")
     PROJECT: str = _valve("", "Project to bill, if the key has several.")
     EXTRA_HEADERS: str = _valve(
-        "",
-        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
-        secret=True,
+        "", 'Headers to add or replace: `{"X-Team": "blue"}`.', secret=True
     )
     AUTH: Literal["key", "bearer", "entra_id"] = _valve(
         "key",
-        "How the key is sent: `key` as the server expects it, `bearer` always as a "
-        "bearer token. `entra_id` sends a token of Microsoft Entra ID for the identity "
-        "of this server instead.",
+        "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
+        "token. `entra_id` sends a token of Microsoft Entra ID for this server's "
+        "identity instead.",
     )
     AUTH_SCOPE: str = _valve(
-        "", "What an Entra ID token is asked for. Empty: that of Azure's own addresses."
+        "", "What an Entra ID token is asked for. Empty: that of Azure."
     )
     FORWARD_USER_INFO: Literal["auto", "always", "never"] = _valve(
         "auto",
-        "Send Open WebUI's headers about the user, if ENABLE_FORWARD_USER_INFO_HEADERS "
-        "is on there: `auto` not to OpenAI and Azure.",
+        "Send Open WebUI's headers about the user, if its "
+        "ENABLE_FORWARD_USER_INFO_HEADERS is on; `auto`: not to OpenAI and Azure.",
     )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
         "auto",
-        "`auto` and `openai` send what OpenAI knows, and leave out what a server refused "
-        "once. `strict` sends only what every server knows.",
+        "`auto` and `openai` send what OpenAI knows, but not again what a server "
+        "refused. `strict` sends only what every server knows.",
     )
 
     MODEL_ID: str = _valve(
         "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
         "Models to offer, separated by commas; a name can end with an effort. `auto` "
-        "lists the newest of each family, `gpt-5-auto` chooses a model for each chat.",
+        "lists the newest of each family, `gpt-5-auto` chooses one for each chat.",
     )
     FETCH_MODELS: bool = _valve(
         True,
-        "`auto` in MODEL_ID lists only what the server offers for this key; its days of "
-        "shutdown are used in notices.",
+        "`auto` in MODEL_ID lists only what the server offers for this key; notices "
+        "use its days of shutdown.",
     )
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
-        "Corrections to what this pipe knows about models: "
-        '`{"my-deployment": {"like": "gpt-5.2", "name": "Our GPT"}}`.',
+        'Corrections to what is known about models: `{"my-deployment": {"like": '
+        '"gpt-5.2", "name": "Our GPT"}}`.',
     )
     TASK_MODEL: str = _valve(
         "gpt-6-luna",
-        "Model for titles, tags and other tasks, at its lowest effort. The chat's own "
-        "model if this is empty, or unchanged at another server than OpenAI's.",
+        "Model for titles and other tasks, at its lowest effort. If empty, or "
+        "unchanged at another server than OpenAI's: the chat's own.",
     )
     BACKGROUND_MODELS: str = _valve(
         "",
-        "Models whose answers survive a broken connection: names separated by commas, "
-        "`*` for any text (`*-pro`). OpenAI stores their requests and answers (`store: "
-        "true`, 30 days), which breaks zero data retention; never in `strict`.",
+        "Models whose answers survive a broken connection: names or patterns "
+        "(`*-pro`), separated by commas. OpenAI stores their requests and answers for "
+        "30 days, which breaks zero data retention; never in `strict`.",
     )
 
     ENABLE_WEB_SEARCH: bool = _valve(
-        False, "Offer OpenAI's web search in every chat. Each search is billed."
+        False, "Offer OpenAI's web search in every chat. Searches are billed."
     )
     MAP_WEB_SEARCH: bool = _valve(
         True, "The page's Web Search switch means OpenAI's search, not Open WebUI's."
@@ -9016,13 +9010,13 @@ class Valves(BaseModel):
         "Let the model run Python in a billed container at OpenAI. Its files are stored.",
     )
     FILE_SEARCH_VECTOR_STORES: str = _valve(
-        "", "Ids of vector stores at OpenAI to search, separated by commas."
+        "", "Ids of vector stores at OpenAI, separated by commas."
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
-        "Which attached files the model reads itself and whole. With `pdf` or `all` "
-        "(documents), turn off the model's capability File Context, or Open WebUI sends "
-        "the same text again.",
+        "Attached files that the model reads itself and whole. With `pdf` or `all` "
+        "(documents), turn off the model's File Context, or Open WebUI sends their "
+        "text again.",
     )
     REMOTE_MCP_SERVERS_JSON: str = _valve(
         "",
@@ -9035,8 +9029,8 @@ class Valves(BaseModel):
 
     REASONING_SUMMARY: _Summary = _valve(
         "auto",
-        "OpenAI gives summaries to verified organizations only; choose `disabled` if "
-        "yours is not.",
+        "OpenAI gives summaries to verified organizations only; otherwise choose "
+        "`disabled`.",
     )
     PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
         "conversation",
@@ -9045,14 +9039,14 @@ class Valves(BaseModel):
     )
     PERSIST_TOOL_RESULTS: bool = _valve(
         True,
-        "Send tool calls and their results again in later turns. Off: they are removed "
-        "after the answer, with the reasoning before them.",
+        "Send tool calls and results again in later turns. Off: not, nor the reasoning "
+        "before them.",
     )
     HISTORY_CARRIER: Literal["output", "markers"] = _valve(
         "output",
         "Where a chat keeps what it does not show: in Open WebUI's stored output of "
-        "each answer, or under keys of its own, with lines in the answers that the page "
-        "does not draw but a copy has. Both are always read.",
+        "each answer, or under keys of its own, with lines in the answers that only "
+        "copies show. Both are always read.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
@@ -9063,70 +9057,70 @@ class Valves(BaseModel):
     )
     STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
         "auto",
-        "Keep the first instructions of a chat and send changes (a date, a memory) with "
-        "the next message, so that reasoning and the prompt cache stay valid. The chat "
-        "stores them encrypted. `auto`: for models from gpt-5.6 on.",
+        "Keep the first instructions of a chat and send changes (a date, a memory) "
+        "with the next message: reasoning and the prompt cache stay valid. The chat "
+        "stores them encrypted. `auto`: from gpt-5.6 on.",
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
-        "Which requests share OpenAI's prompt cache: those of a chat, those of a user, "
-        "or as OpenAI decides. Only a hash is sent.",
+        "Which requests share OpenAI's prompt cache: a chat's, a user's, or as OpenAI "
+        "decides. Only a hash is sent.",
     )
     PROMPT_CACHE_DIAGNOSTICS: bool = _valve(
         False,
-        "Log why OpenAI's prompt cache missed, compared with the answer before, from "
-        "gpt-5.6 on. The usage of answers then names their response.",
+        "Log why OpenAI's prompt cache missed, from gpt-5.6 on. The usage of answers "
+        "then names their response.",
     )
     TRUNCATION: Literal["disabled", "auto"] = _valve(
         "disabled",
-        "`auto` drops the oldest messages of a chat that is too long, and with them "
-        "reasoning and the prompt cache. `disabled` shows an error.",
+        "When a chat is too long, `auto` drops its oldest messages, with reasoning and "
+        "the prompt cache; `disabled` shows an error.",
     )
     COMPACTION_TOKENS: int = _valve(
         0,
-        "Let OpenAI compact a chat when its input has more tokens than this. 0: never; "
-        "Azure cannot do it.",
+        "Let OpenAI compact a chat whose input has more tokens. 0: never; not with "
+        "Azure.",
         ge=0,
     )
     MAX_OUTPUT_TOKENS: int = _valve(
-        0, "Limit of one answer, reasoning included. 0: that of the model.", ge=0
+        0, "Limit of one answer, with reasoning. 0: that of the model.", ge=0
     )
 
     TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
         "pipe",
         "Who runs the tools: this pipe, in parallel and within limits, or Open WebUI, "
-        "one after the other with its own lasting approvals, unless TOOL_APPROVAL has a "
-        "rule for one of them.",
+        "one by one with its lasting approvals, unless TOOL_APPROVAL has a rule for "
+        "one of them.",
     )
     PARALLEL_TOOL_CALLS: bool = _valve(
         True, "Let the model call several tools at once."
     )
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
-        10, "Most rounds of tool calls in one answer; then the model answers.", ge=1
+        10, "Most rounds of tool calls before the model has to answer.", ge=1
     )
     MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
     TOOL_TIMEOUT_SECONDS: float = _valve(
         120,
-        "Time limit of one tool call; calls made at once have five times as long "
-        "together. Time that people take does not count.",
+        "Time limit of a tool call; calls made at once have five times as long "
+        "together. People's time does not count.",
         gt=0,
     )
     TOOL_TIMEOUTS: str = _valve(
         "",
-        "Other limits for tools by name or pattern, in seconds: `crawl_*: 600, render: "
-        "1800`. Open WebUI's own sub-agents and pictures have an hour.",
+        "Other limits in seconds, for tools by name or pattern: `crawl_*: 600, render: "
+        "1800`. Open WebUI's sub-agents and pictures have an hour.",
     )
     TOOL_OUTPUT_CHARACTERS: int = _valve(
-        100_000, "Of a longer output the model gets the beginning and the end.", ge=1000
+        100_000, "The model gets the beginning and the end of a longer output.", ge=1000
     )
     TOOL_APPROVAL: str = _valve(
         "",
         "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
         "shell=deny`; other tools follow the chat controls. A rule holds for a tool's "
-        "name in the chat and for its own, without the id of a server or toolkit.",
+        "name in the chat and its own, without a server's id.",
     )
     AUTO_NATIVE_TOOLS: bool = _valve(
-        False, "Set Function Calling of a model that uses Legacy to Native."
+        False, "Change Function Calling of models from Legacy to Native."
     )
     ENABLE_STRICT_TOOL_CALLING: bool = _valve(
         False, "Have OpenAI enforce the schemas of tools where they are simple."
@@ -9135,19 +9129,19 @@ class Valves(BaseModel):
     USER_MAY_CHANGE: str = _valve(
         "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
         "log_level",
-        "Settings that users may change, separated by commas; also `image_generation` "
-        "and `service_tier` (expensive), `all`, `nothing`. Administrators change all.",
+        "Settings that users may change, separated by commas; also `image_generation`, "
+        "`service_tier` (expensive), `all`, `nothing`. Administrators change all.",
     )
     CALLER_MAY_SET: str = _valve(
         "",
-        "What requests may set although it is the administrator's: parameters, types "
-        "of OpenAI's tools, fields (`mcp.server_url`), separated by commas; "
+        "What requests may set that is the administrator's, separated by commas: "
+        "parameters, types of OpenAI's tools, fields (`mcp.server_url`); "
         "`admin:service_tier` for administrators alone.",
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
-        "Whether users can, or must, set a key of their own, also for their tasks. "
-        "Administrators may always use the key of this pipe.",
+        "Whether users can, or must, set their own key, also for tasks. Administrators "
+        "may always use this pipe's.",
     )
     USER_KEYS_GET: Literal["nothing", "headers", "all"] = _valve(
         "nothing",
@@ -9157,44 +9151,44 @@ class Valves(BaseModel):
 
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and its usage: tokens and "
-        "web searches, no pictures, containers or file searches.",
+        "Show the cost of an answer in its last status line and usage: tokens and web "
+        "searches only.",
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
-        "US dollars per million tokens, instead of the prices of this pipe: "
-        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
+        'US dollars per million tokens, instead of known prices: `{"my-model": '
+        '{"input": 2, "cached": 0.5, "output": 8}}`.',
     )
     SERVICE_TIER: _Tier = _valve(
         "auto",
-        "`flex` is slower and costs half, `fast` (or `priority`) double, `ultrafast` 3 to "
-        "6 times, if the model and the project have them.",
+        "`flex` is slower and costs half, `fast` (or `priority`) double, `ultrafast` 3 "
+        "to 6 times, if model and project have them.",
     )
 
     ENABLE_STREAM: bool = _valve(
         True,
-        "Off: each answer comes as a whole, for servers or organizations that may not "
+        "Off: each answer comes whole, for servers or organizations that may not "
         "stream.",
     )
     MAX_RETRIES: int = _valve(
         2, "How often a request that failed before any text is sent again, 0 to 5."
     )
     MAX_RETRY_WAIT_SECONDS: float = _valve(
-        60, "If the server asks for a longer wait, the error is shown at once.", ge=0
+        60, "If the server asks for a longer wait, the error is shown.", ge=0
     )
     CONNECT_TIMEOUT_SECONDS: float = _valve(
         30, "Time limit for opening a connection.", gt=0
     )
     FIRST_EVENT_TIMEOUT_SECONDS: float = _valve(
-        300, "Longest wait for the beginning of an answer, 30 to 900."
+        300, "Longest wait for an answer to begin, 30 to 900."
     )
     IDLE_TIMEOUT_SECONDS: float = _valve(
         300,
-        "Longest silence within an answer, 30 to 900. Reasoning without a summary can "
-        "be silent for minutes.",
+        "Longest silence within an answer, 30 to 900. Reasoning can be silent for "
+        "minutes.",
     )
     TOTAL_TIMEOUT_SECONDS: float = _valve(
-        0, "Limit of an answer, without the time of tools and people. 0: none.", ge=0
+        0, "Limit of an answer, without tools' and people's time. 0: none.", ge=0
     )
     VERIFY_SSL: bool = _valve(
         True,
@@ -9202,19 +9196,19 @@ class Valves(BaseModel):
         "can then read the key.",
     )
     CA_BUNDLE: str = _valve(
-        "", "Path of a file with the certificates to trust instead of the system's."
+        "", "Path of a file of certificates to trust instead of the system's."
     )
     PROXY: str = _valve(
         "",
-        "Address of an HTTP proxy, also with user and password. Empty: HTTPS_PROXY and "
-        "NO_PROXY of the environment.",
+        "Address of an HTTP proxy, also with user and password. Empty: the "
+        "environment's HTTPS_PROXY and NO_PROXY.",
         secret=True,
     )
 
     AUDIT_LOG: bool = _valve(
         False,
-        "Log one JSON line per request, success and error, without any text of the "
-        "chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the same.",
+        "Log one JSON line per request, success and error, without text of the chat. "
+        "So does `OPENAI_GPT5_AUDIT_LOG=true` in the environment.",
     )
     LOG_LEVEL: _LogLevel = _valve(
         "INFO", "Lowest level in the server's log, which holds no key or chat text."
@@ -9256,8 +9250,8 @@ class UserValves(BaseModel):
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = _valve(
         "inherit",
-        "How long a model thinks. `max` is the most that it has; another effort that it "
-        "does not have is not sent.",
+        "How long a model thinks. `max` is the most that it has; another effort that "
+        "it lacks is not sent.",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
         "inherit", "Show a summary of the reasoning."
@@ -9276,18 +9270,17 @@ class UserValves(BaseModel):
     SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
     LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
         "inherit",
-        "What the pipe writes to the server's log about your chats: more than the "
-        "administrator chose, never less.",
+        "What the server's log says about your chats: more than the administrator "
+        "chose, never less.",
     )
     API_KEY: str = _valve(
         "",
-        "Your own key for OpenAI, if an administrator allows one. Your chats are then "
-        "billed to its account.",
+        "Your own key for OpenAI, if an administrator allows one; your chats are "
+        "billed to it.",
         secret=True,
     )
     SHOW_LOG_ON_ERROR: bool = _valve(
-        False,
-        "For administrators: show the log of a failed answer as a source below it.",
+        False, "For administrators: show the log of a failed answer as a source."
     )
 
 
@@ -9323,9 +9316,7 @@ class Config(NamedTuple):
 
 
 def read_config(
-    valves: Valves,
-    user: JsonObject | None = None,
-    metadata: JsonObject | None = None,
+    valves: Valves, user: JsonObject | None = None, metadata: JsonObject | None = None
 ) -> Config:
     host, person = metadata or {}, user or {}
     is_admin = person.get("role") == "admin"
@@ -9334,7 +9325,7 @@ def read_config(
     wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
-    remote = _known_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
     timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
     prices, price_error = _own_prices(valves)
@@ -9378,19 +9369,9 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
 
 def _overrides(valves: Valves) -> Mapping[str, ResolvedModel] | InvalidRequest:
     try:
-        return _known_overrides(valves.MODEL_OVERRIDES_JSON)
+        return read_overrides(valves.MODEL_OVERRIDES_JSON)
     except InvalidRequest as error:
         return error
-
-
-@lru_cache(maxsize=8)
-def _known_overrides(text: str) -> Mapping[str, ResolvedModel]:
-    return read_overrides(text)
-
-
-@lru_cache(maxsize=8)
-def _known_servers(text: str) -> RemoteServers:
-    return read_servers(text)
 
 
 def _own_prices(valves: Valves) -> tuple[Mapping[str, ModelPrices] | None, str]:
@@ -9453,13 +9434,11 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
 def _refused_choices(
     wanted: UserValves, own: UserValves, valves: Valves
 ) -> tuple[str, ...]:
-    lost = [
-        name
-        for name in _CHOICES.values()
-        if getattr(wanted, name) != getattr(own, name)
-    ]
-    has_key = valves.USER_API_KEYS == "off" and wanted.API_KEY.strip()
-    return (*lost, *(["API_KEY"] if has_key else ()))
+    names = _CHOICES.values()
+    lost = [name for name in names if getattr(wanted, name) != getattr(own, name)]
+    if valves.USER_API_KEYS == "off" and wanted.API_KEY.strip():
+        lost.append("API_KEY")
+    return tuple(lost)
 
 
 def _permission_error(valves: Valves) -> str:
@@ -9831,13 +9810,10 @@ def _parsed(value: object) -> object:
 
 
 async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject:
-    asked, about = as_mapping(metadata.get("features")), as_mapping(
-        metadata.get("model")
-    )
+    asked = as_mapping(metadata.get("features"))
     if not asked.get("web_search") or user.get("role") == "admin":
         return metadata
-    for key in ("info", "meta", "capabilities"):
-        about = as_mapping(about.get(key))
+    about = as_mapping(value_at(metadata, "model", "info", "meta", "capabilities"))
     config = _host_name("models.config", "Config")
     has_permission = _host_name("utils.access_control", "has_permission")
     rights = await config.get("user.permissions", {})
@@ -9899,30 +9875,29 @@ async def process_tool_result(
     user: Any,
     name: str,
     tool: JsonObject,
-    params: JsonObject,
+    params: dict[str, Any],
     result: Any,
 ) -> tuple[str, list[dict[str, Any]], list[Any]]:
     build = _host_name("utils.middleware", "build_terminal_file_tool_result")
     process = _host_name("utils.middleware", "process_tool_result")
-    shown = build(name, dict(params), result, tool, host.metadata) or result
+    shown = build(name, params, result, tool, host.metadata) or result
     kind, direct = tool.get("type", ""), bool(tool.get("direct"))
     text, files, embeds = await process(
         host.request, name, shown, kind, direct, host.metadata, user
     )
     if host.event_emitter is not None:
         tell = _host_name("utils.middleware", "terminal_event_handler")
-        await tell(name, dict(params), str(text or ""), host.event_emitter)
+        await tell(name, params, str(text or ""), host.event_emitter)
     return str(text or ""), files, embeds
 
 
 def citation_sources(
-    name: str, params: JsonObject, text: str, tool_id: str
+    name: str, params: dict[str, Any], text: str, tool_id: str
 ) -> list[dict[str, Any]]:
     read = _host_name("utils.middleware", "get_citation_source_from_tool_result")
-    found: list[dict[str, Any]] = read(
-        tool_name=name, tool_params=dict(params), tool_result=text, tool_id=tool_id
+    return list(
+        read(tool_name=name, tool_params=params, tool_result=text, tool_id=tool_id)
     )
-    return found
 
 
 async def stored_image(host: HostContext, user: Any, url: str) -> str:
@@ -9936,9 +9911,7 @@ async def store_file(
     upload = _host_name("routers.files", "upload_file_handler")
     refused = _host_name("routers.files", "HTTPException")
     arriving = _host_name("routers.files", "UploadFile")(
-        BytesIO(file.content),
-        filename=file.name,
-        headers={"content-type": file.kind},
+        BytesIO(file.content), filename=file.name, headers={"content-type": file.kind}
     )
     try:
         row = await upload(
@@ -9950,8 +9923,8 @@ async def store_file(
         chats = _host_name("models.chats", "Chats")
         await chats.insert_chat_files(**place, file_ids=[row.id], user_id=user.id)
     url = request.app.url_path_for("get_file_content_by_id", id=row.id)
-    about = {"id": row.id, "url": str(url), "name": file.name}
-    return {**about, "content_type": file.kind}
+    entry = {"id": row.id, "url": str(url), "name": file.name}
+    return {**entry, "content_type": file.kind}
 
 
 def _host_name(module: str, name: str) -> Any:
@@ -10092,12 +10065,12 @@ async def load_stored_images(
 
 def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approver:
     host, rules = call.host, call.config.approval_rules
-    params = as_mapping(host.metadata.get("params"))
+    mode = value_at(host.metadata, "params", "tool_approval_mode")
     if _is_builtin(host, "ask_user"):
         rules = [*rules, ("ask_user", "auto")]
     return Approver(
         rules=rules,
-        default_rule="ask" if params.get("tool_approval_mode") == "ask" else "auto",
+        default_rule="ask" if mode == "ask" else "auto",
         ask=_ask_in_page(host.event_call) if host.event_call else None,
         log=log,
         other_names=partial(_other_names, host),
@@ -10150,12 +10123,10 @@ def _question(name: str, arguments: JsonObject) -> str:
 def _ask_in_page(event_call: EventCall) -> Ask:
 
     async def ask(call_id: str, name: str, arguments: JsonObject) -> bool:
-        tool_call = {"id": call_id, "name": name, "arguments": dict(arguments)}
-        message = _question(ToolNames().sent_name(name), arguments)
         data = {
             "title": "Allow this tool?",
-            "message": message,
-            "tool_call": tool_call,
+            "message": _question(ToolNames().sent_name(name), arguments),
+            "tool_call": {"id": call_id, "name": name, "arguments": dict(arguments)},
         }
         return await event_call({"type": "confirmation", "data": data}) is True
 
@@ -10174,10 +10145,8 @@ _CITED = frozenset(
 
 
 def _cites(name: str, metadata: JsonObject) -> bool:
-    found = metadata.get("model")
-    for key in ("info", "meta", "capabilities", "citations"):
-        found = as_mapping(found).get(key)
-    return name in _CITED and found is not False
+    may = value_at(metadata, "model", "info", "meta", "capabilities", "citations")
+    return name in _CITED and may is not False
 
 
 def _is_error_text(text: str) -> bool:
@@ -10705,7 +10674,7 @@ async def open_store(
 
 
 def _messages_of(chat: JsonObject) -> JsonObject:
-    return as_mapping(as_mapping(chat.get(_HISTORY)).get("messages"))
+    return as_mapping(value_at(chat, _HISTORY, "messages"))
 
 
 # ==== owui_manifold.chat
@@ -10736,7 +10705,6 @@ class PreparedRequest(NamedTuple):
 
 class _Chat(NamedTuple):
     call: PipeCall
-    endpoint: Endpoint
     model: ResolvedModel
     store: ChatStore | None
     round: DelegatedRound | None
@@ -10794,10 +10762,7 @@ def _read_messages(
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, store)
     tools = _offered_tools(call, model)
-    chat = _Chat(
-        *(call, call.endpoint, model, store, before, instructions, parts, records),
-        tools,
-    )
+    chat = _Chat(call, model, store, before, instructions, parts, records, tools)
     for change in _PASSES:
         chat = change(chat)
     return chat, reason
@@ -10849,7 +10814,7 @@ def _restore_outputs(chat: _Chat) -> _Chat:
 
 
 def _build_flat(chat: _Chat) -> _Chat:
-    settings = _settings(chat.call, chat.endpoint, chat.tools, chat.model)
+    settings = _settings(chat.call, chat.tools, chat.model)
     items = [Item()] * len(chat.parts)
     request = build_request(chat.model, "", items, _body(chat), settings)
     request = _repaired(request, chat.call, chat.store, chat.round)
@@ -10885,14 +10850,14 @@ def _restore_prefix(chat: _Chat) -> _Chat:
 
 
 def _appended(chat: _Chat) -> set[str]:
-    facts, is_openai = chat.model.facts, chat.endpoint.is_openai
+    facts, is_openai = chat.model.facts, chat.call.endpoint.is_openai
     kinds = [ADDED_TOOLS] * (is_openai and facts.appends_tools)
     kinds += [CONFIGURATION] * (is_openai and facts.appends_configuration)
     return set(kinds).difference(one.target for one in chat.request.repairs)
 
 
 def _place_instructions(chat: _Chat) -> _Chat:
-    if not (chat.instructions and chat.endpoint.is_openai):
+    if not (chat.instructions and chat.call.endpoint.is_openai):
         return chat
     first = UserMessage(text_message("developer", chat.instructions))
     return chat._replace(parts=[first, *chat.parts], instructions="")
@@ -10954,9 +10919,7 @@ def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
     return ours and bool(known) and all(name in tools for name in known)
 
 
-def _settings(
-    call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
-) -> Settings:
+def _settings(call: PipeCall, tools: OfferedTools, model: ResolvedModel) -> Settings:
     config, valves, summary = call.config, call.valves, call.config.summary
     names = (model.id, model.family, call.caller.model)
     background = _is_background_model(valves, names)
@@ -10970,7 +10933,7 @@ def _settings(
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults=_default_parameters(call, endpoint, tools.items),
+        defaults=_default_parameters(call, tools.items),
     )
 
 
@@ -10980,7 +10943,7 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     plain = call._replace(body=body, config=read_config(call.valves))
     model = call.resolve(sent.model)._replace(pro=call.model.pro)
     tools = OfferedTools(sent.tools or ())
-    settings = _settings(plain, prepared.endpoint, tools, model)
+    settings = _settings(plain, tools, model)
     text = sent.instructions or ""
     built = build_request(model, text, sent.input, body, settings)
     is_changed = any(item_type(item) in APPENDED for item in sent.input)
@@ -11008,13 +10971,11 @@ def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
     return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
 
 
-def _default_parameters(
-    call: PipeCall, endpoint: Endpoint, tools: Sequence[Item]
-) -> dict[str, Any]:
+def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]:
     caller, valves, tier = call.caller, call.valves, call.config.service_tier
     threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
     compaction = [{"type": "compaction", "compact_threshold": threshold}]
-    compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
+    compacts = valves.COMPACTION_TOKENS and not call.endpoint.is_azure
     chosen = {
         **hash_ids(valves.PROMPT_CACHE_KEY, caller.user_id, caller.chat_id),
         "service_tier": tier if tier != "auto" else None,
@@ -11333,7 +11294,7 @@ def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
     row = as_mapping(store.messages.get(call.caller.message_id))
     for _ in range(2):
         row = as_mapping(store.messages.get(as_text(row.get("parentId"))))
-    earlier = as_text(as_mapping(row.get("usage")).get("response_id"))
+    earlier = as_text(value_at(row, "usage", "response_id"))
     if not earlier.startswith("resp") or len(earlier) > _LONGEST_ID:
         return prepared
     options = {
@@ -11513,16 +11474,14 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def _legacy_notices(call: PipeCall) -> list[str]:
-    params = as_mapping(call.host.metadata.get("params"))
-    if params.get("function_calling") != "legacy":
+    if value_at(call.host.metadata, "params", "function_calling") != "legacy":
         return []
-    model_id = call.model_id
-    row = await legacy_model(model_id)
+    row = await legacy_model(call.model_id)
     if row is None:
         return []
     changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
-    return [notice] if _tell_once(call, f"{model_id}: {notice}") else []
+    return [notice] if _tell_once(call, f"{call.model_id}: {notice}") else []
 
 
 def _valve_notices(call: PipeCall) -> list[str]:
@@ -11661,13 +11620,9 @@ async def answer_events(
                     yield shown
             if isinstance(event, RunDone):
                 _hand_over(prepared, recorder, citations, event, repairs.helped)
-                for told in await _end(prepared, event):
-                    yield told
-
-
-async def _end(prepared: PreparedRequest, ended: RunDone) -> list[AnswerEvent]:
-    end = report_end(prepared, ended)
-    return [end, *map(Status, await notices_of(prepared, ended))]
+                yield report_end(prepared, event)
+                for notice in await notices_of(prepared, event):
+                    yield Status(notice)
 
 
 def _known_sources(prepared: PreparedRequest) -> Sequence[str]:
@@ -11883,18 +11838,20 @@ class _Diagnostics:
         yield _finding("A small request", "The model answers.", complaint)
         if complaint:
             return
-        yield await self._line_of("Streaming", "Answers can be streamed.", stream=True)
+        works = "Answers can be streamed."
+        tries: list[tuple[str, str, Item]] = [("Streaming", works, {"stream": True})]
         if self._model.facts.summary:
             works = "Summaries of the reasoning can be shown."
-            reasoning = {"summary": "auto"}
-            yield await self._line_of("Summaries", works, reasoning=reasoning)
+            tries.append(("Summaries", works, {"reasoning": {"summary": "auto"}}))
         for tool in self._hosted:
-            kind = str(tool["type"])
-            name = str(tool.get("server_label") or kind)
             works = "The model can be given this tool."
+            tries.append(
+                (tool["type"], works, {"tools": [tool], "tool_choice": "none"})
+            )
+        for kind, works, more in tries:
             advice = _CHECK_ADVICE.get(kind) or _TOOL_ADVICE.format(kind.upper())
-            complaint = await self._complaint(tools=[tool], tool_choice="none")
-            yield _finding(name, works, complaint, advice)
+            name = more.get("tools", [{}])[0].get("server_label") or kind
+            yield _finding(name, works, await self._complaint(**more), advice)
         counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
         lost = counts and _LOST.format(counts)
         yield _finding("Earlier reasoning", "The API left nothing out.", lost)
@@ -11911,10 +11868,6 @@ class _Diagnostics:
         if missing:
             return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
         return _finding("The key", "It is accepted, for all models listed.", "")
-
-    async def _line_of(self, what: str, works: str, **more: Any) -> str:
-        complaint = await self._complaint(**more)
-        return _finding(what, works, complaint, _CHECK_ADVICE[what])
 
     async def _complaint(self, **more: Any) -> str:
         complaint = await self._try(max_output_tokens=_FEWEST_TOKENS, **more)
@@ -12043,17 +11996,16 @@ class Pipe:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
-        view = NativeRenderer(monotonic_seconds, HostedItems)
         try:
-            ended = await self._watch(call, await self._answer(call), view)
+            ended, items = await self._watch(call, await self._answer(call))
         except Exception as error:
             return error_chunk(report_exception(call, error))
         result = completion(ended, *_response_head(call))
         if not call.caller.host_reads:
             return result
-        failure = ended.ending.is_failure
-        told = error_chunk(ended.ending.sentence) if failure else {}
-        return result | told | ({"output": view.items} if view.items else {})
+        if ended.ending.is_failure:
+            result |= error_chunk(ended.ending.sentence)
+        return result | ({"output": items} if items else {})
 
     async def _do_task(self, call: PipeCall) -> Chunk:
         text = ""
@@ -12068,11 +12020,9 @@ class Pipe:
 
     async def _task_text(self, call: PipeCall) -> str:
         while True:
-            request, view = build_task_request(call), NativeRenderer(
-                monotonic_seconds, HostedItems
-            )
+            request = build_task_request(call)
             events = answer_events(request, self._connections)
-            ended = await self._watch(call, events, view)
+            ended, _ = await self._watch(call, events)
             if not lacks_task_model(request, ended):
                 return "" if ended.ending.is_failure else completion_text(ended)
 
@@ -12100,23 +12050,16 @@ class Pipe:
         return await permitted_call(call._replace(config=config))
 
     async def _watch(
-        self,
-        call: PipeCall,
-        events: AsyncGenerator[AnswerEvent, None],
-        view: NativeRenderer,
-    ) -> RunDone:
-        ended = RunDone(CUT)
+        self, call: PipeCall, events: AsyncGenerator[AnswerEvent, None]
+    ) -> tuple[RunDone, list[Item]]:
+        ended, view = RunDone(CUT), NativeRenderer(monotonic_seconds, HostedItems)
         async with aclosing(events):
             async for event in events:
                 for chunk in view.render(event):
-                    await _tell_page(call, chunk)
+                    if "event" in chunk and call.page:  # a status, or a source
+                        await call.page(chunk["event"])
                 ended = event if isinstance(event, RunDone) else ended
-        return ended
-
-
-async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
-    if "event" in chunk and call.page is not None:
-        await call.page(chunk["event"])
+        return ended, view.shown.items
 
 
 def _response_head(call: PipeCall) -> tuple[str, int, str]:
