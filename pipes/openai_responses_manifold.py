@@ -336,6 +336,11 @@ class AnswerTooLarge(ResponsesError):
 class MalformedEvent(ResponsesError): ...
 
 
+_NAMED_PLACE = re.compile(
+    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
+)
+
+
 class ApiError(NamedTuple):
     code: str | None = None
     type: str | None = None
@@ -345,6 +350,10 @@ class ApiError(NamedTuple):
     @property
     def text(self) -> str:
         return f"{self.param} {self.message}"
+
+    @property
+    def place(self) -> re.Match[str] | None:
+        return _NAMED_PLACE.search(self.text)
 
     @property
     def status(self) -> int:
@@ -575,7 +584,7 @@ COMPLETED = Ending("completed")
 CUT = _usual_ending("cut")
 UNREADABLE = _usual_ending("unreadable")
 
-ASKED_MODEL = "{model}"
+ASKED_MODEL = "this model"
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
@@ -617,26 +626,23 @@ def _code(error: ApiError) -> str | None:
 
 def failure_sentence(error: ApiError) -> str:
     if error.status:
-        return refusal_sentence(error.status, error, ASKED_MODEL)
+        return refusal_sentence(error.status, error)
     return _sentence("failed", error)
 
 
-def refusal_sentence(status: int, error: ApiError, model: str) -> str:
-    known = {**SENTENCES["failed"], **SENTENCES["refused"]}
-    code, param = _shown(error.code), _shown(error.param, " at {}")
-    words = [word for word in _words(error) if word in known and word != str(status)]
-    names_place = error.param or "input[" in error.message or "tools[" in error.message
-    if status == 401 or status < 400:
-        word = str(status) if status == 401 else "3"
-    elif words:
-        word, code = words[0], ""
-    elif status == 404 and _ABOUT_A_MODEL.search(error.message):
-        word = "model_not_found"
-    elif str(status) in known and not (status == 404 and names_place):
-        word = str(status)
-    else:
-        word = "5" if status >= 500 else ""
-    return known[word].format(code=code, param=param, model=model, status=status)
+def refusal_sentence(status: int, error: ApiError) -> str:
+    known, own = {**SENTENCES["failed"], **SENTENCES["refused"]}, str(status)
+    words = [word for word in _words(error) if word != own]
+    if status == 404 and _ABOUT_A_MODEL.search(error.message):
+        words.append("model_not_found")
+    if status != 404 or not (error.param or error.place):
+        words.append(own)
+    if status < 400 or status == 401:
+        words = [own if status == 401 else "3"]
+    words.append("5" if status >= 500 else "")
+    word = next(filter(known.__contains__, words))
+    code, param = "" if word else _shown(error.code), _shown(error.param, " at {}")
+    return known[word].format(code=code, param=param, model=ASKED_MODEL, status=status)
 
 
 def failure_status(failure: Failure) -> str:
@@ -813,7 +819,7 @@ def has_encrypted_reasoning(item: JsonObject) -> bool:
 
 def has_plain_reasoning(item: JsonObject) -> bool:
     is_plain = is_reasoning(item) and not item.get("encrypted_content")
-    return is_plain and any(text for _, text in item_texts(item))
+    return is_plain and has_text(item)
 
 
 def is_encrypted(item: JsonObject) -> bool:
@@ -844,6 +850,10 @@ def message_text(item: JsonObject) -> str:
     if isinstance(content, str):
         return content
     return "".join(map(part_text, content_parts(content)))
+
+
+def has_text(item: JsonObject) -> bool:
+    return bool(message_text(item)) or any(text for _, text in item_texts(item))
 
 
 def content_parts(content: object) -> list[Item]:
@@ -940,16 +950,13 @@ def image_message(item: JsonObject) -> Item:
     return {"type": "message", "role": "user", "content": [part]}
 
 
-_DID_NOT_RUN = "The code did not run to its end."
-
-
 def is_code(item: JsonObject) -> bool:
     return item.get("type") == "code_interpreter_call"
 
 
 def code_output(item: JsonObject) -> str:
     if item.get("status") in ("failed", "incomplete"):
-        return _DID_NOT_RUN
+        return "The code did not run to its end."
     outputs = content_parts(item.get("outputs"))
     return "".join(str(part.get("logs") or "") for part in outputs)
 
@@ -988,15 +995,18 @@ def is_replayed(item: JsonObject) -> bool:
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     kept: list[Item] = []
-    dangling: list[Item] = []
     for item in items:
-        if is_reasoning(item):
-            dangling.append(item)
-            continue
-        if not (is_call(item) or is_call_output(item) or kind_of(item).is_call):
-            kept += [*dangling, item]
-        dangling = []
+        if is_call(item) or is_call_output(item) or kind_of(item).is_call:
+            drop_last_reasoning(kept)
+        else:
+            kept.append(item)
+    drop_last_reasoning(kept)
     return kept
+
+
+def drop_last_reasoning(items: list[Item]) -> None:
+    while items and is_reasoning(items[-1]):
+        items.pop()
 
 
 def search_queries(item: JsonObject) -> list[str]:
@@ -1820,12 +1830,7 @@ class TextDelta(NamedTuple):
     item_id: str = ""
 
 
-class TextDone(NamedTuple):
-    output_index: int
-    kind: str
-    part: int
-    text: str
-    item_id: str = ""
+class TextDone(TextDelta): ...
 
 
 class AnnotationAdded(NamedTuple):
@@ -1864,20 +1869,20 @@ class StreamError(NamedTuple):
 
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 
-StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
+StreamEvent = ItemEvent | FinalResponse | StreamError | None
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     out: list[StreamEvent] = []
     for place, neighbours in groupby(
         events,
-        lambda one: one[:3] + one[4:] if isinstance(one, TextDelta) else None,
+        lambda one: one[:3] + one[4:] if type(one) is TextDelta else None,
     ):
         if place is None:
             out += neighbours
         else:
             texts = [event.text for event in neighbours if isinstance(event, TextDelta)]
-            out.append(TextDelta(*place[:3], "".join(texts), place[3]))
+            out.append(TextDelta._make((*place[:3], "".join(texts), place[3])))
     return out
 
 
@@ -1917,23 +1922,16 @@ def _index(wire: JsonObject) -> int:
     return -1 if index is None else _checked(index, int)
 
 
-def _text_reader(
-    event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
-) -> _Reader:
+def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
     new = partial(tuple.__new__, event)
 
     def read(wire: JsonObject) -> StreamEvent:
-        place, index, text = wire.get(part, 0), wire.get("output_index"), wire[field]
-        if index is None:
-            index = -1
-        if not (
-            isinstance(text, str) and isinstance(index, int) and isinstance(place, int)
-        ):
+        place, text, item_id = wire.get(part, 0), wire[field], wire.get("item_id")
+        if not (isinstance(text, str) and isinstance(place, int)):
             raise TypeError
-        item_id = wire.get("item_id")
         if not isinstance(item_id, str):
             item_id = ""
-        return new((index, kind, place, text, item_id))
+        return new((_index(wire), kind, place, text, item_id))
 
     return read
 
@@ -2277,8 +2275,7 @@ _DNS_SECONDS = 300
 
 
 class _Pool:
-    def __init__(self, idle_seconds: float) -> None:
-        self._idle_seconds = idle_seconds
+    def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
         self._lent = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -2297,7 +2294,7 @@ class _Pool:
             self._lent -= 1
             if self._lent == 0:
                 loop = asyncio.get_running_loop()
-                self._timer = loop.call_later(self._idle_seconds, self.close_later)
+                self._timer = loop.call_later(_IDLE_SECONDS, self.close_later)
 
     def close_later(self) -> None:
         if self._timer is not None:
@@ -2463,7 +2460,7 @@ class _HttpResponse:
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
         raise UnreadableAnswer(UNREADABLE.sentence)
 
-    async def refusal(self, model: str) -> ApiRefused:
+    async def refusal(self) -> ApiRefused:
         status, headers = self._response.status, self._response.headers
         error = ApiError()
         if status >= 400:
@@ -2473,7 +2470,7 @@ class _HttpResponse:
         wish = headers.get("x-should-retry", "").lower()
         should_retry = {"true": True, "false": False}.get(wish)
         failure = Failure(status, error, _retry_after(headers), should_retry)
-        sentence = refusal_sentence(status, error, model)
+        sentence = refusal_sentence(status, error)
         return ApiRefused(sentence, failure, self.request_id)
 
 
@@ -2497,8 +2494,7 @@ _NEVER_CONNECTED = (
 
 
 class Connections:
-    def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
-        self._idle_seconds = idle_seconds
+    def __init__(self) -> None:
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
         self._certificates: dict[tuple[str, int], ssl.SSLContext] = {}
 
@@ -2511,7 +2507,7 @@ class Connections:
         loop = asyncio.get_running_loop()
         if loop not in self._pools:
             alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
-            self._pools = {**alive, loop: _Pool(self._idle_seconds)}
+            self._pools = {**alive, loop: _Pool()}
         return self._pools[loop]
 
     @asynccontextmanager
@@ -2538,7 +2534,7 @@ class Connections:
             with closing(await _receive(sent, endpoint, deadlines)) as response:
                 answer = _HttpResponse(response, deadlines)
                 if response.status >= 300 or (body is None and response.status != 200):
-                    raise await answer.refusal(str((payload or {}).get("model", "")))
+                    raise await answer.refusal()
                 if response.headers.get("Content-Encoding", "identity") != "identity":
                     raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
                 yield answer
@@ -2584,14 +2580,12 @@ _ITEMS_AT_ONCE = 1000
 async def _encode(payload: JsonObject) -> bytes:
     if not payload:
         return b""
-    items, texts = payload.get("input"), list[str]()
-    if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:
-        payload = {**payload, "input": []}
-        for place in range(0, len(items), _ITEMS_AT_ONCE):
-            part = items[place : place + _ITEMS_AT_ONCE]
-            texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
-            await asyncio.sleep(0)
-    whole = json.dumps(payload, ensure_ascii=False)
+    items, texts = payload["input"], list[str]()
+    for place in range(0, len(items), _ITEMS_AT_ONCE):
+        part = items[place : place + _ITEMS_AT_ONCE]
+        texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
+        await asyncio.sleep(0)
+    whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
     before, found, after = whole.partition('"input": [')
     return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
 
@@ -2977,7 +2971,7 @@ def function_parameters(
 ) -> tuple[_Schema, bool]:
     mended = _MendedSchema(schema)
     if strict_left and mended.is_simple:
-        with suppress(_NotStrict, TypeError, AttributeError, ValueError):
+        with suppress(*ODD_SCHEMA):
             strict_left.spend(json_size(mended.root, _LARGEST_STRICT))
             return _strict(mended.root, 1), True
     return mended.root, False
@@ -3098,16 +3092,15 @@ _STRICT_FORMATS = (
 _DEEPEST_STRICT = 10
 _LARGEST_STRICT = 10_000
 
+ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+
 LARGEST_SCHEMA = 300_000
 MOST_STRICT_WORK = 300_000
 
 
-class _NotStrict(Exception): ...
-
-
 def _strict(node: Any, depth: int) -> _Schema:
     if not isinstance(node, Mapping) or depth > _DEEPEST_STRICT:
-        raise _NotStrict
+        raise ValueError
     if "anyOf" in node or "oneOf" in node:
         return _strict_choice(node, depth)
     strict = {key: node[key] for key in node if key in _KEPT}
@@ -3128,16 +3121,16 @@ def _strict_choice(node: JsonObject, depth: int) -> _Schema:
     if node.keys() & {"properties", "items", "enum", "const", "required"} or (
         {"anyOf", "oneOf"} <= node.keys()
     ):
-        raise _NotStrict
+        raise ValueError
     options = node.get("anyOf") or node["oneOf"]
-    return {**_description(node), "anyOf": [_strict(one, depth + 1) for one in options]}
+    return _choice_of([_strict(one, depth + 1) for one in options], node)
 
 
 def _strict_object(node: JsonObject, depth: int) -> _Schema:
     properties, required = node.get("properties", {}), set(node.get("required", ()))
     closed = node.get("additionalProperties", not properties and depth > 1) is False
     if not closed or not required <= properties.keys():
-        raise _NotStrict
+        raise ValueError
     strict = {}
     for name, part in properties.items():
         made = _strict(part, depth + 1)
@@ -3155,7 +3148,7 @@ def _make_nullable(schema: _Schema) -> _Schema:
         rest = {key: value for key, value in schema.items() if key != "description"}
         options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
         none = [] if {"type": "null"} in options else [{"type": "null"}]
-        return {**_description(schema), "anyOf": [*options, *none]}
+        return _choice_of([*options, *none], schema)
     listed = kinds if isinstance(kinds, list) else [kinds]
     made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
     if "enum" in schema and None not in schema["enum"]:
@@ -3163,8 +3156,13 @@ def _make_nullable(schema: _Schema) -> _Schema:
     return made
 
 
-def _description(node: JsonObject) -> _Schema:
-    return {key: node[key] for key in ("description",) if key in node}
+def _choice_of(options: list[Any], node: JsonObject) -> _Schema:
+    choice = {"anyOf": options}
+    return (
+        {**choice, "description": node["description"]}
+        if "description" in node
+        else choice
+    )
 
 
 def _types_of(node: JsonObject, enum: object) -> list[str]:
@@ -3172,7 +3170,7 @@ def _types_of(node: JsonObject, enum: object) -> list[str]:
     if stated is None and isinstance(enum, list):
         stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
     if not (kinds := known_types(stated)):
-        raise _NotStrict
+        raise ValueError
     return kinds
 
 
@@ -3914,7 +3912,7 @@ def _is_retried(failure: Failure) -> bool:
     if failure.should_retry is not None:
         return failure.should_retry
     if failure.status in (None, 200):
-        is_nameless = words == {None} and not _NAMED_PLACE.search(failure.error.text)
+        is_nameless = words == {None} and not failure.error.place
         return is_nameless or bool(words & _RETRIED_CODES)
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
@@ -3937,9 +3935,6 @@ _UNKNOWN = re.compile(
     r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
     r"|additional properties",
     re.IGNORECASE,
-)
-_NAMED_PLACE = re.compile(
-    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 )
 _INNER_TOOL = re.compile(r"\.tools\[(\d{1,6})\]")
 _NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
@@ -3988,7 +3983,7 @@ def find_repair(
     refusal = _Refusal(request.payload(), rows, error, repairs)
     if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
         return found
-    is_lost = failure.status == 404 and not _NAMED_PLACE.search(error.text)
+    is_lost = failure.status == 404 and not error.place
     if failure.status is None or is_lost or _is_retried(failure):
         return None
     plain = Repair("plain", refusal.last)
@@ -4071,7 +4066,7 @@ def _newest_media(refusal: _Refusal) -> Iterator[Status]:
 def _find_place(
     payload: Mapping[str, Any], error: ApiError
 ) -> tuple[str, int, str, Item] | None:
-    found = _NAMED_PLACE.search(error.text)
+    found = error.place
     rows = payload.get(found[1]) or () if found else ()
     if found is None or int(found[2]) >= len(rows):
         return None
@@ -4079,7 +4074,7 @@ def _find_place(
 
 
 def named_place(request: ResponsesRequest, error: ApiError) -> str:
-    found = _NAMED_PLACE.search(error.text) and _find_place(request.payload(), error)
+    found = error.place and _find_place(request.payload(), error)
     if not found:
         return ""
     where, number, _, named = found
@@ -4224,7 +4219,7 @@ class ResponseState:
         self._items: list[Item] = []
         self._ids: dict[str, int] = {}
         self._latest: dict[int, int] = {}
-        self._early: dict[str | int, list[TextDelta | TextDone]] = {}
+        self._early: dict[str | int, list[TextDelta]] = {}
         self._open: dict[int, dict[TextPlace, list[str]]] = {}
         self._growing = _NO_TEXT
         self._ended: dict[int, Item] = {}
@@ -4239,7 +4234,7 @@ class ResponseState:
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
-            case TextDelta() | TextDone():
+            case TextDelta():
                 return self._grow(event) if event.text else []
             case AnnotationAdded() | PartialImage():
                 place = self._find(event.output_index, [event.item_id], bool)
@@ -4298,7 +4293,7 @@ class ResponseState:
                     events += self._grow(early)
         return events
 
-    def _grow(self, event: TextDelta | TextDone) -> list[RunEvent]:
+    def _grow(self, event: TextDelta) -> list[RunEvent]:
         index, kind, item_id = event.output_index, event.kind, event.item_id
         text, place = self._growing
         events: list[RunEvent] = []
@@ -4380,12 +4375,11 @@ _NO_TEXT: tuple[object, int | None] = (None, None)
 _NOWHERE = -2
 
 _EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
-_EMPTY_REASONING: Item = {"type": "reasoning", "summary": []}
 _OPENED_BY = {
     "text": _EMPTY_MESSAGE,
     "refusal": _EMPTY_MESSAGE,
-    "summary": _EMPTY_REASONING,
-    "reasoning": _EMPTY_REASONING,
+    "summary": NO_THOUGHT,
+    "reasoning": NO_THOUGHT,
 }
 
 
@@ -4748,9 +4742,7 @@ def _is_final(error: ResponsesError | None) -> bool:
 def _is_visible(event: RunEvent) -> bool:
     if not isinstance(event, ItemAdded | ItemDone):
         return not isinstance(event, ResponseDone)
-    item = event.item
-    has_text = message_text(item) or any(text for _, text in item_texts(item))
-    return bool(has_text) or item_type(item) not in ("message", "reasoning")
+    return has_text(event.item) or item_type(event.item) not in ("message", "reasoning")
 
 
 def _may_run(error: ResponsesError | None) -> bool:
@@ -4872,16 +4864,13 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
 
-_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-
-
 def check_arguments(
     arguments: object, schema: JsonObject
 ) -> tuple[dict[str, Any], str | None]:
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
     given, found = dict(arguments), ""
-    with suppress(*_ODD_SCHEMA):
+    with suppress(*ODD_SCHEMA):
         json_size(schema, LARGEST_SCHEMA)
         check = _SchemaCheck(SchemaReferences(schema), JsonBudget(_MOST_WORK), {})
         given = _drop_nulls(arguments, schema, check, 0)
@@ -5405,29 +5394,22 @@ def _is_chat_model(name: str) -> bool:
 
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
     known = CATALOG_FACTS if usable is None else usable
-    names = [name for name in known if _is_offered(name, today)]
-    newest: dict[str, str] = {}
-    for name in sorted(names, key=_version):
-        newest[_family(name)] = name
-    return sorted(newest.values(), key=_version, reverse=True)
+    newest: dict[str, re.Match[str]] = {}
+    for found in sorted(filter(None, map(_VERSIONED_ID.match, known)), key=_version):
+        if _is_offered(found, today):
+            newest[found[2]] = found
+    return [one[0] for one in sorted(newest.values(), key=_version, reverse=True)]
 
 
-def _is_offered(name: str, today: str) -> bool:
-    facts = CATALOG_FACTS.get(name)
+def _is_offered(found: re.Match[str], today: str) -> bool:
+    facts = CATALOG_FACTS.get(found[0])
     if facts and (facts.successor or (facts.shutdown or "9") <= today):
         return False
-    return bool(_VERSIONED_ID.match(name)) and _family(name) not in _CLOSED_CIRCLES
+    return found[2] not in _CLOSED_CIRCLES
 
 
-def _family(name: str) -> str:
-    match = _VERSIONED_ID.match(name)
-    return (match[2] or "") if match else ""
-
-
-def _version(name: str) -> tuple[tuple[int, ...], str]:
-    match = _VERSIONED_ID.match(name)
-    numbers: Iterable[str] = match[1].split(".") if match else ()
-    return tuple(map(int, numbers)), name
+def _version(found: re.Match[str]) -> tuple[tuple[int, ...], str]:
+    return tuple(map(int, found[1].split("."))), found[0]
 
 
 _NOTICE_DAYS = 30
@@ -5467,23 +5449,18 @@ _LONG_QUESTION = 600
 _ATTACHED = ("input_file", "input_image")
 
 
-class _ModelChoice(NamedTuple):
-    model: str
-    why: str
-
-
 def choose_auto_model(
     name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
-) -> _ModelChoice | None:
+) -> tuple[str, str] | None:
     if name not in _AUTO_MODELS:
         return None
     small, large = _AUTO_MODELS[name]
     for model in (small, large):
         if model in earlier:
-            return _ModelChoice(model, "it began this chat")
+            return model, "it began this chat"
     if reason := _reason_for_large(first, tools):
-        return _ModelChoice(large, reason)
-    return _ModelChoice(small, "the question is short, without files or tools")
+        return large, reason
+    return small, "the question is short, without files or tools"
 
 
 def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
@@ -5776,7 +5753,7 @@ _API_WORD = re.compile(r"[a-z][a-z_.]{0,63}(?:\[\d{1,5}\][a-z_.]{0,64}){0,4}")
 _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
 _LINE_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _HOST_NAME = re.compile(r"[a-z0-9._:-]{1,253}")
-_FORMATS = frozenset({"text", "json_object", "json_schema"})
+_FORMATS = ("text", "json_object", "json_schema")
 
 
 class AuditedRequest(NamedTuple):
@@ -5785,12 +5762,14 @@ class AuditedRequest(NamedTuple):
     request_id: str
 
     def request_line(self) -> str:
+        form = as_mapping(self.payload.get("text", {}).get("format"))
+        kind, items = form.get("type", "text"), self.payload["input"]
         return self._line(
             "request",
-            response_format=_response_format(self.payload),
-            stream=self.payload.get("stream") is True,
-            tool_count=len(as_list(self.payload.get("tools"))),
-            input_message_count=_message_count(self.payload.get("input")),
+            response_format=kind if kind in _FORMATS else None,
+            stream=self.payload.get("stream", False),
+            tool_count=len(self.payload.get("tools", ())),
+            input_message_count=sum(item_type(one) == "message" for one in items),
         )
 
     def success_line(self, response_model: object) -> str:
@@ -5823,19 +5802,6 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
     return value if redact(value) == value else None
-
-
-def _response_format(payload: JsonObject) -> str | None:
-    wanted = as_mapping(as_mapping(payload.get("text")).get("format"))
-    kind = wanted.get("type", "text")
-    return kind if isinstance(kind, str) and kind in _FORMATS else None
-
-
-def _message_count(items: object) -> int:
-    if isinstance(items, str):
-        return 1
-    found = (as_mapping(item) for item in as_list(items))
-    return sum(item.get("type", "message") == "message" for item in found if item)
 
 
 # ==== owui_chat.events
@@ -10814,8 +10780,8 @@ def _choose_model(
     )
     if choice is None:
         return call.model, ""
-    model = call.resolve(choice.model)
-    return model, f"{model.name} answers: {choice.why}."
+    model = call.resolve(choice[0])
+    return model, f"{model.name} answers: {choice[1]}."
 
 
 _LEFT_OUT = "a developer's message in its row was left out"

@@ -204,8 +204,8 @@ def _choose_model(
     )
     if choice is None:
         return call.model, ""
-    model = call.resolve(choice.model)
-    return model, f"{model.name} answers: {choice.why}."
+    model = call.resolve(choice[0])
+    return model, f"{model.name} answers: {choice[1]}."
 
 
 _LEFT_OUT = "a developer's message in its row was left out"
