@@ -124,16 +124,17 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     error, said = trace.error, f"{trace.subject} {trace.error.message}".strip()
     words = (error.code or ended.ending.code, error.type, error.param)
     code, group, param = map(api_word, words)
+    said = server_words(call, said)
     call.log.line(
         "WARNING",
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
-        f"param {param}, request id {trace.request_id}. {server_words(call, said)}",
+        f"param {param}, request id {trace.request_id}. {said}",
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
     sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
     sentence = _with_error_id(call, sentence)
     if call.caller.is_admin:
-        sentence = f"{sentence} {server_words(call, said)}".strip()
+        sentence = f"{sentence} {said}".strip()
     ending = ended.ending._replace(sentence=sentence)
     return _add_cost(prepared, ended._replace(ending=ending))
 
