@@ -5192,6 +5192,51 @@ async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str
     return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
 
+# ==== openai_responses.transport.entra
+
+_RENEWED_BEFORE = 300
+_LONGEST_REASON = 300
+
+
+class EntraTokens:
+    def __init__(self) -> None:
+        self._credential: Any = None
+        self._known: dict[str, tuple[str, int]] = {}
+        self._lock = asyncio.Lock()
+
+    async def token(self, scope: str) -> str:
+        async with self._lock:
+            token, end = self._known.get(scope, ("", 0))
+            if unix_seconds() > end - _RENEWED_BEFORE:
+                token, end = await asyncio.to_thread(self._ask, scope)
+                self._known[scope] = token, end
+        return token
+
+    def _ask(self, scope: str) -> tuple[str, int]:
+        try:
+            if self._credential is None:
+                identity = import_module("azure.identity")
+                self._credential = identity.DefaultAzureCredential()
+            made = self._credential.get_token(scope)
+        except ImportError:
+            raise InvalidRequest(
+                "AUTH is `entra_id`, but this server has no package azure-identity. An "
+                "administrator has to install it, or to choose another AUTH."
+            ) from None
+        except Exception as error:  # whatever the package and its network raise
+            reason = redact(" ".join(str(error).split()))[:_LONGEST_REASON]
+            raise InvalidRequest(
+                "Microsoft Entra ID gave this server no token. An administrator has to "
+                f"look at the identity of this server. It said: {reason}"
+            ) from None
+        return str(made.token), int(made.expires_on)
+
+
+def entra_scope(endpoint: Endpoint) -> str:
+    cloud = endpoint.host.rpartition(".azure.")[2] if endpoint.is_azure else "com"
+    return f"https://cognitiveservices.azure.{cloud}/.default"
+
+
 # ==== owui_chat.storage.signature
 
 Sign = Callable[[object], str]
@@ -10376,10 +10421,13 @@ class AgentRequest(NamedTuple):
     log: Callable[[str], object] = str
     debug: bool = False
     on_end: Callable[[RunMetadata], object] = repr
+    secret: str = ""
 
     @property
     def sign(self) -> Sign:
-        return signer(self.endpoint.api_key, "gpt5_agent reasoning_details")
+        return signer(
+            self.secret or self.endpoint.api_key, "gpt5_agent reasoning_details"
+        )
 
 
 # ==== gpt5_agent.agent.accounting
@@ -12720,6 +12768,13 @@ def seal_secret(typed: str) -> str:
     return f"{_SEALED_PREFIX}{token.decode()}"
 
 
+def server_secret() -> str:
+    with suppress(ImportError, OSError, ValueError):
+        _write_sealing_key(import_module(_FERNET).Fernet.generate_key())
+        return _read_sealing_key().decode()
+    return os.urandom(32).hex()
+
+
 def seal_values(typed: str) -> str:
     given = parse_json_object(typed)
     if given is None:
@@ -12858,6 +12913,23 @@ class Valves(BaseModel):
         description="More headers, as a JSON object of texts; a value can be "
         f'{SECRET_FORMS} Example: `{{"X-Team": "env:TEAM_KEY"}}`.',
         json_schema_extra=_PASSWORD,
+    )
+    AUTH: Literal["key", "bearer", "entra_id"] = Field(
+        default="key",
+        description="How the key is sent: `key` as the server expects it, `bearer` "
+        "always as a bearer token. `entra_id` sends a token of Microsoft Entra ID for "
+        "this server instead.",
+    )
+    AUTH_SCOPE: str = Field(
+        default="",
+        description="What an Entra ID token is asked for; if empty, that of Azure's "
+        "own addresses. Example: `https://cognitiveservices.azure.us/.default`.",
+    )
+    FORWARD_USER_INFO: Literal["auto", "always", "never"] = Field(
+        default="auto",
+        description="Send Open WebUI's headers about the user, if "
+        "ENABLE_FORWARD_USER_INFO_HEADERS is `true` on the Pipelines server; `auto`: "
+        "not to OpenAI and Azure.",
     )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = Field(
         default="auto",
@@ -13125,6 +13197,7 @@ class Valves(BaseModel):
 CONTEXT_KEY = "agent_context"
 _MAX_ATTACHED = 20
 _FILE_KEYS = ("type", "id", "name")
+_USER_KEYS = ("id", "name", "email", "role")
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
@@ -13136,6 +13209,7 @@ class PipelineCaller(NamedTuple):
     task: str = ""
     streams: bool = False
     is_admin: bool = False
+    user: Mapping[str, str] = MappingProxyType({})
     tool_ids: frozenset[str] = frozenset()
     files: tuple[tuple[str, str], ...] = ()
 
@@ -13161,6 +13235,8 @@ def read_inlet_context(
     }
     if (user or {}).get("role") == "admin":
         context["is_admin"] = True
+    if user and forwards_user_info():
+        context["user"] = {key: user.get(key) for key in _USER_KEYS}
     if tool_ids := as_list(metadata.get("tool_ids")):
         context["tool_ids"] = tool_ids
     if files := as_list(metadata.get("files"))[-_MAX_ATTACHED:]:
@@ -13178,6 +13254,14 @@ def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
             yield str(row["id"]), name
 
 
+def forwards_user_info() -> bool:
+    return os.environ.get("ENABLE_FORWARD_USER_INFO_HEADERS", "").lower() == "true"
+
+
+def _read_user(given: Mapping[str, Any]) -> dict[str, str]:
+    return {k: v for k in _USER_KEYS if isinstance(v := given.get(k), str) and v}
+
+
 def _read_tool_id(given: object) -> str:
     tool_id = str(given).partition("|")[0]
     for kind in ("server:", "mcp:", "openapi:"):
@@ -13191,6 +13275,7 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
         model=str(body.get("model") or ""),
         streams=bool(body.get("stream")),
         is_admin=context.get("is_admin") is True,
+        user=_read_user(as_mapping(context.get("user"))),
         tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
         files=tuple(_read_attached(context.get("files"))),
         **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
@@ -13265,6 +13350,7 @@ def build_agent_request(
         notices=notices if question.caller.is_admin else (),
         is_new=question.is_new,
         chat=question.caller.workspace,
+        secret=endpoint.api_key or server_secret(),
         log=log.line,
         debug=valves.DEBUG,
         on_end=lambda metadata: log.line(json.dumps(metadata.wire())),
@@ -13281,7 +13367,8 @@ def shows_thoughts(question: AgentInput) -> bool:
 def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     key = reveal_secret(valves.API_KEY, "API_KEY")
     key = key or os.environ.get("OPENAI_API_KEY", "").strip()
-    if not key:
+    takes_token = valves.AUTH == "entra_id"
+    if not key and not takes_token:
         raise InvalidRequest(
             "This pipeline has no API key yet. An administrator has to set API_KEY in "
             "its valves (Admin Panel > Settings > Pipelines)."
@@ -13291,7 +13378,8 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     log.hide(connection_secrets(headers.values(), proxy, key))
     return Endpoint(
         base_url=valves.BASE_URL,
-        api_key=key,
+        api_key="" if takes_token else key,
+        token=key if valves.AUTH == "bearer" else "",
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
         extra_headers=headers,
@@ -13340,6 +13428,44 @@ def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Setting
             "context_management": compaction if compacts else None,
         },
     )
+
+
+# ==== gpt5_agent.shell.identity
+
+_HEADERS: Mapping[str, tuple[str, str]] = {
+    "name": ("USER_INFO_HEADER_USER_NAME", "User-Name"),
+    "id": ("USER_INFO_HEADER_USER_ID", "User-Id"),
+    "email": ("USER_INFO_HEADER_USER_EMAIL", "User-Email"),
+    "role": ("USER_INFO_HEADER_USER_ROLE", "User-Role"),
+    "chat": ("SESSION_INFO_HEADER_CHAT_ID", "Chat-Id"),
+}
+
+
+async def open_endpoint(
+    valves: Valves, caller: PipelineCaller, tokens: EntraTokens, log: AgentLog
+) -> Endpoint:
+    endpoint = build_endpoint(valves, log)
+    if valves.AUTH == "entra_id":
+        scope = valves.AUTH_SCOPE.strip() or entra_scope(endpoint)
+        endpoint = replace(endpoint, token=await tokens.token(scope))
+        log.hide([endpoint.token])
+    if valves.FORWARD_USER_INFO in ("always", *["auto"] * endpoint.is_gateway):
+        headers = {**_user_headers(caller), **endpoint.extra_headers}
+        endpoint = replace(endpoint, extra_headers=headers)
+    return endpoint
+
+
+def _user_headers(caller: PipelineCaller) -> dict[str, str]:
+    if not (caller.user and forwards_user_info()):
+        return {}
+    told = {**caller.user, "chat": caller.chat_id}
+    return {
+        os.environ.get(f"FORWARD_{variable}", f"X-OpenWebUI-{name}"): quote(
+            told[key].strip(), safe=" @+:"
+        )
+        for key, (variable, name) in _HEADERS.items()
+        if told.get(key)
+    }
 
 
 # ==== gpt5_agent.shell.own_tools
@@ -13688,6 +13814,7 @@ class PipelineCall(NamedTuple):
     connections: Connections
     own_tools: OwnToolPool
     log: AgentLog
+    tokens: EntraTokens
 
 
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
@@ -13722,7 +13849,7 @@ async def _open_run(
     call: PipelineCall,
 ) -> AsyncGenerator[tuple[_Events, _Renderer], None]:
     question, caller, log = call.question, call.caller, call.log
-    endpoint = build_endpoint(question.valves, log)
+    endpoint = await open_endpoint(question.valves, caller, call.tokens, log)
     workspace = caller.workspace or log.run_id
     valves, pool = question.valves, call.own_tools
     files, notices = open_host_files(valves, caller, log), list(question.notices)
@@ -13752,7 +13879,8 @@ def _choose_renderer(
 async def _run_task(call: PipelineCall) -> Chunk:
     text, log = "", call.log
     try:
-        endpoint = build_endpoint(call.question.valves, log)
+        valves, caller = call.question.valves, call.caller
+        endpoint = await open_endpoint(valves, caller, call.tokens, log)
         settings = build_agent_request(call.question, endpoint, call.connections, log)
         request = task_request(
             resolve_model(settings.model),
@@ -13878,6 +14006,7 @@ class Pipeline:
         self.valves = self.Valves()
         self._connections = Connections()
         self._own_tools = OwnToolPool()
+        self._tokens = EntraTokens()
         self._refusals = RecentTexts()
         self._told = hourly_texts()
         self._unhook: Callable[[], object] = str
@@ -13920,7 +14049,8 @@ class Pipeline:
             notices=self._notices(log),
             is_new=self._told.first_time,
         )
-        call = PipelineCall(question, caller, self._connections, self._own_tools, log)
+        shared = (self._connections, self._own_tools, log, self._tokens)
+        call = PipelineCall(question, caller, *shared)
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))
