@@ -260,16 +260,16 @@ _ADVICE = (
 _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
-async def _legacy_notices(call: PipeCall) -> list[str]:
+async def _legacy_notice(call: PipeCall) -> str:
     """Tell an administrator once about a model with legacy function calling."""
     if value_at(call.host.metadata, "params", "function_calling") != "legacy":
-        return []
+        return ""
     row = await legacy_model(call.model_id)
     if row is None:
-        return []
+        return ""
     changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
-    return [notice] if _tell_once(call, f"{call.model_id}: {notice}") else []
+    return notice if _tell_once(call, f"{call.model_id}: {notice}") else ""
 
 
 def _valve_notices(call: PipeCall) -> list[str]:
@@ -300,17 +300,17 @@ def _tell_once(call: PipeCall, notice: str) -> bool:
     return call.caller.is_admin and is_new(f"chat: {notice}")
 
 
-def _refusal_notices(call: PipeCall) -> list[str]:
+def _refusal_notice(call: PipeCall) -> str:
     """Tell a user once about own settings that have no effect."""
     if not call.caller.host_reads:  # nobody would see it
-        return []
+        return ""
     user, is_new = call.caller.user_id, call.capabilities.first_time
     names = [name for name in call.config.refused if is_new(f"{user}: {name}")]
     if not names:
-        return []
+        return ""
     listed = ", ".join(names)
     call.log.line("INFO", f"user {user} may not change {listed}")
-    return [_REFUSED_CHOICES + listed]
+    return _REFUSED_CHOICES + listed
 
 
 async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
@@ -319,9 +319,5 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     if call.caller.task or (prepared.delegates and leaves_calls(ended)):
         return []
     retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
-    return [
-        *_refusal_notices(call),
-        *([retirement] if retirement else []),
-        *_valve_notices(call),
-        *await _legacy_notices(call),
-    ]
+    notices = (_refusal_notice(call), retirement, *_valve_notices(call))
+    return list(filter(None, (*notices, await _legacy_notice(call))))

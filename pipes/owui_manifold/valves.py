@@ -163,8 +163,8 @@ class Valves(BaseModel):
     )
     PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
         "conversation",
-        "Where the model gets its encrypted reasoning back: nowhere, between the tool "
-        "calls of an answer, or in the whole conversation (stored in the chat).",
+        "Where the model gets its encrypted reasoning back: nowhere, within an answer, "
+        "or in the whole conversation (stored in the chat).",
     )
     PERSIST_TOOL_RESULTS: bool = _valve(
         True,
@@ -174,21 +174,20 @@ class Valves(BaseModel):
     HISTORY_CARRIER: Literal["output", "markers"] = _valve(
         "output",
         "Where a chat keeps what it does not show: in Open WebUI's stored output of "
-        "each answer, or under keys of its own, with lines in the answers that only "
-        "copies show. Both are always read.",
+        "each answer, or under keys of its own, with lines that copies of answers "
+        "show. Both are read.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
-        "A long random text, from which the keys for what chats store are made. After a "
-        "change, what was stored before is used only in part. Empty: the server's "
-        "WEBUI_SECRET_KEY.",
+        "A long random text that protects what chats store. After a change, older "
+        "chats are read only in part. Empty: the server's WEBUI_SECRET_KEY.",
         secret=True,
     )
     STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
         "auto",
         "Keep the first instructions of a chat and send changes (a date, a memory) "
-        "with the next message: reasoning and the prompt cache stay valid. The chat "
-        "stores them encrypted. `auto`: from gpt-5.6 on.",
+        "with the next message: reasoning and the prompt cache stay valid. `auto`: "
+        "from gpt-5.6 on.",
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
