@@ -9,16 +9,237 @@ description: Limits, several accounts and telemetry for OpenAI Responses Manifol
 Built by scripts/bundle.py from pipes/; do not edit.
 """
 
+import re
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
+from contextlib import aclosing
+from importlib import import_module
+from time import monotonic
 from typing import Any
 
 from pydantic import BaseModel, Field
+
+# ==== openai_responses.json_input
+
+JsonObject = Mapping[str, Any]
+
+
+def as_mapping(value: object) -> JsonObject:
+    return value if isinstance(value, (dict, Mapping)) else {}
+
+
+# ==== openai_responses.errors
+
+
+class ResponsesError(Exception): ...
+
+
+class InvalidRequest(ResponsesError): ...
+
+
+# ==== owui_administration.host
+
+
+def exports_telemetry() -> bool:
+    try:
+        traces = _host_name("env", "ENABLE_OTEL_TRACES")
+        metrics = _host_name("env", "ENABLE_OTEL_METRICS")
+        return bool(_host_name("env", "ENABLE_OTEL") and (traces or metrics))
+    except InvalidRequest:
+        return False
+
+
+def _host_name(module: str, name: str) -> Any:
+    try:
+        return getattr(import_module(f"open_webui.{module}"), name)
+    except (ImportError, AttributeError):
+        raise InvalidRequest(
+            f"This version of Open WebUI has no {name} in open_webui.{module}, which "
+            "the filter of the administration needs. An administrator has to update it."
+        ) from None
+
+
+# ==== owui_administration.telemetry
+
+_SCOPE = "openai_responses_manifold"
+_LONGEST = 100
+_WORD = re.compile(r"[\w.-]{1,60}", re.ASCII)
+_MOST_WORDS = 50
+_OTHER = "_OTHER"
+
+_SECOND_BOUNDS = [0.01 * 2**n for n in range(14)]
+_TOKEN_BOUNDS = [4**n for n in range(14)]
+
+Events = AsyncGenerator[Any, None]
+Describe = Callable[[Any], tuple[str, JsonObject]]
+
+_NO_EXCEPTIONS = {"record_exception": False, "set_status_on_exception": False}
+
+
+class Telemetry:
+    def __init__(self) -> None:
+        self._words: set[str] = set()
+
+    def observe_run(
+        self, events: Events, facts: JsonObject, describe: Describe
+    ) -> Events:
+        if not exports_telemetry():
+            return events
+        return _Run(self._known_word, facts, describe).observed(events)
+
+    async def observe_tool(
+        self,
+        name: str,
+        work: Coroutine[Any, Any, Any],
+        has_failed: Callable[[Any], bool],
+    ) -> Any:
+        if not exports_telemetry():
+            return await work
+        name = name[:_LONGEST]
+        facts = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
+        tracer = import_module("opentelemetry.trace").get_tracer(_SCOPE)
+        with tracer.start_as_current_span(
+            f"execute_tool {name}", attributes=facts, **_NO_EXCEPTIONS
+        ) as span:
+            try:
+                result = await work
+            except BaseException as error:
+                _fail(span, type(error).__name__)
+                raise
+            if has_failed(result):
+                _fail(span, "tool_error")
+        return result
+
+    def _known_word(self, word: str) -> str:
+        is_new = word not in self._words
+        if not _WORD.fullmatch(word) or (is_new and len(self._words) >= _MOST_WORDS):
+            return _OTHER
+        self._words.add(word)
+        return word
+
+
+def _fail(span: Any, word: str) -> None:
+    span.set_attribute("error.type", word)
+    span.set_status(import_module("opentelemetry.trace").StatusCode.ERROR)
+
+
+class _Run:
+    def __init__(
+        self, known_word: Callable[[str], str], facts: JsonObject, describe: Describe
+    ) -> None:
+        self._trace = import_module("opentelemetry.trace")
+        self._meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
+        self._known_word, self._describe = known_word, describe
+        self._facts = _attributes(facts)
+        self._span = self._trace.get_tracer(_SCOPE).start_span(
+            f"chat {facts['model']}",
+            kind=self._trace.SpanKind.CLIENT,
+            attributes=self._facts,
+        )
+        self._began = monotonic()
+        self._has_text = False
+        self._error = "cancelled"
+
+    async def observed(self, events: Events) -> Events:
+        try:
+            async with aclosing(events):
+                while (event := await self._next(events)) is not None:
+                    self._note(*self._describe(event))
+                    yield event
+        except Exception as error:
+            self._error = type(error).__name__
+            raise
+        finally:
+            self._end()
+
+    async def _next(self, events: Events) -> Any:
+        with self._trace.use_span(self._span, **_NO_EXCEPTIONS):
+            return await anext(events, None)
+
+    def _note(self, word: str, facts: JsonObject) -> None:
+        if word == "text" and not self._has_text:
+            self._has_text = True
+            self._record("openai_responses.time_to_first_text", self._seconds())
+        elif word in ("retry", "recovery"):
+            name = {"retry": "retries", "recovery": "recoveries"}[word]
+            self._count(name, "1", 1)
+        elif word == "end":
+            self._note_end(facts)
+
+    def _note_end(self, facts: JsonObject) -> None:
+        told: dict[str, Any] = {"gen_ai.response.finish_reasons": [facts["kind"]]}
+        if facts["model"]:
+            told["gen_ai.response.model"] = facts["model"][:_LONGEST]
+        usage = as_mapping(facts["usage"])
+        for kind in ("input", "output") if usage else ():
+            told[f"gen_ai.usage.{kind}_tokens"] = usage[kind]
+            more = {"gen_ai.token.type": kind}
+            self._record("gen_ai.client.token.usage", usage[kind], "{token}", more)
+        if usage:
+            told["gen_ai.usage.cache_read.input_tokens"] = usage["cached"]
+        self._span.set_attributes(told)
+        if facts["cost"]:
+            self._count("cost", "{USD}", facts["cost"])
+        self._error = facts["error"] and self._known_word(facts["error"])
+
+    def _end(self) -> None:
+        if self._error:
+            self._facts["error.type"] = self._error
+            _fail(self._span, self._error)
+        self._record("gen_ai.client.operation.duration", self._seconds())
+        self._span.end()
+
+    def _seconds(self) -> float:
+        return monotonic() - self._began
+
+    def _count(self, name: str, unit: str, number: float) -> None:
+        counter = self._meter.create_counter(f"openai_responses.{name}", unit)
+        counter.add(number, self._facts)
+
+    def _record(
+        self, name: str, number: float, unit: str = "s", more: JsonObject | None = None
+    ) -> None:
+        bounds = _SECOND_BOUNDS if unit == "s" else _TOKEN_BOUNDS
+        histogram = self._meter.create_histogram(
+            name, unit, explicit_bucket_boundaries_advisory=bounds
+        )
+        histogram.record(number, {**self._facts, **(more or {})})
+
+
+def _attributes(facts: JsonObject) -> dict[str, Any]:
+    provider = "azure.ai.openai" if facts["is_azure"] else "openai"
+    told: dict[str, Any] = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": provider,
+        "gen_ai.request.model": facts["model"],
+        "server.address": facts["address"],
+    }
+    if facts["task"]:
+        told["openai_responses.task"] = facts["task"]
+    if facts["has_own_key"]:
+        told["openai_responses.own_key"] = True
+    return told
+
 
 # ==== owui_administration.account
 
 
 class Account:
-    def __init__(self, facts: dict[str, Any]) -> None:
+    def __init__(self, facts: dict[str, Any], telemetry: Telemetry) -> None:
         self._facts = facts
+        self._telemetry = telemetry
+
+    def observe_run(
+        self, events: Events, facts: dict[str, Any], describe: Describe
+    ) -> Events:
+        return self._telemetry.observe_run(events, self._facts | facts, describe)
+
+    async def observe_tool(
+        self,
+        name: str,
+        work: Coroutine[Any, Any, Any],
+        has_failed: Callable[[Any], bool],
+    ) -> Any:
+        return await self._telemetry.observe_tool(name, work, has_failed)
 
 
 # ==== owui_administration.filter
@@ -34,6 +255,7 @@ class Filter:
 
     def __init__(self) -> None:
         self.valves = self.Valves()
+        self._telemetry = Telemetry()
 
     async def begin(self, facts: dict[str, Any]) -> Account:
-        return Account(facts)
+        return Account(facts, self._telemetry)

@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from owui_administration.account import Account
+from owui_administration.telemetry import Telemetry
 
 
 class Filter:
@@ -35,6 +36,7 @@ class Filter:
     def __init__(self) -> None:
         """Open nothing: the host makes a Filter at every upload."""
         self.valves = self.Valves()
+        self._telemetry = Telemetry()
 
     async def begin(self, facts: dict[str, Any]) -> Account:
         """Return what decides about one call of the pipe, and takes its usage.
@@ -43,4 +45,4 @@ class Filter:
         pipe lists it), `task` (its name, or empty), `chat_id`, `message_id`,
         `has_own_key`.
         """
-        return Account(facts)
+        return Account(facts, self._telemetry)
