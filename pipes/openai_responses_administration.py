@@ -9,14 +9,24 @@ description: Limits, several accounts and telemetry for OpenAI Responses Manifol
 Built by scripts/bundle.py from pipes/; do not edit.
 """
 
+import hashlib
 import re
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from importlib import import_module
 from time import monotonic
 from typing import Any
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from pydantic import BaseModel, Field
+
+# ==== openai_responses.clock
+
+
+def hex_digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
 
 # ==== openai_responses.json_input
 
@@ -34,6 +44,119 @@ class ResponsesError(Exception): ...
 
 
 class InvalidRequest(ResponsesError): ...
+
+
+def valve_error(
+    problem: str, example: str = "", *, place: str = "the valves"
+) -> InvalidRequest:
+    shown = f", for example {example}" if example else ""
+    return InvalidRequest(
+        f"{problem}. An administrator has to correct it in {place}{shown}."
+    )
+
+
+PIPE_VALVES = "the valves of this pipe"
+
+
+# ==== openai_responses.endpoint
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+
+_AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    base_url: str = field(repr=False)
+    api_key: str = field(repr=False)
+    organization: str = ""
+    project: str = ""
+    extra_headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    verify_ssl: bool = True
+    ca_bundle: str = ""
+    proxy: str = field(default="", repr=False)
+    strict: bool = False
+    is_alike: bool = False
+    token: str = field(default="", repr=False)
+
+    def url(self, path: str) -> str:
+        base = _normalize_base_url(self.base_url)
+        query = urlsplit(self.base_url.strip()).query
+        joint = "&" if "?" in path else "?"
+        return base + path + (query and joint + query)
+
+    @property
+    def host(self) -> str:
+        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
+
+    def name_server(self, sentence: str) -> str:
+        is_own = "OpenAI" not in sentence or self._is_openais
+        return sentence if is_own else sentence.replace("OpenAI", self.host)
+
+    @property
+    def _is_openais(self) -> bool:
+        return f".{self.host}".endswith(".openai.com")
+
+    @property
+    def is_openai(self) -> bool:
+        is_own = self._is_openais and not self.strict
+        return is_own or (self.is_alike and not self.is_azure)
+
+    @property
+    def is_gateway(self) -> bool:
+        return not (self._is_openais or self.is_azure)
+
+    @property
+    def is_azure(self) -> bool:
+        return self.host.endswith(_AZURE_HOSTS)
+
+    def account(self) -> str:
+        identity = f"{self.base_url}\n{self.organization}\n{self.api_key}"
+        return hex_digest(identity)
+
+    def owner(self) -> str:
+        identity = f"{self.host}\n{self.organization or self.api_key.strip()}"
+        return hex_digest(identity)[:16]
+
+    def headers(self) -> dict[str, str]:
+        key, bearer = self.api_key.strip(), self.token or self.api_key.strip()
+        has_key = self.is_azure and not self.token
+        ours = {"api-key": key} if has_key else {"Authorization": f"Bearer {bearer}"}
+        ours["Content-Type"] = "application/json"
+        if self.organization:
+            ours["OpenAI-Organization"] = self.organization
+        if self.project:
+            ours["OpenAI-Project"] = self.project
+        theirs = {name.lower() for name in self.extra_headers}
+        kept = {name: text for name, text in ours.items() if name.lower() not in theirs}
+        return {**kept, **self.extra_headers}
+
+
+def _normalize_base_url(text: str) -> str:
+    parts = url_parts(text.strip() or DEFAULT_BASE_URL)
+    if parts is None:
+        problem = "BASE_URL is not an http or https address"
+        raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
+    if "@" in parts.netloc:
+        raise InvalidRequest(
+            "BASE_URL holds a user name or a password, which cannot be sent beside "
+            "API_KEY. An administrator has to take it out in the valves of this pipe."
+        )
+    typed = parts.path.rstrip("/")
+    path = typed.removesuffix("/responses").rstrip("/")
+    if not typed:
+        azure = str(parts.hostname).endswith(_AZURE_HOSTS)
+        path = "/openai/v1" if azure else "/v1"
+    return urlunsplit((parts.scheme, parts.netloc, path, "", ""))
+
+
+def url_parts(text: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(text)
+        sound = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return None
+    return parts if sound and parts.scheme in ("http", "https") else None
 
 
 # ==== owui_administration.host
@@ -166,20 +289,22 @@ class _Run:
             self._note_end(facts)
 
     def _note_end(self, facts: JsonObject) -> None:
-        told: dict[str, Any] = {"gen_ai.response.finish_reasons": [facts["kind"]]}
+        kind, code = facts["kind"], facts["code"]
+        word = self._known_word(code) if code else kind
+        told: dict[str, Any] = {"gen_ai.response.finish_reasons": [word]}
         if facts["model"]:
             told["gen_ai.response.model"] = facts["model"][:_LONGEST]
         usage = as_mapping(facts["usage"])
-        for kind in ("input", "output") if usage else ():
-            told[f"gen_ai.usage.{kind}_tokens"] = usage[kind]
-            more = {"gen_ai.token.type": kind}
-            self._record("gen_ai.client.token.usage", usage[kind], "{token}", more)
+        for side in ("input", "output") if usage else ():
+            told[f"gen_ai.usage.{side}_tokens"] = usage[side]
+            more = {"gen_ai.token.type": side}
+            self._record("gen_ai.client.token.usage", usage[side], "{token}", more)
         if usage:
             told["gen_ai.usage.cache_read.input_tokens"] = usage["cached"]
         self._span.set_attributes(told)
         if facts["cost"]:
             self._count("cost", "{USD}", facts["cost"])
-        self._error = facts["error"] and self._known_word(facts["error"])
+        self._error = "" if kind in ("completed", "incomplete") else word
 
     def _end(self) -> None:
         if self._error:
@@ -206,10 +331,10 @@ class _Run:
 
 
 def _attributes(facts: JsonObject) -> dict[str, Any]:
-    provider = "azure.ai.openai" if facts["is_azure"] else "openai"
+    is_azure = Endpoint(f"https://{facts['address']}", "").is_azure
     told: dict[str, Any] = {
         "gen_ai.operation.name": "chat",
-        "gen_ai.provider.name": provider,
+        "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",
         "gen_ai.request.model": facts["model"],
         "server.address": facts["address"],
     }

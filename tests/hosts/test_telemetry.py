@@ -1,10 +1,11 @@
-"""Spans and metrics of the built pipe, through OpenTelemetry's own SDK."""
+"""Spans and metrics of the built files, through OpenTelemetry's own SDK."""
 
 import json
 from pathlib import Path
 
 import pytest
 
+from hosts.switches import BUILT
 from hosts.tabs import Tab
 from hosts.users import User
 
@@ -12,12 +13,15 @@ pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 
 MODEL = "openai_responses.gpt-6.2-sol"
 TAP = Path(__file__).with_name("span_tap.py").read_text()
+ADMINISTRATION = "openai_responses_administration"
 WEATHER = {"type": "function", "function": {"name": "get_weather"}}
 
 
 @pytest.mark.asyncio
 async def test_spans_and_metrics_of_a_chat(admin: User, tab: Tab) -> None:
     """One for each request with those of its tools inside; none after the switch."""
+    source = (BUILT / f"{ADMINISTRATION}.py").read_text("utf-8")
+    await admin.install_function(ADMINISTRATION, source)
     await admin.install_function("tap", TAP)
     await admin.models()  # the host reads its models when somebody lists them
     body = {"tool_ids": ["toolkit"], "tool_choice": WEATHER}
@@ -29,6 +33,7 @@ async def test_spans_and_metrics_of_a_chat(admin: User, tab: Tab) -> None:
         later = await admin.complete("tap", "off")
     finally:
         await admin.delete_function("tap")
+        await admin.delete_function(ADMINISTRATION)
 
     spans, metrics = json.loads(exported)
     assert turn.error is None
