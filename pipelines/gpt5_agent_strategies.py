@@ -347,6 +347,10 @@ def is_call_output(item: JsonObject) -> bool:
     return item.get("type") in _OUTPUTS
 
 
+def is_paired(item: JsonObject) -> bool:
+    return is_call(item) or is_call_output(item)
+
+
 def is_tool_search(item: JsonObject) -> bool:
     return item.get("type") in ("tool_search_call", "tool_search_output")
 
@@ -542,7 +546,7 @@ def is_replayed(item: JsonObject) -> bool:
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     kept: list[Item] = []
     for item in items:
-        if is_call(item) or is_call_output(item) or kind_of(item).is_call:
+        if is_paired(item) or kind_of(item).is_call:
             drop_last_reasoning(kept)
         else:
             kept.append(item)
@@ -1475,21 +1479,19 @@ def repair_items(
     wanted = {one for one in changes if one[0] in CHAT_ACTIONS}
     if not wanted:
         return list(zip(names, items, strict=True))
-    actions = _actions_of(items, names, wanted)
-    gone = [i for i, action in zip(items, actions, strict=True) if action == "item"]
-    lost = {item.get("call_id") for item in gone}
-    rows: list[tuple[str, Item]] = []
-    for name, item, action in zip(names, items, actions, strict=True):
-        is_told = _is_of_pair(item) and item.get("call_id") in lost
+    rows = list(zip(names, items, _actions_of(items, names, wanted), strict=True))
+    lost = {item.get("call_id") for _, item, action in rows if action == "item"}
+    changed: list[Item] = []
+    made_of: dict[int, str] = {}
+    for name, item, action in rows:
+        is_told = is_paired(item) and item.get("call_id") in lost
         if is_told or action == "item":
-            while rows and is_reasoning(rows[-1][1]):
-                rows.pop()
-        if is_told:  # without it the model would call again
-            rows.append((name, _told_item(item)))
-        elif action != "item":
-            rows.append((name, plain_item(item) if action else item))
-    made_of = {id(sent): name for name, sent in rows}
-    return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
+            drop_last_reasoning(changed)
+        if is_told or action != "item":
+            one = plain_item(item) if action else item
+            changed.append(_told_item(item) if is_told else one)
+            made_of[id(changed[-1])] = name
+    return [(made_of[id(sent)], sent) for sent in drop_orphans(changed)]
 
 
 def _actions_of(
@@ -1531,14 +1533,8 @@ def _is_left_out(item: Item, actions: Set[str]) -> bool:
         return True
     if "@reasoning" in actions and is_encrypted(item):
         return True
-    has_words = _is_of_pair(item) or (
-        item_type(item) == "message" and message_text(item)
-    )
+    has_words = is_paired(item) or (item_type(item) == "message" and message_text(item))
     return "@plain" in actions and not has_words
-
-
-def _is_of_pair(item: Item) -> bool:
-    return is_call(item) or is_call_output(item)
 
 
 def has_media(item: Item) -> bool:
@@ -2148,10 +2144,8 @@ def _normalize_base_url(text: str) -> str:
         problem = "BASE_URL is not an http or https address"
         raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
     if "@" in parts.netloc:
-        raise InvalidRequest(
-            "BASE_URL holds a user name or a password, which cannot be sent beside "
-            "API_KEY. An administrator has to take it out in the valves of this pipe."
-        )
+        problem = "BASE_URL holds a user name or a password, beside API_KEY"
+        raise valve_error(problem, place=PIPE_VALVES)
     typed = parts.path.rstrip("/")
     path = typed.removesuffix("/responses").rstrip("/")
     if not typed:
@@ -2221,11 +2215,6 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "service_tier": "changes the price",
 }
 
-_RENAMED: Mapping[str, str] = {
-    "max_tokens": "max_output_tokens",
-    "max_completion_tokens": "max_output_tokens",
-}
-
 _OBJECTS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
     "text": {"verbosity": "verbosity", "format": "response_format"},
@@ -2237,9 +2226,9 @@ _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     given, errors = _given_values(body), list[str]()
-    for theirs, ours in _RENAMED.items():
-        if theirs in given:
-            given.setdefault(ours, given.pop(theirs))
+    for name in ("max_tokens", "max_completion_tokens"):
+        if name in given:
+            given.setdefault("max_output_tokens", given.pop(name))
     if "stop" in given:
         given.setdefault("truncation", "disabled")
     if "response_format" in given:
@@ -2365,24 +2354,20 @@ _DEFINED = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
 _FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
 
 
-class SchemaReferences:
-    def __init__(self, root: JsonObject) -> None:
-        self.root = root
-
-    def target(self, node: JsonObject) -> Any:
-        pointer = str(node.get("$ref"))
-        first, *steps = pointer.split("/")
-        found: Any = self.root
-        if first != "#" or len(pointer) > _LONGEST_REFERENCE:
-            return None
-        for step in steps:
-            name = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, list):
-                is_there = name.isdecimal() and int(name) < len(found)
-                found = found[int(name)] if is_there else None
-            else:
-                found = as_mapping(found).get(name)
-        return found
+def referred_schema(root: JsonObject, node: JsonObject) -> Any:
+    pointer = str(node.get("$ref"))
+    first, *steps = pointer.split("/")
+    found: Any = root
+    if first != "#" or len(pointer) > _LONGEST_REFERENCE:
+        return None
+    for step in steps:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list):
+            is_there = name.isdecimal() and int(name) < len(found)
+            found = found[int(name)] if is_there else None
+        else:
+            found = as_mapping(found).get(name)
+    return found
 
 
 def joined_schemas(
@@ -2508,10 +2493,9 @@ class _MendedSchema:
         self._mend_references()
 
     def _mend_references(self) -> None:
-        references, left = SchemaReferences(self.root), JsonBudget(LARGEST_SCHEMA)
-        defined: _Schema = {}
+        left, defined = JsonBudget(LARGEST_SCHEMA), _Schema()
         for node in self._referring:
-            target, pointer = references.target(node), node.pop("$ref")
+            target, pointer = referred_schema(self.root, node), node.pop("$ref")
             if _DEFINED.fullmatch(pointer) and isinstance(target, dict | bool):
                 node["$ref"] = pointer
             elif isinstance(target, dict):
@@ -2585,15 +2569,15 @@ def _mend_required(made: _Schema, node: JsonObject) -> None:
 
 
 def _all_properties(schema: JsonObject) -> _Schema:
-    parts = joined_schemas(schema, partial(_all_parts, SchemaReferences(schema)))
+    parts = joined_schemas(schema, partial(_all_parts, schema))
     found: _Schema = {}
     for part in reversed(parts):
         found.update(as_mapping(part.get("properties")))
     return found
 
 
-def _all_parts(references: SchemaReferences, node: JsonObject) -> list[Any]:
-    parts = [references.target(node)] if "$ref" in node else []
+def _all_parts(root: JsonObject, node: JsonObject) -> list[Any]:
+    parts = [referred_schema(root, node)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
         parts += as_list(node.get(key))
     return parts
@@ -3398,7 +3382,7 @@ def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
         words = f"Earlier items of the kind {noun} were left out."
         yield Status(words, Repair("kind", f"{kind}@{refusal.last}"))
-    if is_call(sent) or is_call_output(sent):
+    if is_paired(sent):
         yield Status(as_text, Repair("item", target))
     elif sent.get("role", "assistant") == "assistant":
         words = f"One earlier {noun} could not be sent again and was left out."
@@ -4399,7 +4383,7 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 class _SchemaCheck(NamedTuple):
-    references: SchemaReferences
+    root: JsonObject
     budget: JsonBudget
     found: dict[tuple[str, int, int], str]
     lenient: bool = False
@@ -4428,7 +4412,7 @@ class _SchemaCheck(NamedTuple):
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            return self.error(value, self.references.target(node), path, depth + 1)
+            return self.error(value, referred_schema(self.root, node), path, depth + 1)
         inner = (
             self.error(*child, depth + 1) for child in self._inner(value, node, path)
         )
@@ -4498,7 +4482,7 @@ def check_arguments(
     given, found = dict(arguments), ""
     with suppress(*ODD_SCHEMA):
         json_size(schema, LARGEST_SCHEMA)
-        check = _SchemaCheck(SchemaReferences(schema), JsonBudget(_MOST_WORK), {})
+        check = _SchemaCheck(schema, JsonBudget(_MOST_WORK), {})
         given = _drop_nulls(arguments, schema, check, 0)
         found = check.error(given, schema)
     return given, f"The argument {found}." if found else None
@@ -4531,7 +4515,7 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
 
 def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
     check.pay_for(value, node)
-    parts = [check.references.target(node)] if "$ref" in node else []
+    parts = [referred_schema(check.root, node)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
         if isinstance(node.get(key), list):
@@ -4555,6 +4539,8 @@ _ANSWERS: Mapping[str, Approval] = {
     **{answer: answer for answer in _STRICTNESS},
 }
 
+_Value = TypeVar("_Value")
+
 Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 
 
@@ -4567,10 +4553,10 @@ class Approver:
     other_names: Callable[[str], Iterable[str]] = lambda _: ()
 
     def rule_for(self, name: str, via: str = "") -> Approval:
-        found = [_find_rule(self.rules, name, self.default_rule)]
+        found = [_first_fitting(self.rules, name) or self.default_rule]
         rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         for other in (via, *self.other_names(name)):
-            found.append(_find_rule(rest, other, "auto"))
+            found.append(_first_fitting(rest, other) or "auto")
         return max(found, key=_STRICTNESS.index)
 
     @property
@@ -4593,25 +4579,16 @@ class Approver:
         return f"The user did not approve this call of {name}. Go on without it."
 
 
-def _find_rule(rules: ApprovalRules, name: str, default: Approval) -> Approval:
-    fitting = (rule for pattern, rule in rules if fnmatchcase(name, pattern))
-    return next(fitting, default)
+def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
+    return next((value for pattern, value in rows if fnmatchcase(name, pattern)), None)
 
 
 _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 
 
 def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
-    rules: list[tuple[str, Approval]] = []
-    unread = ""
-    for entry in _entries(text):
-        pattern, _, answer = (part.strip() for part in entry.partition("="))
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
-        rule = _ANSWERS.get(answer.lower())
-        if rule and is_pattern:
-            rules.append((pattern, rule))
-        else:
-            unread = unread or entry
+    rules: ApprovalRules
+    rules, unread = _read_entries(text, "=", _read_approval)
     if not unread:
         return rules, ""
     problem = (
@@ -4623,8 +4600,23 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     return [*asked, ("*", "ask")], str(told)
 
 
-def _entries(text: str) -> Iterable[str]:
-    return filter(None, map(str.strip, text.replace("\n", ",").split(",")))
+def _read_approval(pattern: str, word: str) -> Approval | None:
+    return None if pattern in _ANSWERS else _ANSWERS.get(word.lower())
+
+
+def _read_entries(
+    text: str, sign: str, read: Callable[[str, str], _Value | None]
+) -> tuple[list[tuple[str, _Value]], str]:
+    rows: list[tuple[str, _Value]] = []
+    unread = ""
+    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
+        pattern, _, word = (part.strip() for part in entry.partition(sign))
+        value = read(pattern, word)
+        if value is not None and _PATTERN.fullmatch(pattern):
+            rows.append((pattern, value))
+        else:
+            unread = unread or entry
+    return rows, unread
 
 
 class ToolResult(NamedTuple):
@@ -4653,9 +4645,7 @@ class CallLimits(NamedTuple):
     own: Sequence[tuple[str, float]] = ()
 
     def own_seconds(self, name: str) -> float | None:
-        return next(
-            (sec for pattern, sec in self.own if fnmatchcase(name, pattern)), None
-        )
+        return _first_fitting(self.own, name)
 
 
 class Toolset(NamedTuple):
@@ -4868,21 +4858,22 @@ def remote_name(item: JsonObject) -> str:
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
-def remote_call(item: JsonObject) -> Item:
-    return {
-        "type": "function_call",
-        "call_id": _remote_call_id(item),
-        "name": remote_name(item),
-        "arguments": str(item.get("arguments") or "{}"),
-    }
-
-
-def remote_output(item: JsonObject) -> Item:
-    return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
+def remote_pair(item: JsonObject, output: str = "") -> list[Item]:
+    output = output or _remote_error(item) or str(item.get("output") or "")
+    arguments = str(item.get("arguments") or "{}")
+    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
 
 
 def refused_pair(request: JsonObject, why: str) -> list[Item]:
-    return [remote_call(request), _call_output(request, f"Error: {why}")]
+    return remote_pair(request, f"Error: {why}")
+
+
+def _call_pair(call_id: str, name: str, arguments: str, output: str) -> list[Item]:
+    call = {"type": "function_call", "call_id": call_id, "name": name}
+    return [
+        {**call, "arguments": arguments},
+        {"type": "function_call_output", "call_id": call_id, "output": output},
+    ]
 
 
 def is_approval_request(item: JsonObject) -> bool:
@@ -4950,11 +4941,6 @@ def _remote_call_id(item: JsonObject) -> str:
     return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
 
 
-def _call_output(item: JsonObject, text: str) -> Item:
-    kind = "function_call_output"
-    return {"type": kind, "call_id": _remote_call_id(item), "output": text}
-
-
 def _remote_error(item: JsonObject) -> str:
     error = item.get("error")
     if not error:
@@ -4989,7 +4975,7 @@ def _without(fields: Item, names: Sequence[str]) -> Item:
 
 def replay_items(item: Item) -> list[Item]:
     if item_type(item) == "mcp_call":
-        return [remote_call(item), remote_output(item)]
+        return remote_pair(item)
     if has_plain_reasoning(item):  # its server wants it as it was
         return [{key: value for key, value in item.items() if value not in (None, "")}]
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
@@ -5004,12 +4990,9 @@ def past_items(item: Item) -> list[Item]:
         return [image_message(item) if has_image(item) else item]
     code = as_text(item.get("code"))
     call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
-    call = {"type": "function_call", "call_id": call_id, "name": "code_interpreter"}
+    arguments = json.dumps({"code": code[:_MOST_OF_CODE]})
     text = f"{code_output(item)[:_MOST_OF_CODE]}\n{_CODE_IS_GONE}"
-    return [
-        {**call, "arguments": json.dumps({"code": code[:_MOST_OF_CODE]})},
-        {"type": "function_call_output", "call_id": call_id, "output": text},
-    ]
+    return _call_pair(call_id, "code_interpreter", arguments, text)
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
@@ -5190,6 +5173,51 @@ async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str
     approver = replace(toolset.approver, default_rule="ask")
     own_name = str(request.get("name"))
     return await approver.refusal(str(request.get("id")), name, shown, own_name)
+
+
+# ==== openai_responses.transport.entra
+
+_RENEWED_BEFORE = 300
+_LONGEST_REASON = 300
+
+
+class EntraTokens:
+    def __init__(self) -> None:
+        self._credential: Any = None
+        self._known: dict[str, tuple[str, int]] = {}
+        self._lock = asyncio.Lock()
+
+    async def token(self, scope: str) -> str:
+        async with self._lock:
+            token, end = self._known.get(scope, ("", 0))
+            if unix_seconds() > end - _RENEWED_BEFORE:
+                token, end = await asyncio.to_thread(self._ask, scope)
+                self._known[scope] = token, end
+        return token
+
+    def _ask(self, scope: str) -> tuple[str, int]:
+        try:
+            if self._credential is None:
+                identity = import_module("azure.identity")
+                self._credential = identity.DefaultAzureCredential()
+            made = self._credential.get_token(scope)
+        except ImportError:
+            raise InvalidRequest(
+                "AUTH is `entra_id`, but this server has no package azure-identity. An "
+                "administrator has to install it, or to choose another AUTH."
+            ) from None
+        except Exception as error:  # whatever the package and its network raise
+            reason = redact(" ".join(str(error).split()))[:_LONGEST_REASON]
+            raise InvalidRequest(
+                "Microsoft Entra ID gave this server no token. An administrator has to "
+                f"look at the identity of this server. It said: {reason}"
+            ) from None
+        return str(made.token), int(made.expires_on)
+
+
+def entra_scope(endpoint: Endpoint) -> str:
+    cloud = endpoint.host.rpartition(".azure.")[2] if endpoint.is_azure else "com"
+    return f"https://cognitiveservices.azure.{cloud}/.default"
 
 
 # ==== owui_chat.storage.signature
@@ -6723,22 +6751,15 @@ class NativeRenderer:
     def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
         self._now = now
         self._began = now()
-        self._shown = OutputItems()
+        self.shown = OutputItems()
         self._commentary: dict[int, Commentary] = {}
-        self._hosted = hosted and hosted(self._shown)
+        self._hosted = hosted and hosted(self.shown)
         self._places: dict[int, int] = {}
         self._marker = ""
         self._notes = 0
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._parts: dict[int, int] = {}
-
-    @property
-    def items(self) -> list[Item]:
-        return self._shown.items
-
-    def amend(self, place: int, item: Item) -> Chunk:
-        return self._shown.end(place, item)
 
     def render(self, event: AnswerEvent) -> Chunks:
         match event:
@@ -6753,7 +6774,7 @@ class NativeRenderer:
             case Marker():
                 self._marker = event.text
             case ToolOutput():
-                yield from self._shown.answer(event)
+                yield from self.shown.answer(event)
             case RunDone():
                 yield from self._end_run(event)
             case _:
@@ -6762,7 +6783,7 @@ class NativeRenderer:
     def _render_other(self, event: ItemEvent) -> Chunks:
         index = event.output_index
         if isinstance(event, ItemAdded) and is_commentary(event.item):
-            self._commentary[index] = Commentary(self._shown)
+            self._commentary[index] = Commentary(self.shown)
         if index in self._commentary:
             yield from self._commentary[index].render(event, self._take_marker())
         else:
@@ -6776,9 +6797,9 @@ class NativeRenderer:
                 self._notes += bool(event.sentence)
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                yield from self._shown.add_record(event, self._place_of(event))
+                yield from self.shown.add_record(event, self._place_of(event))
             case TurnDetails():
-                yield from self._shown.add_details(event)
+                yield from self.shown.add_details(event)
 
     def _place_of(self, stored: StoredRecord) -> int | None:
         index = -1 if stored.output_index is None else stored.output_index
@@ -6798,11 +6819,11 @@ class NativeRenderer:
         for commentary in self._commentary.values():
             yield from commentary.become_answer(closing)
         if failed:
-            yield from self._shown.break_off_calls()
+            yield from self.shown.break_off_calls()
         if marker := self._take_marker():
-            yield from self._shown.add_marker(marker)
-        yield from self._shown.show_files(is_last=True)
-        yield from _end_after_code(self._shown)
+            yield from self.shown.add_marker(marker)
+        yield from self.shown.show_files(is_last=True)
+        yield from _end_after_code(self.shown)
         told = self._notes if failed else not open_calls(event.output)
         if self._hosted and told:
             seconds = self._now() - self._began
@@ -6813,16 +6834,16 @@ class NativeRenderer:
             yield error_chunk(event.ending.sentence)
 
     def _start(self, event: ItemAdded) -> Chunk:
-        self._places[event.output_index] = len(self.items)
+        self._places[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
-        return self._shown.begin(begun_host_item(event.item))
+        return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
         marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
         if text := marker + self._gap(event) + event.text:
-            yield self._shown.grow(self._places[event.output_index], event.kind, text)
+            yield self.shown.grow(self._places[event.output_index], event.kind, text)
 
     def _gap(self, event: TextDelta) -> str:
         before = self._parts.get(event.output_index, event.part)
@@ -6836,7 +6857,7 @@ class NativeRenderer:
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 del self._places[index]
-                item = {**self.items[place], "type": "openai_responses:end"}
+                item = {**self.shown.items[place], "type": "openai_responses:end"}
             case "message":
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)
@@ -6845,8 +6866,8 @@ class NativeRenderer:
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self._shown.end(place, item)
-        yield from self._shown.add_files(event.card)
+        yield self.shown.end(place, item)
+        yield from self.shown.add_files(event.card)
 
 
 def _is_shown(item: Item) -> bool:
@@ -6874,10 +6895,7 @@ _ANSWER_KEYS = (
 
 
 def task_request(
-    model: ResolvedModel,
-    messages: Sequence[JsonObject],
-    body: JsonObject,
-    task: str,
+    model: ResolvedModel, messages: Sequence[JsonObject], body: JsonObject, task: str
 ) -> ResponsesRequest:
     messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
@@ -10386,10 +10404,13 @@ class AgentRequest(NamedTuple):
     log: Callable[[str], object] = str
     debug: bool = False
     on_end: Callable[[RunMetadata], object] = repr
+    secret: str = ""
 
     @property
     def sign(self) -> Sign:
-        return signer(self.endpoint.api_key, "gpt5_agent reasoning_details")
+        return signer(
+            self.secret or self.endpoint.api_key, "gpt5_agent reasoning_details"
+        )
 
 
 # ==== gpt5_agent.agent.accounting
@@ -12730,6 +12751,13 @@ def seal_secret(typed: str) -> str:
     return f"{_SEALED_PREFIX}{token.decode()}"
 
 
+def server_secret() -> str:
+    with suppress(ImportError, OSError, ValueError):
+        _write_sealing_key(import_module(_FERNET).Fernet.generate_key())
+        return _read_sealing_key().decode()
+    return os.urandom(32).hex()
+
+
 def seal_values(typed: str) -> str:
     given = parse_json_object(typed)
     if given is None:
@@ -12868,6 +12896,23 @@ class Valves(BaseModel):
         description="More headers, as a JSON object of texts; a value can be "
         f'{SECRET_FORMS} Example: `{{"X-Team": "env:TEAM_KEY"}}`.',
         json_schema_extra=_PASSWORD,
+    )
+    AUTH: Literal["key", "bearer", "entra_id"] = Field(
+        default="key",
+        description="How the key is sent: `key` as the server expects it, `bearer` "
+        "always as a bearer token. `entra_id` sends a token of Microsoft Entra ID for "
+        "this server instead.",
+    )
+    AUTH_SCOPE: str = Field(
+        default="",
+        description="What an Entra ID token is asked for; if empty, that of Azure's "
+        "own addresses. Example: `https://cognitiveservices.azure.us/.default`.",
+    )
+    FORWARD_USER_INFO: Literal["auto", "always", "never"] = Field(
+        default="auto",
+        description="Send Open WebUI's headers about the user, if "
+        "ENABLE_FORWARD_USER_INFO_HEADERS is `true` on the Pipelines server; `auto`: "
+        "not to OpenAI and Azure.",
     )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = Field(
         default="auto",
@@ -13135,6 +13180,7 @@ class Valves(BaseModel):
 CONTEXT_KEY = "agent_context"
 _MAX_ATTACHED = 20
 _FILE_KEYS = ("type", "id", "name")
+_USER_KEYS = ("id", "name", "email", "role")
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
@@ -13146,6 +13192,7 @@ class PipelineCaller(NamedTuple):
     task: str = ""
     streams: bool = False
     is_admin: bool = False
+    user: Mapping[str, str] = MappingProxyType({})
     tool_ids: frozenset[str] = frozenset()
     files: tuple[tuple[str, str], ...] = ()
 
@@ -13171,6 +13218,8 @@ def read_inlet_context(
     }
     if (user or {}).get("role") == "admin":
         context["is_admin"] = True
+    if user and forwards_user_info():
+        context["user"] = {key: user.get(key) for key in _USER_KEYS}
     if tool_ids := as_list(metadata.get("tool_ids")):
         context["tool_ids"] = tool_ids
     if files := as_list(metadata.get("files"))[-_MAX_ATTACHED:]:
@@ -13188,6 +13237,14 @@ def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
             yield str(row["id"]), name
 
 
+def forwards_user_info() -> bool:
+    return os.environ.get("ENABLE_FORWARD_USER_INFO_HEADERS", "").lower() == "true"
+
+
+def _read_user(given: Mapping[str, Any]) -> dict[str, str]:
+    return {k: v for k in _USER_KEYS if isinstance(v := given.get(k), str) and v}
+
+
 def _read_tool_id(given: object) -> str:
     tool_id = str(given).partition("|")[0]
     for kind in ("server:", "mcp:", "openapi:"):
@@ -13201,6 +13258,7 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
         model=str(body.get("model") or ""),
         streams=bool(body.get("stream")),
         is_admin=context.get("is_admin") is True,
+        user=_read_user(as_mapping(context.get("user"))),
         tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
         files=tuple(_read_attached(context.get("files"))),
         **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
@@ -13275,6 +13333,7 @@ def build_agent_request(
         notices=notices if question.caller.is_admin else (),
         is_new=question.is_new,
         chat=question.caller.workspace,
+        secret=endpoint.api_key or server_secret(),
         log=log.line,
         debug=valves.DEBUG,
         on_end=lambda metadata: log.line(json.dumps(metadata.wire())),
@@ -13291,7 +13350,8 @@ def shows_thoughts(question: AgentInput) -> bool:
 def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     key = reveal_secret(valves.API_KEY, "API_KEY")
     key = key or os.environ.get("OPENAI_API_KEY", "").strip()
-    if not key:
+    takes_token = valves.AUTH == "entra_id"
+    if not key and not takes_token:
         raise InvalidRequest(
             "This pipeline has no API key yet. An administrator has to set API_KEY in "
             "its valves (Admin Panel > Settings > Pipelines)."
@@ -13301,7 +13361,8 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     log.hide(connection_secrets(headers.values(), proxy, key))
     return Endpoint(
         base_url=valves.BASE_URL,
-        api_key=key,
+        api_key="" if takes_token else key,
+        token=key if valves.AUTH == "bearer" else "",
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
         extra_headers=headers,
@@ -13350,6 +13411,44 @@ def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Setting
             "context_management": compaction if compacts else None,
         },
     )
+
+
+# ==== gpt5_agent.shell.identity
+
+_HEADERS: Mapping[str, tuple[str, str]] = {
+    "name": ("USER_INFO_HEADER_USER_NAME", "User-Name"),
+    "id": ("USER_INFO_HEADER_USER_ID", "User-Id"),
+    "email": ("USER_INFO_HEADER_USER_EMAIL", "User-Email"),
+    "role": ("USER_INFO_HEADER_USER_ROLE", "User-Role"),
+    "chat": ("SESSION_INFO_HEADER_CHAT_ID", "Chat-Id"),
+}
+
+
+async def open_endpoint(
+    valves: Valves, caller: PipelineCaller, tokens: EntraTokens, log: AgentLog
+) -> Endpoint:
+    endpoint = build_endpoint(valves, log)
+    if valves.AUTH == "entra_id":
+        scope = valves.AUTH_SCOPE.strip() or entra_scope(endpoint)
+        endpoint = replace(endpoint, token=await tokens.token(scope))
+        log.hide([endpoint.token])
+    if valves.FORWARD_USER_INFO in ("always", *["auto"] * endpoint.is_gateway):
+        headers = {**_user_headers(caller), **endpoint.extra_headers}
+        endpoint = replace(endpoint, extra_headers=headers)
+    return endpoint
+
+
+def _user_headers(caller: PipelineCaller) -> dict[str, str]:
+    if not (caller.user and forwards_user_info()):
+        return {}
+    told = {**caller.user, "chat": caller.chat_id}
+    return {
+        os.environ.get(f"FORWARD_{variable}", f"X-OpenWebUI-{name}"): quote(
+            told[key].strip(), safe=" @+:"
+        )
+        for key, (variable, name) in _HEADERS.items()
+        if told.get(key)
+    }
 
 
 # ==== gpt5_agent.shell.own_tools
@@ -13585,7 +13684,7 @@ class HostRenderer:
                 yield from self._render_run_event(event)
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        items, ending = self._native.items, self._run_end.ending
+        items, ending = self._native.shown.items, self._run_end.ending
         shown = self._run_end._replace(output=tuple(items))
         result = completion(shown, completion_id, created, model)
         early = error_chunk(ending.sentence) if ending.is_failure else {}
@@ -13599,7 +13698,7 @@ class HostRenderer:
             and not event.parent
         ):
             self._thoughts.begin_round(may_call=event.may_call)
-            self._first_place = len(self._native.items)
+            self._first_place = len(self._native.shown.items)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
         self._note_count += isinstance(event, Status)
@@ -13607,7 +13706,7 @@ class HostRenderer:
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))
         if note := _read_note(event):  # shown as if the model had said it
-            index = -1 - len(self._native.items)
+            index = -1 - len(self._native.shown.items)
             item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
             yield from self._native.render(ItemAdded(index, item))
             yield from self._native.render(ItemDone(index, item, shown=note))
@@ -13630,11 +13729,11 @@ class HostRenderer:
             details = write_details(
                 event.name, pairs, self._origin, event.notes, self._sign
             )
-            thought = {**self._native.items[place], "reasoning_details": details}
-            yield self._native.amend(place, thought)
+            thought = {**self._native.shown.items[place], "reasoning_details": details}
+            yield self._native.shown.end(place, thought)
 
     def _thought_place(self) -> int | None:
-        items = self._native.items
+        items = self._native.shown.items
         places = range(self._first_place, len(items))
         return next((place for place in places if is_reasoning(items[place])), None)
 
@@ -13698,6 +13797,7 @@ class PipelineCall(NamedTuple):
     connections: Connections
     own_tools: OwnToolPool
     log: AgentLog
+    tokens: EntraTokens
 
 
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
@@ -13732,7 +13832,7 @@ async def _open_run(
     call: PipelineCall,
 ) -> AsyncGenerator[tuple[_Events, _Renderer], None]:
     question, caller, log = call.question, call.caller, call.log
-    endpoint = build_endpoint(question.valves, log)
+    endpoint = await open_endpoint(question.valves, caller, call.tokens, log)
     workspace = caller.workspace or log.run_id
     valves, pool = question.valves, call.own_tools
     files, notices = open_host_files(valves, caller, log), list(question.notices)
@@ -13762,7 +13862,8 @@ def _choose_renderer(
 async def _run_task(call: PipelineCall) -> Chunk:
     text, log = "", call.log
     try:
-        endpoint = build_endpoint(call.question.valves, log)
+        valves, caller = call.question.valves, call.caller
+        endpoint = await open_endpoint(valves, caller, call.tokens, log)
         settings = build_agent_request(call.question, endpoint, call.connections, log)
         request = task_request(
             resolve_model(settings.model),
@@ -13888,6 +13989,7 @@ class Pipeline:
         self.valves = self.Valves()
         self._connections = Connections()
         self._own_tools = OwnToolPool()
+        self._tokens = EntraTokens()
         self._refusals = RecentTexts()
         self._told = hourly_texts()
         self._unhook: Callable[[], object] = str
@@ -13930,7 +14032,8 @@ class Pipeline:
             notices=self._notices(log),
             is_new=self._told.first_time,
         )
-        call = PipelineCall(question, caller, self._connections, self._own_tools, log)
+        shared = (self._connections, self._own_tools, log, self._tokens)
+        call = PipelineCall(question, caller, *shared)
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))

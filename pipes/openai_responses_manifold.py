@@ -261,8 +261,31 @@ def json_size(value: object, most: int) -> int:
     return size
 
 
+def fits_form(value: object, form: Any) -> bool:
+    match form:
+        case str():
+            return isinstance(value, str) and bool(re.fullmatch(form, value, re.S))
+        case type():
+            return isinstance(value, form)
+        case tuple():
+            return any(fits_form(value, one) for one in form)
+        case [inner]:
+            return isinstance(value, list) and all(fits_form(v, inner) for v in value)
+        case dict():
+            return isinstance(value, Mapping) and all(
+                key in form and fits_form(one, form[key]) for key, one in value.items()
+            )
+    return bool(form(value))
+
+
 def as_mapping(value: object) -> JsonObject:
     return value if isinstance(value, (dict, Mapping)) else {}
+
+
+def value_at(value: object, *keys: str) -> Any:
+    for key in keys:
+        value = as_mapping(value).get(key)
+    return value
 
 
 def as_list(value: object) -> list[Any]:
@@ -795,6 +818,10 @@ def is_call_output(item: JsonObject) -> bool:
     return item.get("type") in _OUTPUTS
 
 
+def is_paired(item: JsonObject) -> bool:
+    return is_call(item) or is_call_output(item)
+
+
 def is_tool_search(item: JsonObject) -> bool:
     return item.get("type") in ("tool_search_call", "tool_search_output")
 
@@ -990,7 +1017,7 @@ def is_replayed(item: JsonObject) -> bool:
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     kept: list[Item] = []
     for item in items:
-        if is_call(item) or is_call_output(item) or kind_of(item).is_call:
+        if is_paired(item) or kind_of(item).is_call:
             drop_last_reasoning(kept)
         else:
             kept.append(item)
@@ -1324,10 +1351,23 @@ def _prices(text: str) -> list[float | None]:
 
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 
-_UNUSED_FACTS = ("phase",)
-_OVERRIDE_TEXTS = ("default_effort", "shutdown", "successor", "like", "name")
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value > 0
 
 
+_OVERRIDE_FORMS = {
+    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
+    **dict.fromkeys(("default_effort", "shutdown", "successor", "like", "name"), str),
+    **dict.fromkeys(("context", "max_output_tokens"), _is_count),
+    "sampling": "always|with_none|never",
+    "lacks": [str],
+    "efforts": ["|".join(REASONING_EFFORTS)],
+    "phase": object,
+}
+
+
+@lru_cache(maxsize=8)
 def read_overrides(text: str) -> dict[str, ResolvedModel]:
     table = parse_json_object(text.strip() or "{}")
     if table is None:
@@ -1340,9 +1380,9 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     if not isinstance(row, Mapping):
         raise _entry_error(model_id, "is no JSON object")
     for key, value in row.items():
-        if not _can_be(key, value):
+        if not fits_form({key: value}, _OVERRIDE_FORMS):
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = {key: value for key, value in row.items() if key not in _UNUSED_FACTS}
+    facts = {key: value for key, value in row.items() if key != "phase"}
     like, name = facts.pop("like", ""), facts.pop("name", "")
     for key in facts.keys() & {"efforts", "lacks"}:
         facts[key] = tuple(facts[key])
@@ -1350,24 +1390,6 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     if like:
         model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
     return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
-
-
-def _can_be(key: str, value: object) -> bool:
-    if key in _YES_OR_NO_FACTS:
-        return isinstance(value, bool)
-    if key in _UNUSED_FACTS:
-        return True
-    if key in ("context", "max_output_tokens"):
-        return isinstance(value, int) and value > 0
-    if key == "sampling":
-        return value in ("always", "with_none", "never")
-    if key == "lacks":
-        return isinstance(value, list) and all(isinstance(one, str) for one in value)
-    if key == "efforts":
-        return isinstance(value, list) and all(
-            one in REASONING_EFFORTS for one in value
-        )
-    return key in _OVERRIDE_TEXTS and isinstance(value, str)
 
 
 def _entry_error(model: str, what: str) -> InvalidRequest:
@@ -1416,9 +1438,12 @@ def _count(value: object) -> int:
 
 _MILLION = 1_000_000
 
-_PRICE_NAMES = ModelPrices._fields
-_NOT_PRICES = "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices"
-_SOME_PRICES = '{"my-model": {"input": 2, "output": 8}}'
+
+def _is_price(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < _MILLION
+
+
+_PRICES = dict.fromkeys(ModelPrices._fields, _is_price)
 
 
 def cost_of_run(
@@ -1438,9 +1463,19 @@ def cost_of_run(
 
 def read_prices(text: str) -> dict[str, ModelPrices]:
     table = parse_json_object(text.strip() or "{}")
-    if table is None:
-        raise valve_error(_NOT_PRICES, _SOME_PRICES)
-    return {model: _read_row(row) for model, row in table.items()}
+    if table is None or not all(map(_are_prices, table.values())):
+        raise valve_error(
+            "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices",
+            '{"my-model": {"input": 2, "output": 8}}',
+        )
+    return {
+        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
+        for model, row in table.items()
+    }
+
+
+def _are_prices(row: Any) -> bool:
+    return fits_form(row, _PRICES) and {"input", "output"} <= row.keys()
 
 
 _LONG_INPUT = 272_000
@@ -1466,19 +1501,6 @@ def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
         is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
         return prices.ultrafast_later if is_later else prices.ultrafast
     return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
-
-
-def _read_row(row: object) -> ModelPrices:
-    prices: JsonObject = row if isinstance(row, Mapping) else {"": row}
-    numbers = all(
-        name in _PRICE_NAMES
-        and isinstance(price, int | float)
-        and 0 <= price < _MILLION
-        for name, price in prices.items()
-    )
-    if not numbers or not {"input", "output"} <= set(prices):
-        raise valve_error(_NOT_PRICES, _SOME_PRICES)
-    return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
 
 
 # ==== openai_responses.requests.repairs
@@ -1534,21 +1556,19 @@ def repair_items(
     wanted = {one for one in changes if one[0] in CHAT_ACTIONS}
     if not wanted:
         return list(zip(names, items, strict=True))
-    actions = _actions_of(items, names, wanted)
-    gone = [i for i, action in zip(items, actions, strict=True) if action == "item"]
-    lost = {item.get("call_id") for item in gone}
-    rows: list[tuple[str, Item]] = []
-    for name, item, action in zip(names, items, actions, strict=True):
-        is_told = _is_of_pair(item) and item.get("call_id") in lost
+    rows = list(zip(names, items, _actions_of(items, names, wanted), strict=True))
+    lost = {item.get("call_id") for _, item, action in rows if action == "item"}
+    changed: list[Item] = []
+    made_of: dict[int, str] = {}
+    for name, item, action in rows:
+        is_told = is_paired(item) and item.get("call_id") in lost
         if is_told or action == "item":
-            while rows and is_reasoning(rows[-1][1]):
-                rows.pop()
-        if is_told:  # without it the model would call again
-            rows.append((name, _told_item(item)))
-        elif action != "item":
-            rows.append((name, plain_item(item) if action else item))
-    made_of = {id(sent): name for name, sent in rows}
-    return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
+            drop_last_reasoning(changed)
+        if is_told or action != "item":
+            one = plain_item(item) if action else item
+            changed.append(_told_item(item) if is_told else one)
+            made_of[id(changed[-1])] = name
+    return [(made_of[id(sent)], sent) for sent in drop_orphans(changed)]
 
 
 def _actions_of(
@@ -1590,14 +1610,8 @@ def _is_left_out(item: Item, actions: Set[str]) -> bool:
         return True
     if "@reasoning" in actions and is_encrypted(item):
         return True
-    has_words = _is_of_pair(item) or (
-        item_type(item) == "message" and message_text(item)
-    )
+    has_words = is_paired(item) or (item_type(item) == "message" and message_text(item))
     return "@plain" in actions and not has_words
-
-
-def _is_of_pair(item: Item) -> bool:
-    return is_call(item) or is_call_output(item)
 
 
 def has_media(item: Item) -> bool:
@@ -2207,10 +2221,8 @@ def _normalize_base_url(text: str) -> str:
         problem = "BASE_URL is not an http or https address"
         raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
     if "@" in parts.netloc:
-        raise InvalidRequest(
-            "BASE_URL holds a user name or a password, which cannot be sent beside "
-            "API_KEY. An administrator has to take it out in the valves of this pipe."
-        )
+        problem = "BASE_URL holds a user name or a password, beside API_KEY"
+        raise valve_error(problem, place=PIPE_VALVES)
     typed = parts.path.rstrip("/")
     path = typed.removesuffix("/responses").rstrip("/")
     if not typed:
@@ -2694,11 +2706,6 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "service_tier": "changes the price",
 }
 
-_RENAMED: Mapping[str, str] = {
-    "max_tokens": "max_output_tokens",
-    "max_completion_tokens": "max_output_tokens",
-}
-
 _OBJECTS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
     "text": {"verbosity": "verbosity", "format": "response_format"},
@@ -2710,9 +2717,9 @@ _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     given, errors = _given_values(body), list[str]()
-    for theirs, ours in _RENAMED.items():
-        if theirs in given:
-            given.setdefault(ours, given.pop(theirs))
+    for name in ("max_tokens", "max_completion_tokens"):
+        if name in given:
+            given.setdefault("max_output_tokens", given.pop(name))
     if "stop" in given:
         given.setdefault("truncation", "disabled")
     if "response_format" in given:
@@ -2838,24 +2845,20 @@ _DEFINED = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
 _FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
 
 
-class SchemaReferences:
-    def __init__(self, root: JsonObject) -> None:
-        self.root = root
-
-    def target(self, node: JsonObject) -> Any:
-        pointer = str(node.get("$ref"))
-        first, *steps = pointer.split("/")
-        found: Any = self.root
-        if first != "#" or len(pointer) > _LONGEST_REFERENCE:
-            return None
-        for step in steps:
-            name = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, list):
-                is_there = name.isdecimal() and int(name) < len(found)
-                found = found[int(name)] if is_there else None
-            else:
-                found = as_mapping(found).get(name)
-        return found
+def referred_schema(root: JsonObject, node: JsonObject) -> Any:
+    pointer = str(node.get("$ref"))
+    first, *steps = pointer.split("/")
+    found: Any = root
+    if first != "#" or len(pointer) > _LONGEST_REFERENCE:
+        return None
+    for step in steps:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list):
+            is_there = name.isdecimal() and int(name) < len(found)
+            found = found[int(name)] if is_there else None
+        else:
+            found = as_mapping(found).get(name)
+    return found
 
 
 def joined_schemas(
@@ -2981,10 +2984,9 @@ class _MendedSchema:
         self._mend_references()
 
     def _mend_references(self) -> None:
-        references, left = SchemaReferences(self.root), JsonBudget(LARGEST_SCHEMA)
-        defined: _Schema = {}
+        left, defined = JsonBudget(LARGEST_SCHEMA), _Schema()
         for node in self._referring:
-            target, pointer = references.target(node), node.pop("$ref")
+            target, pointer = referred_schema(self.root, node), node.pop("$ref")
             if _DEFINED.fullmatch(pointer) and isinstance(target, dict | bool):
                 node["$ref"] = pointer
             elif isinstance(target, dict):
@@ -3058,15 +3060,15 @@ def _mend_required(made: _Schema, node: JsonObject) -> None:
 
 
 def _all_properties(schema: JsonObject) -> _Schema:
-    parts = joined_schemas(schema, partial(_all_parts, SchemaReferences(schema)))
+    parts = joined_schemas(schema, partial(_all_parts, schema))
     found: _Schema = {}
     for part in reversed(parts):
         found.update(as_mapping(part.get("properties")))
     return found
 
 
-def _all_parts(references: SchemaReferences, node: JsonObject) -> list[Any]:
-    parts = [references.target(node)] if "$ref" in node else []
+def _all_parts(root: JsonObject, node: JsonObject) -> list[Any]:
+    parts = [referred_schema(root, node)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
         parts += as_list(node.get(key))
     return parts
@@ -3690,21 +3692,22 @@ def remote_name(item: JsonObject) -> str:
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
-def remote_call(item: JsonObject) -> Item:
-    return {
-        "type": "function_call",
-        "call_id": _remote_call_id(item),
-        "name": remote_name(item),
-        "arguments": str(item.get("arguments") or "{}"),
-    }
-
-
-def remote_output(item: JsonObject) -> Item:
-    return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
+def remote_pair(item: JsonObject, output: str = "") -> list[Item]:
+    output = output or _remote_error(item) or str(item.get("output") or "")
+    arguments = str(item.get("arguments") or "{}")
+    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
 
 
 def refused_pair(request: JsonObject, why: str) -> list[Item]:
-    return [remote_call(request), _call_output(request, f"Error: {why}")]
+    return remote_pair(request, f"Error: {why}")
+
+
+def _call_pair(call_id: str, name: str, arguments: str, output: str) -> list[Item]:
+    call = {"type": "function_call", "call_id": call_id, "name": name}
+    return [
+        {**call, "arguments": arguments},
+        {"type": "function_call_output", "call_id": call_id, "output": output},
+    ]
 
 
 def remote_failed(item: JsonObject) -> bool:
@@ -3776,11 +3779,6 @@ def _remote_call_id(item: JsonObject) -> str:
     return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
 
 
-def _call_output(item: JsonObject, text: str) -> Item:
-    kind = "function_call_output"
-    return {"type": kind, "call_id": _remote_call_id(item), "output": text}
-
-
 def _remote_error(item: JsonObject) -> str:
     error = item.get("error")
     if not error:
@@ -3815,7 +3813,7 @@ def _without(fields: Item, names: Sequence[str]) -> Item:
 
 def replay_items(item: Item) -> list[Item]:
     if item_type(item) == "mcp_call":
-        return [remote_call(item), remote_output(item)]
+        return remote_pair(item)
     if has_plain_reasoning(item):  # its server wants it as it was
         return [{key: value for key, value in item.items() if value not in (None, "")}]
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
@@ -3830,12 +3828,9 @@ def past_items(item: Item) -> list[Item]:
         return [image_message(item) if has_image(item) else item]
     code = as_text(item.get("code"))
     call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
-    call = {"type": "function_call", "call_id": call_id, "name": "code_interpreter"}
+    arguments = json.dumps({"code": code[:_MOST_OF_CODE]})
     text = f"{code_output(item)[:_MOST_OF_CODE]}\n{_CODE_IS_GONE}"
-    return [
-        {**call, "arguments": json.dumps({"code": code[:_MOST_OF_CODE]})},
-        {"type": "function_call_output", "call_id": call_id, "output": text},
-    ]
+    return _call_pair(call_id, "code_interpreter", arguments, text)
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
@@ -4121,7 +4116,7 @@ def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
         words = f"Earlier items of the kind {noun} were left out."
         yield Status(words, Repair("kind", f"{kind}@{refusal.last}"))
-    if is_call(sent) or is_call_output(sent):
+    if is_paired(sent):
         yield Status(as_text, Repair("item", target))
     elif sent.get("role", "assistant") == "assistant":
         words = f"One earlier {noun} could not be sent again and was left out."
@@ -4766,7 +4761,7 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 class _SchemaCheck(NamedTuple):
-    references: SchemaReferences
+    root: JsonObject
     budget: JsonBudget
     found: dict[tuple[str, int, int], str]
     lenient: bool = False
@@ -4795,7 +4790,7 @@ class _SchemaCheck(NamedTuple):
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            return self.error(value, self.references.target(node), path, depth + 1)
+            return self.error(value, referred_schema(self.root, node), path, depth + 1)
         inner = (
             self.error(*child, depth + 1) for child in self._inner(value, node, path)
         )
@@ -4865,7 +4860,7 @@ def check_arguments(
     given, found = dict(arguments), ""
     with suppress(*ODD_SCHEMA):
         json_size(schema, LARGEST_SCHEMA)
-        check = _SchemaCheck(SchemaReferences(schema), JsonBudget(_MOST_WORK), {})
+        check = _SchemaCheck(schema, JsonBudget(_MOST_WORK), {})
         given = _drop_nulls(arguments, schema, check, 0)
         found = check.error(given, schema)
     return given, f"The argument {found}." if found else None
@@ -4898,7 +4893,7 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
 
 def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
     check.pay_for(value, node)
-    parts = [check.references.target(node)] if "$ref" in node else []
+    parts = [referred_schema(check.root, node)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
         if isinstance(node.get(key), list):
@@ -4922,6 +4917,8 @@ _ANSWERS: Mapping[str, Approval] = {
     **{answer: answer for answer in _STRICTNESS},
 }
 
+_Value = TypeVar("_Value")
+
 Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 
 
@@ -4934,10 +4931,10 @@ class Approver:
     other_names: Callable[[str], Iterable[str]] = lambda _: ()
 
     def rule_for(self, name: str, via: str = "") -> Approval:
-        found = [_find_rule(self.rules, name, self.default_rule)]
+        found = [_first_fitting(self.rules, name) or self.default_rule]
         rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         for other in (via, *self.other_names(name)):
-            found.append(_find_rule(rest, other, "auto"))
+            found.append(_first_fitting(rest, other) or "auto")
         return max(found, key=_STRICTNESS.index)
 
     @property
@@ -4960,25 +4957,16 @@ class Approver:
         return f"The user did not approve this call of {name}. Go on without it."
 
 
-def _find_rule(rules: ApprovalRules, name: str, default: Approval) -> Approval:
-    fitting = (rule for pattern, rule in rules if fnmatchcase(name, pattern))
-    return next(fitting, default)
+def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
+    return next((value for pattern, value in rows if fnmatchcase(name, pattern)), None)
 
 
 _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 
 
 def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
-    rules: list[tuple[str, Approval]] = []
-    unread = ""
-    for entry in _entries(text):
-        pattern, _, answer = (part.strip() for part in entry.partition("="))
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
-        rule = _ANSWERS.get(answer.lower())
-        if rule and is_pattern:
-            rules.append((pattern, rule))
-        else:
-            unread = unread or entry
+    rules: ApprovalRules
+    rules, unread = _read_entries(text, "=", _read_approval)
     if not unread:
         return rules, ""
     problem = (
@@ -4990,24 +4978,34 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     return [*asked, ("*", "ask")], str(told)
 
 
-_SECONDS = re.compile(r"[1-9][0-9]{0,5}")
+def _read_approval(pattern: str, word: str) -> Approval | None:
+    return None if pattern in _ANSWERS else _ANSWERS.get(word.lower())
 
 
 def read_timeouts(text: str, place: str) -> tuple[list[tuple[str, float]], str]:
-    found: list[tuple[str, float]] = []
-    told = ""
-    for entry in _entries(text):
-        pattern, _, seconds = (part.strip() for part in entry.partition(":"))
-        if _PATTERN.fullmatch(pattern) and _SECONDS.fullmatch(seconds):
-            found.append((pattern, float(seconds)))
+    found, unread = _read_entries(text, ":", _read_timeout)
+    problem = f"TOOL_TIMEOUTS holds {unread[:40]!r}, which is no time of a tool"
+    told = valve_error(problem, "`crawl_*: 600`", place=place)
+    return found, str(told) if unread else ""
+
+
+def _read_timeout(_: str, word: str) -> float | None:
+    return float(word) if re.fullmatch("[1-9][0-9]{0,5}", word) else None
+
+
+def _read_entries(
+    text: str, sign: str, read: Callable[[str, str], _Value | None]
+) -> tuple[list[tuple[str, _Value]], str]:
+    rows: list[tuple[str, _Value]] = []
+    unread = ""
+    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
+        pattern, _, word = (part.strip() for part in entry.partition(sign))
+        value = read(pattern, word)
+        if value is not None and _PATTERN.fullmatch(pattern):
+            rows.append((pattern, value))
         else:
-            problem = f"TOOL_TIMEOUTS holds {entry[:40]!r}, which is no time of a tool"
-            told = told or str(valve_error(problem, "`crawl_*: 600`", place=place))
-    return found, told
-
-
-def _entries(text: str) -> Iterable[str]:
-    return filter(None, map(str.strip, text.replace("\n", ",").split(",")))
+            unread = unread or entry
+    return rows, unread
 
 
 class ToolResult(NamedTuple):
@@ -5036,9 +5034,7 @@ class CallLimits(NamedTuple):
     own: Sequence[tuple[str, float]] = ()
 
     def own_seconds(self, name: str) -> float | None:
-        return next(
-            (sec for pattern, sec in self.own if fnmatchcase(name, pattern)), None
-        )
+        return _first_fitting(self.own, name)
 
 
 class Toolset(NamedTuple):
@@ -5588,11 +5584,9 @@ def _schema(tool: Item) -> Item:
 
 # ==== openai_responses.requests.mcp_servers
 
-_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-
-
-def _is_server_label(value: object) -> bool:
-    return isinstance(value, str) and bool(_SERVER_LABEL.fullmatch(value))
+_SERVER_LABEL = "[A-Za-z][A-Za-z0-9_-]{0,63}"
+_SOME_TEXT = r".*\S.*"
+_TOOL_FILTER = {"tool_names": [_SOME_TEXT], "read_only": bool}
 
 
 def _is_address(value: object) -> bool:
@@ -5600,56 +5594,29 @@ def _is_address(value: object) -> bool:
     return one_word and url_parts(str(value)) is not None
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _are_names(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
-
-
 def _are_headers(value: object) -> bool:
-    texts = value.values() if isinstance(value, Mapping) else [None]
-    return all(isinstance(text, str) for text in texts)
+    return isinstance(value, Mapping) and fits_form([*value.values()], [str])
 
 
-def _is_filter(value: object) -> bool:
-    return _has_forms(value, {"tool_names": _are_names, "read_only": _is_bool})
-
-
-def _is_bool(value: object) -> bool:
-    return isinstance(value, bool)
-
-
-def _are_allowed(value: object) -> bool:
-    return _are_names(value) or _is_filter(value)
-
-
-def _is_consent(value: object) -> bool:
-    by_filter = _has_forms(value, {"always": _is_filter, "never": _is_filter})
-    return value in ("always", "never") or by_filter
-
-
-def _has_forms(value: object, forms: Mapping[str, Callable[[object], bool]]) -> bool:
-    if not isinstance(value, Mapping):
-        return False
-    return all(key in forms and forms[key](inner) for key, inner in value.items())
-
-
-_SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+_SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
     "server_label": (
-        _is_server_label,
+        _SERVER_LABEL,
         "a letter followed by up to 63 letters, digits, hyphens and underscores",
     ),
     "server_url": (_is_address, "an address that begins with http:// or https://"),
-    "connector_id": (_is_text, "a text"),
-    "authorization": (_is_text, "a text"),
+    "connector_id": (_SOME_TEXT, "a text"),
+    "authorization": (_SOME_TEXT, "a text"),
     "headers": (_are_headers, "a JSON object of texts"),
-    "allowed_tools": (_are_allowed, "a list of names, or an object that chooses tools"),
-    "require_approval": (_is_consent, "`always`, `never` or an object of both"),
-    "server_description": (_is_text, "a text"),
+    "allowed_tools": (
+        ([_SOME_TEXT], _TOOL_FILTER),
+        "a list of names, or an object that chooses tools",
+    ),
+    "require_approval": (
+        ("always|never", {"always": _TOOL_FILTER, "never": _TOOL_FILTER}),
+        "`always`, `never` or an object of both",
+    ),
+    "server_description": (_SOME_TEXT, "a text"),
 }
-
 
 _NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
 
@@ -5661,6 +5628,7 @@ class RemoteServers(NamedTuple):
     secrets: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=8)
 def read_servers(text: str) -> RemoteServers:
     try:
         given = json.loads(text) if text.strip() else []
@@ -5679,7 +5647,7 @@ def read_servers(text: str) -> RemoteServers:
         hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
         secrets += _secret_values(hidden)
         label = fields.get("server_label")
-        name = str(label) if _is_server_label(label) else f"server {number}"
+        name = str(label) if fits_form(label, _SERVER_LABEL) else f"server {number}"
         if complaint := _server_error(row, fields, tools):
             what = f"{name} is left out, because {complaint}"
             complaints.append(_servers_error(what))
@@ -5724,8 +5692,8 @@ def _server_error(
         return "it is no JSON object"
     if "server_label" not in fields:
         return "it has no server_label"
-    for key, (fits, expected) in _SERVER_FIELDS.items():
-        if key in fields and not fits(fields[key]):
+    for key, (form, expected) in _SERVER_FIELDS.items():
+        if key in fields and not fits_form(fields[key], form):
             return f"its {key} is not {expected}"
     if fields["server_label"].lower() in before:
         return "its server_label is not its own"
@@ -6630,10 +6598,7 @@ _ANSWER_KEYS = (
 
 
 def task_request(
-    model: ResolvedModel,
-    messages: Sequence[JsonObject],
-    body: JsonObject,
-    task: str,
+    model: ResolvedModel, messages: Sequence[JsonObject], body: JsonObject, task: str
 ) -> ResponsesRequest:
     messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
@@ -7609,7 +7574,7 @@ class _ImageHostItem(_HostedItem):
 
 
 def _failure(item: Item) -> str:
-    code = as_mapping(item.get("error")).get("code")
+    code = value_at(item, "error", "code")
     return _REFUSED if code == "moderation_blocked" else _FAILED
 
 
@@ -7683,7 +7648,7 @@ class _McpCallHostItem(_HostedItem):
             case TextDelta():
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
-                failed, output = remote_failed(event.item), remote_output(event.item)
+                failed, output = remote_failed(event.item), remote_pair(event.item)[1]
                 status = "failed" if failed else "completed"
                 card = _mcp_call_host_item(event.item, status)
                 yield self._shown.end(self._place, card)
@@ -7694,7 +7659,7 @@ class _McpCallHostItem(_HostedItem):
 
 
 def _mcp_call_host_item(item: Item, status: str) -> Item:
-    call = remote_call(item)
+    call = remote_pair(item)[0]
     return {**call, "id": f"fc_{call['call_id']}", "status": status}
 
 
@@ -7833,22 +7798,15 @@ class NativeRenderer:
     def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
         self._now = now
         self._began = now()
-        self._shown = OutputItems()
+        self.shown = OutputItems()
         self._commentary: dict[int, Commentary] = {}
-        self._hosted = hosted and hosted(self._shown)
+        self._hosted = hosted and hosted(self.shown)
         self._places: dict[int, int] = {}
         self._marker = ""
         self._notes = 0
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._parts: dict[int, int] = {}
-
-    @property
-    def items(self) -> list[Item]:
-        return self._shown.items
-
-    def amend(self, place: int, item: Item) -> Chunk:
-        return self._shown.end(place, item)
 
     def render(self, event: AnswerEvent) -> Chunks:
         match event:
@@ -7863,7 +7821,7 @@ class NativeRenderer:
             case Marker():
                 self._marker = event.text
             case ToolOutput():
-                yield from self._shown.answer(event)
+                yield from self.shown.answer(event)
             case RunDone():
                 yield from self._end_run(event)
             case _:
@@ -7872,7 +7830,7 @@ class NativeRenderer:
     def _render_other(self, event: ItemEvent) -> Chunks:
         index = event.output_index
         if isinstance(event, ItemAdded) and is_commentary(event.item):
-            self._commentary[index] = Commentary(self._shown)
+            self._commentary[index] = Commentary(self.shown)
         if index in self._commentary:
             yield from self._commentary[index].render(event, self._take_marker())
         else:
@@ -7886,9 +7844,9 @@ class NativeRenderer:
                 self._notes += bool(event.sentence)
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                yield from self._shown.add_record(event, self._place_of(event))
+                yield from self.shown.add_record(event, self._place_of(event))
             case TurnDetails():
-                yield from self._shown.add_details(event)
+                yield from self.shown.add_details(event)
 
     def _place_of(self, stored: StoredRecord) -> int | None:
         index = -1 if stored.output_index is None else stored.output_index
@@ -7908,11 +7866,11 @@ class NativeRenderer:
         for commentary in self._commentary.values():
             yield from commentary.become_answer(closing)
         if failed:
-            yield from self._shown.break_off_calls()
+            yield from self.shown.break_off_calls()
         if marker := self._take_marker():
-            yield from self._shown.add_marker(marker)
-        yield from self._shown.show_files(is_last=True)
-        yield from _end_after_code(self._shown)
+            yield from self.shown.add_marker(marker)
+        yield from self.shown.show_files(is_last=True)
+        yield from _end_after_code(self.shown)
         told = self._notes if failed else not open_calls(event.output)
         if self._hosted and told:
             seconds = self._now() - self._began
@@ -7923,16 +7881,16 @@ class NativeRenderer:
             yield error_chunk(event.ending.sentence)
 
     def _start(self, event: ItemAdded) -> Chunk:
-        self._places[event.output_index] = len(self.items)
+        self._places[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
-        return self._shown.begin(begun_host_item(event.item))
+        return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
         marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
         if text := marker + self._gap(event) + event.text:
-            yield self._shown.grow(self._places[event.output_index], event.kind, text)
+            yield self.shown.grow(self._places[event.output_index], event.kind, text)
 
     def _gap(self, event: TextDelta) -> str:
         before = self._parts.get(event.output_index, event.part)
@@ -7946,7 +7904,7 @@ class NativeRenderer:
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 del self._places[index]
-                item = {**self.items[place], "type": "openai_responses:end"}
+                item = {**self.shown.items[place], "type": "openai_responses:end"}
             case "message":
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)
@@ -7955,8 +7913,8 @@ class NativeRenderer:
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self._shown.end(place, item)
-        yield from self._shown.add_files(event.card)
+        yield self.shown.end(place, item)
+        yield from self.shown.add_files(event.card)
 
 
 def _is_shown(item: Item) -> bool:
@@ -8535,10 +8493,8 @@ def _fit_part(part: Item, left: list[int]) -> Item:
 def _files_without_row(
     metadata: JsonObject,
 ) -> tuple[list[Attachment], list[Attachment]]:
-    own = _read_attachments(as_mapping(metadata.get("user_message")).get("files"))
-    knowledge = metadata.get("model")
-    for key in ("info", "meta", "knowledge"):
-        knowledge = as_mapping(knowledge).get(key)
+    own = _read_attachments(value_at(metadata, "user_message", "files"))
+    knowledge = value_at(metadata, "model", "info", "meta", "knowledge")
     known = {str(row.get("id")) for row in content_parts(knowledge)}
     known.update(found.file_id for found in own)
     others = _read_attachments(metadata.get("files"))
@@ -8632,11 +8588,12 @@ def _assign_images(
 
 
 def _image_counts(rows: JsonObject) -> dict[str, int]:
-    outputs = (content_parts(as_mapping(row).get("output")) for row in rows.values())
+    outputs = (content_parts(value_at(row, "output")) for row in rows.values())
     return {
-        str(item.get("call_id")): list(
-            map(item_type, content_parts(item.get("output")))
-        ).count("input_image")
+        str(item.get("call_id")): sum(
+            item_type(part) == "input_image"
+            for part in content_parts(item.get("output"))
+        )
         for item in chain.from_iterable(outputs)
         if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
     }
@@ -8859,7 +8816,7 @@ _LONGEST_LINE = 4000
 class RunLog:
     def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
         self.run_id = run_id
-        self._threshold = LOG_LEVELS.get(threshold, logging.INFO)
+        self._threshold = LOG_LEVELS[threshold]
         self._secrets = tuple(secrets)
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._lock = Lock()
@@ -8868,13 +8825,12 @@ class RunLog:
         self._secrets += (secret,)
 
     def line(self, level: str, text: str) -> None:
-        known = level if level in LOG_LEVELS else "INFO"
         one_line = redact_line(text[: 2 * _LONGEST_LINE], self._secrets)[:_LONGEST_LINE]
         time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
-            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {known:<8} {one_line}")
-        if LOG_LEVELS[known] >= self._threshold:
-            _write(known, f"{self.run_id} {one_line}")
+            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {level:<8} {one_line}")
+        if LOG_LEVELS[level] >= self._threshold:
+            _write(level, f"{self.run_id} {one_line}")
 
     def audit(self, line: str) -> None:
         _write("INFO", redact(line, self._secrets))
@@ -8930,59 +8886,57 @@ class Valves(BaseModel):
     ORGANIZATION: str = _valve("", "Organization to bill, if the key has several.")
     PROJECT: str = _valve("", "Project to bill, if the key has several.")
     EXTRA_HEADERS: str = _valve(
-        "",
-        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
-        secret=True,
+        "", 'Headers to add or replace: `{"X-Team": "blue"}`.', secret=True
     )
     AUTH: Literal["key", "bearer", "entra_id"] = _valve(
         "key",
-        "How the key is sent: `key` as the server expects it, `bearer` always as a "
-        "bearer token. `entra_id` sends a token of Microsoft Entra ID for the identity "
-        "of this server instead.",
+        "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
+        "token. `entra_id` sends a token of Microsoft Entra ID for this server's "
+        "identity instead.",
     )
     AUTH_SCOPE: str = _valve(
-        "", "What an Entra ID token is asked for. Empty: that of Azure's own addresses."
+        "", "What an Entra ID token is asked for. Empty: that of Azure."
     )
     FORWARD_USER_INFO: Literal["auto", "always", "never"] = _valve(
         "auto",
-        "Send Open WebUI's headers about the user, if ENABLE_FORWARD_USER_INFO_HEADERS "
-        "is on there: `auto` not to OpenAI and Azure.",
+        "Send Open WebUI's headers about the user, if its "
+        "ENABLE_FORWARD_USER_INFO_HEADERS is on; `auto`: not to OpenAI and Azure.",
     )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
         "auto",
-        "`auto` and `openai` send what OpenAI knows, and leave out what a server refused "
-        "once. `strict` sends only what every server knows.",
+        "`auto` and `openai` send what OpenAI knows, but not again what a server "
+        "refused. `strict` sends only what every server knows.",
     )
 
     MODEL_ID: str = _valve(
         "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
         "Models to offer, separated by commas; a name can end with an effort. `auto` "
-        "lists the newest of each family, `gpt-5-auto` chooses a model for each chat.",
+        "lists the newest of each family, `gpt-5-auto` chooses one for each chat.",
     )
     FETCH_MODELS: bool = _valve(
         True,
-        "`auto` in MODEL_ID lists only what the server offers for this key; its days of "
-        "shutdown are used in notices.",
+        "`auto` in MODEL_ID lists only what the server offers for this key; notices "
+        "use its days of shutdown.",
     )
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
-        "Corrections to what this pipe knows about models: "
-        '`{"my-deployment": {"like": "gpt-5.2", "name": "Our GPT"}}`.',
+        'Corrections to what is known about models: `{"my-deployment": {"like": '
+        '"gpt-5.2", "name": "Our GPT"}}`.',
     )
     TASK_MODEL: str = _valve(
         "gpt-6-luna",
-        "Model for titles, tags and other tasks, at its lowest effort. The chat's own "
-        "model if this is empty, or unchanged at another server than OpenAI's.",
+        "Model for titles and other tasks, at its lowest effort. If empty, or "
+        "unchanged at another server than OpenAI's: the chat's own.",
     )
     BACKGROUND_MODELS: str = _valve(
         "",
-        "Models whose answers survive a broken connection: names separated by commas, "
-        "`*` for any text (`*-pro`). OpenAI stores their requests and answers (`store: "
-        "true`, 30 days), which breaks zero data retention; never in `strict`.",
+        "Models whose answers survive a broken connection: names or patterns "
+        "(`*-pro`), separated by commas. OpenAI stores their requests and answers for "
+        "30 days, which breaks zero data retention; never in `strict`.",
     )
 
     ENABLE_WEB_SEARCH: bool = _valve(
-        False, "Offer OpenAI's web search in every chat. Each search is billed."
+        False, "Offer OpenAI's web search in every chat. Searches are billed."
     )
     MAP_WEB_SEARCH: bool = _valve(
         True, "The page's Web Search switch means OpenAI's search, not Open WebUI's."
@@ -9016,13 +8970,13 @@ class Valves(BaseModel):
         "Let the model run Python in a billed container at OpenAI. Its files are stored.",
     )
     FILE_SEARCH_VECTOR_STORES: str = _valve(
-        "", "Ids of vector stores at OpenAI to search, separated by commas."
+        "", "Ids of vector stores at OpenAI, separated by commas."
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
-        "Which attached files the model reads itself and whole. With `pdf` or `all` "
-        "(documents), turn off the model's capability File Context, or Open WebUI sends "
-        "the same text again.",
+        "Attached files that the model reads itself and whole. With `pdf` or `all` "
+        "(documents), turn off the model's File Context, or Open WebUI sends their "
+        "text again.",
     )
     REMOTE_MCP_SERVERS_JSON: str = _valve(
         "",
@@ -9035,8 +8989,8 @@ class Valves(BaseModel):
 
     REASONING_SUMMARY: _Summary = _valve(
         "auto",
-        "OpenAI gives summaries to verified organizations only; choose `disabled` if "
-        "yours is not.",
+        "OpenAI gives summaries to verified organizations only; otherwise choose "
+        "`disabled`.",
     )
     PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
         "conversation",
@@ -9045,14 +8999,14 @@ class Valves(BaseModel):
     )
     PERSIST_TOOL_RESULTS: bool = _valve(
         True,
-        "Send tool calls and their results again in later turns. Off: they are removed "
-        "after the answer, with the reasoning before them.",
+        "Send tool calls and results again in later turns. Off: not, nor the reasoning "
+        "before them.",
     )
     HISTORY_CARRIER: Literal["output", "markers"] = _valve(
         "output",
         "Where a chat keeps what it does not show: in Open WebUI's stored output of "
-        "each answer, or under keys of its own, with lines in the answers that the page "
-        "does not draw but a copy has. Both are always read.",
+        "each answer, or under keys of its own, with lines in the answers that only "
+        "copies show. Both are always read.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
@@ -9063,70 +9017,70 @@ class Valves(BaseModel):
     )
     STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
         "auto",
-        "Keep the first instructions of a chat and send changes (a date, a memory) with "
-        "the next message, so that reasoning and the prompt cache stay valid. The chat "
-        "stores them encrypted. `auto`: for models from gpt-5.6 on.",
+        "Keep the first instructions of a chat and send changes (a date, a memory) "
+        "with the next message: reasoning and the prompt cache stay valid. The chat "
+        "stores them encrypted. `auto`: from gpt-5.6 on.",
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
-        "Which requests share OpenAI's prompt cache: those of a chat, those of a user, "
-        "or as OpenAI decides. Only a hash is sent.",
+        "Which requests share OpenAI's prompt cache: a chat's, a user's, or as OpenAI "
+        "decides. Only a hash is sent.",
     )
     PROMPT_CACHE_DIAGNOSTICS: bool = _valve(
         False,
-        "Log why OpenAI's prompt cache missed, compared with the answer before, from "
-        "gpt-5.6 on. The usage of answers then names their response.",
+        "Log why OpenAI's prompt cache missed, from gpt-5.6 on. The usage of answers "
+        "then names their response.",
     )
     TRUNCATION: Literal["disabled", "auto"] = _valve(
         "disabled",
-        "`auto` drops the oldest messages of a chat that is too long, and with them "
-        "reasoning and the prompt cache. `disabled` shows an error.",
+        "When a chat is too long, `auto` drops its oldest messages, with reasoning and "
+        "the prompt cache; `disabled` shows an error.",
     )
     COMPACTION_TOKENS: int = _valve(
         0,
-        "Let OpenAI compact a chat when its input has more tokens than this. 0: never; "
-        "Azure cannot do it.",
+        "Let OpenAI compact a chat whose input has more tokens. 0: never; not with "
+        "Azure.",
         ge=0,
     )
     MAX_OUTPUT_TOKENS: int = _valve(
-        0, "Limit of one answer, reasoning included. 0: that of the model.", ge=0
+        0, "Limit of one answer, with reasoning. 0: that of the model.", ge=0
     )
 
     TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
         "pipe",
         "Who runs the tools: this pipe, in parallel and within limits, or Open WebUI, "
-        "one after the other with its own lasting approvals, unless TOOL_APPROVAL has a "
-        "rule for one of them.",
+        "one by one with its lasting approvals, unless TOOL_APPROVAL has a rule for "
+        "one of them.",
     )
     PARALLEL_TOOL_CALLS: bool = _valve(
         True, "Let the model call several tools at once."
     )
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
-        10, "Most rounds of tool calls in one answer; then the model answers.", ge=1
+        10, "Most rounds of tool calls before the model has to answer.", ge=1
     )
     MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
     TOOL_TIMEOUT_SECONDS: float = _valve(
         120,
-        "Time limit of one tool call; calls made at once have five times as long "
-        "together. Time that people take does not count.",
+        "Time limit of a tool call; calls made at once have five times as long "
+        "together. People's time does not count.",
         gt=0,
     )
     TOOL_TIMEOUTS: str = _valve(
         "",
-        "Other limits for tools by name or pattern, in seconds: `crawl_*: 600, render: "
-        "1800`. Open WebUI's own sub-agents and pictures have an hour.",
+        "Other limits in seconds, for tools by name or pattern: `crawl_*: 600, render: "
+        "1800`. Open WebUI's sub-agents and pictures have an hour.",
     )
     TOOL_OUTPUT_CHARACTERS: int = _valve(
-        100_000, "Of a longer output the model gets the beginning and the end.", ge=1000
+        100_000, "The model gets the beginning and the end of a longer output.", ge=1000
     )
     TOOL_APPROVAL: str = _valve(
         "",
         "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
         "shell=deny`; other tools follow the chat controls. A rule holds for a tool's "
-        "name in the chat and for its own, without the id of a server or toolkit.",
+        "name in the chat and its own, without a server's id.",
     )
     AUTO_NATIVE_TOOLS: bool = _valve(
-        False, "Set Function Calling of a model that uses Legacy to Native."
+        False, "Change Function Calling of models from Legacy to Native."
     )
     ENABLE_STRICT_TOOL_CALLING: bool = _valve(
         False, "Have OpenAI enforce the schemas of tools where they are simple."
@@ -9135,19 +9089,19 @@ class Valves(BaseModel):
     USER_MAY_CHANGE: str = _valve(
         "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
         "log_level",
-        "Settings that users may change, separated by commas; also `image_generation` "
-        "and `service_tier` (expensive), `all`, `nothing`. Administrators change all.",
+        "Settings that users may change, separated by commas; also `image_generation`, "
+        "`service_tier` (expensive), `all`, `nothing`. Administrators change all.",
     )
     CALLER_MAY_SET: str = _valve(
         "",
-        "What requests may set although it is the administrator's: parameters, types "
-        "of OpenAI's tools, fields (`mcp.server_url`), separated by commas; "
+        "What requests may set that is the administrator's, separated by commas: "
+        "parameters, types of OpenAI's tools, fields (`mcp.server_url`); "
         "`admin:service_tier` for administrators alone.",
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
-        "Whether users can, or must, set a key of their own, also for their tasks. "
-        "Administrators may always use the key of this pipe.",
+        "Whether users can, or must, set their own key, also for tasks. Administrators "
+        "may always use this pipe's.",
     )
     USER_KEYS_GET: Literal["nothing", "headers", "all"] = _valve(
         "nothing",
@@ -9157,44 +9111,44 @@ class Valves(BaseModel):
 
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and its usage: tokens and "
-        "web searches, no pictures, containers or file searches.",
+        "Show the cost of an answer in its last status line and usage: tokens and web "
+        "searches only.",
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
-        "US dollars per million tokens, instead of the prices of this pipe: "
-        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
+        'US dollars per million tokens, instead of known prices: `{"my-model": '
+        '{"input": 2, "cached": 0.5, "output": 8}}`.',
     )
     SERVICE_TIER: _Tier = _valve(
         "auto",
-        "`flex` is slower and costs half, `fast` (or `priority`) double, `ultrafast` 3 to "
-        "6 times, if the model and the project have them.",
+        "`flex` is slower and costs half, `fast` (or `priority`) double, `ultrafast` 3 "
+        "to 6 times, if model and project have them.",
     )
 
     ENABLE_STREAM: bool = _valve(
         True,
-        "Off: each answer comes as a whole, for servers or organizations that may not "
+        "Off: each answer comes whole, for servers or organizations that may not "
         "stream.",
     )
     MAX_RETRIES: int = _valve(
         2, "How often a request that failed before any text is sent again, 0 to 5."
     )
     MAX_RETRY_WAIT_SECONDS: float = _valve(
-        60, "If the server asks for a longer wait, the error is shown at once.", ge=0
+        60, "If the server asks for a longer wait, the error is shown.", ge=0
     )
     CONNECT_TIMEOUT_SECONDS: float = _valve(
         30, "Time limit for opening a connection.", gt=0
     )
     FIRST_EVENT_TIMEOUT_SECONDS: float = _valve(
-        300, "Longest wait for the beginning of an answer, 30 to 900."
+        300, "Longest wait for an answer to begin, 30 to 900."
     )
     IDLE_TIMEOUT_SECONDS: float = _valve(
         300,
-        "Longest silence within an answer, 30 to 900. Reasoning without a summary can "
-        "be silent for minutes.",
+        "Longest silence within an answer, 30 to 900. Reasoning can be silent for "
+        "minutes.",
     )
     TOTAL_TIMEOUT_SECONDS: float = _valve(
-        0, "Limit of an answer, without the time of tools and people. 0: none.", ge=0
+        0, "Limit of an answer, without tools' and people's time. 0: none.", ge=0
     )
     VERIFY_SSL: bool = _valve(
         True,
@@ -9202,19 +9156,19 @@ class Valves(BaseModel):
         "can then read the key.",
     )
     CA_BUNDLE: str = _valve(
-        "", "Path of a file with the certificates to trust instead of the system's."
+        "", "Path of a file of certificates to trust instead of the system's."
     )
     PROXY: str = _valve(
         "",
-        "Address of an HTTP proxy, also with user and password. Empty: HTTPS_PROXY and "
-        "NO_PROXY of the environment.",
+        "Address of an HTTP proxy, also with user and password. Empty: the "
+        "environment's HTTPS_PROXY and NO_PROXY.",
         secret=True,
     )
 
     AUDIT_LOG: bool = _valve(
         False,
-        "Log one JSON line per request, success and error, without any text of the "
-        "chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the same.",
+        "Log one JSON line per request, success and error, without text of the chat. "
+        "So does `OPENAI_GPT5_AUDIT_LOG=true` in the environment.",
     )
     LOG_LEVEL: _LogLevel = _valve(
         "INFO", "Lowest level in the server's log, which holds no key or chat text."
@@ -9256,8 +9210,8 @@ class UserValves(BaseModel):
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = _valve(
         "inherit",
-        "How long a model thinks. `max` is the most that it has; another effort that it "
-        "does not have is not sent.",
+        "How long a model thinks. `max` is the most that it has; another effort that "
+        "it lacks is not sent.",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
         "inherit", "Show a summary of the reasoning."
@@ -9276,18 +9230,17 @@ class UserValves(BaseModel):
     SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
     LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
         "inherit",
-        "What the pipe writes to the server's log about your chats: more than the "
-        "administrator chose, never less.",
+        "What the server's log says about your chats: more than the administrator "
+        "chose, never less.",
     )
     API_KEY: str = _valve(
         "",
-        "Your own key for OpenAI, if an administrator allows one. Your chats are then "
-        "billed to its account.",
+        "Your own key for OpenAI, if an administrator allows one; your chats are "
+        "billed to it.",
         secret=True,
     )
     SHOW_LOG_ON_ERROR: bool = _valve(
-        False,
-        "For administrators: show the log of a failed answer as a source below it.",
+        False, "For administrators: show the log of a failed answer as a source."
     )
 
 
@@ -9323,9 +9276,7 @@ class Config(NamedTuple):
 
 
 def read_config(
-    valves: Valves,
-    user: JsonObject | None = None,
-    metadata: JsonObject | None = None,
+    valves: Valves, user: JsonObject | None = None, metadata: JsonObject | None = None
 ) -> Config:
     host, person = metadata or {}, user or {}
     is_admin = person.get("role") == "admin"
@@ -9334,7 +9285,7 @@ def read_config(
     wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
-    remote = _known_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
     timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
     prices, price_error = _own_prices(valves)
@@ -9378,19 +9329,9 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
 
 def _overrides(valves: Valves) -> Mapping[str, ResolvedModel] | InvalidRequest:
     try:
-        return _known_overrides(valves.MODEL_OVERRIDES_JSON)
+        return read_overrides(valves.MODEL_OVERRIDES_JSON)
     except InvalidRequest as error:
         return error
-
-
-@lru_cache(maxsize=8)
-def _known_overrides(text: str) -> Mapping[str, ResolvedModel]:
-    return read_overrides(text)
-
-
-@lru_cache(maxsize=8)
-def _known_servers(text: str) -> RemoteServers:
-    return read_servers(text)
 
 
 def _own_prices(valves: Valves) -> tuple[Mapping[str, ModelPrices] | None, str]:
@@ -9453,13 +9394,11 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
 def _refused_choices(
     wanted: UserValves, own: UserValves, valves: Valves
 ) -> tuple[str, ...]:
-    lost = [
-        name
-        for name in _CHOICES.values()
-        if getattr(wanted, name) != getattr(own, name)
-    ]
-    has_key = valves.USER_API_KEYS == "off" and wanted.API_KEY.strip()
-    return (*lost, *(["API_KEY"] if has_key else ()))
+    names = _CHOICES.values()
+    lost = [name for name in names if getattr(wanted, name) != getattr(own, name)]
+    if valves.USER_API_KEYS == "off" and wanted.API_KEY.strip():
+        lost.append("API_KEY")
+    return tuple(lost)
 
 
 def _permission_error(valves: Valves) -> str:
@@ -9831,13 +9770,10 @@ def _parsed(value: object) -> object:
 
 
 async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject:
-    asked, about = as_mapping(metadata.get("features")), as_mapping(
-        metadata.get("model")
-    )
+    asked = as_mapping(metadata.get("features"))
     if not asked.get("web_search") or user.get("role") == "admin":
         return metadata
-    for key in ("info", "meta", "capabilities"):
-        about = as_mapping(about.get(key))
+    about = as_mapping(value_at(metadata, "model", "info", "meta", "capabilities"))
     config = _host_name("models.config", "Config")
     has_permission = _host_name("utils.access_control", "has_permission")
     rights = await config.get("user.permissions", {})
@@ -9899,30 +9835,29 @@ async def process_tool_result(
     user: Any,
     name: str,
     tool: JsonObject,
-    params: JsonObject,
+    params: dict[str, Any],
     result: Any,
 ) -> tuple[str, list[dict[str, Any]], list[Any]]:
     build = _host_name("utils.middleware", "build_terminal_file_tool_result")
     process = _host_name("utils.middleware", "process_tool_result")
-    shown = build(name, dict(params), result, tool, host.metadata) or result
+    shown = build(name, params, result, tool, host.metadata) or result
     kind, direct = tool.get("type", ""), bool(tool.get("direct"))
     text, files, embeds = await process(
         host.request, name, shown, kind, direct, host.metadata, user
     )
     if host.event_emitter is not None:
         tell = _host_name("utils.middleware", "terminal_event_handler")
-        await tell(name, dict(params), str(text or ""), host.event_emitter)
+        await tell(name, params, str(text or ""), host.event_emitter)
     return str(text or ""), files, embeds
 
 
 def citation_sources(
-    name: str, params: JsonObject, text: str, tool_id: str
+    name: str, params: dict[str, Any], text: str, tool_id: str
 ) -> list[dict[str, Any]]:
     read = _host_name("utils.middleware", "get_citation_source_from_tool_result")
-    found: list[dict[str, Any]] = read(
-        tool_name=name, tool_params=dict(params), tool_result=text, tool_id=tool_id
+    return list(
+        read(tool_name=name, tool_params=params, tool_result=text, tool_id=tool_id)
     )
-    return found
 
 
 async def stored_image(host: HostContext, user: Any, url: str) -> str:
@@ -9936,9 +9871,7 @@ async def store_file(
     upload = _host_name("routers.files", "upload_file_handler")
     refused = _host_name("routers.files", "HTTPException")
     arriving = _host_name("routers.files", "UploadFile")(
-        BytesIO(file.content),
-        filename=file.name,
-        headers={"content-type": file.kind},
+        BytesIO(file.content), filename=file.name, headers={"content-type": file.kind}
     )
     try:
         row = await upload(
@@ -9950,8 +9883,8 @@ async def store_file(
         chats = _host_name("models.chats", "Chats")
         await chats.insert_chat_files(**place, file_ids=[row.id], user_id=user.id)
     url = request.app.url_path_for("get_file_content_by_id", id=row.id)
-    about = {"id": row.id, "url": str(url), "name": file.name}
-    return {**about, "content_type": file.kind}
+    entry = {"id": row.id, "url": str(url), "name": file.name}
+    return {**entry, "content_type": file.kind}
 
 
 def _host_name(module: str, name: str) -> Any:
@@ -10092,12 +10025,12 @@ async def load_stored_images(
 
 def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approver:
     host, rules = call.host, call.config.approval_rules
-    params = as_mapping(host.metadata.get("params"))
+    mode = value_at(host.metadata, "params", "tool_approval_mode")
     if _is_builtin(host, "ask_user"):
         rules = [*rules, ("ask_user", "auto")]
     return Approver(
         rules=rules,
-        default_rule="ask" if params.get("tool_approval_mode") == "ask" else "auto",
+        default_rule="ask" if mode == "ask" else "auto",
         ask=_ask_in_page(host.event_call) if host.event_call else None,
         log=log,
         other_names=partial(_other_names, host),
@@ -10150,12 +10083,10 @@ def _question(name: str, arguments: JsonObject) -> str:
 def _ask_in_page(event_call: EventCall) -> Ask:
 
     async def ask(call_id: str, name: str, arguments: JsonObject) -> bool:
-        tool_call = {"id": call_id, "name": name, "arguments": dict(arguments)}
-        message = _question(ToolNames().sent_name(name), arguments)
         data = {
             "title": "Allow this tool?",
-            "message": message,
-            "tool_call": tool_call,
+            "message": _question(ToolNames().sent_name(name), arguments),
+            "tool_call": {"id": call_id, "name": name, "arguments": dict(arguments)},
         }
         return await event_call({"type": "confirmation", "data": data}) is True
 
@@ -10174,10 +10105,8 @@ _CITED = frozenset(
 
 
 def _cites(name: str, metadata: JsonObject) -> bool:
-    found = metadata.get("model")
-    for key in ("info", "meta", "capabilities", "citations"):
-        found = as_mapping(found).get(key)
-    return name in _CITED and found is not False
+    may = value_at(metadata, "model", "info", "meta", "capabilities", "citations")
+    return name in _CITED and may is not False
 
 
 def _is_error_text(text: str) -> bool:
@@ -10705,7 +10634,7 @@ async def open_store(
 
 
 def _messages_of(chat: JsonObject) -> JsonObject:
-    return as_mapping(as_mapping(chat.get(_HISTORY)).get("messages"))
+    return as_mapping(value_at(chat, _HISTORY, "messages"))
 
 
 # ==== owui_manifold.chat
@@ -10736,7 +10665,6 @@ class PreparedRequest(NamedTuple):
 
 class _Chat(NamedTuple):
     call: PipeCall
-    endpoint: Endpoint
     model: ResolvedModel
     store: ChatStore | None
     round: DelegatedRound | None
@@ -10794,10 +10722,7 @@ def _read_messages(
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, store)
     tools = _offered_tools(call, model)
-    chat = _Chat(
-        *(call, call.endpoint, model, store, before, instructions, parts, records),
-        tools,
-    )
+    chat = _Chat(call, model, store, before, instructions, parts, records, tools)
     for change in _PASSES:
         chat = change(chat)
     return chat, reason
@@ -10849,7 +10774,7 @@ def _restore_outputs(chat: _Chat) -> _Chat:
 
 
 def _build_flat(chat: _Chat) -> _Chat:
-    settings = _settings(chat.call, chat.endpoint, chat.tools, chat.model)
+    settings = _settings(chat.call, chat.tools, chat.model)
     items = [Item()] * len(chat.parts)
     request = build_request(chat.model, "", items, _body(chat), settings)
     request = _repaired(request, chat.call, chat.store, chat.round)
@@ -10885,14 +10810,14 @@ def _restore_prefix(chat: _Chat) -> _Chat:
 
 
 def _appended(chat: _Chat) -> set[str]:
-    facts, is_openai = chat.model.facts, chat.endpoint.is_openai
+    facts, is_openai = chat.model.facts, chat.call.endpoint.is_openai
     kinds = [ADDED_TOOLS] * (is_openai and facts.appends_tools)
     kinds += [CONFIGURATION] * (is_openai and facts.appends_configuration)
     return set(kinds).difference(one.target for one in chat.request.repairs)
 
 
 def _place_instructions(chat: _Chat) -> _Chat:
-    if not (chat.instructions and chat.endpoint.is_openai):
+    if not (chat.instructions and chat.call.endpoint.is_openai):
         return chat
     first = UserMessage(text_message("developer", chat.instructions))
     return chat._replace(parts=[first, *chat.parts], instructions="")
@@ -10954,9 +10879,7 @@ def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
     return ours and bool(known) and all(name in tools for name in known)
 
 
-def _settings(
-    call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
-) -> Settings:
+def _settings(call: PipeCall, tools: OfferedTools, model: ResolvedModel) -> Settings:
     config, valves, summary = call.config, call.valves, call.config.summary
     names = (model.id, model.family, call.caller.model)
     background = _is_background_model(valves, names)
@@ -10970,7 +10893,7 @@ def _settings(
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults=_default_parameters(call, endpoint, tools.items),
+        defaults=_default_parameters(call, tools.items),
     )
 
 
@@ -10980,7 +10903,7 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     plain = call._replace(body=body, config=read_config(call.valves))
     model = call.resolve(sent.model)._replace(pro=call.model.pro)
     tools = OfferedTools(sent.tools or ())
-    settings = _settings(plain, prepared.endpoint, tools, model)
+    settings = _settings(plain, tools, model)
     text = sent.instructions or ""
     built = build_request(model, text, sent.input, body, settings)
     is_changed = any(item_type(item) in APPENDED for item in sent.input)
@@ -11008,13 +10931,11 @@ def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
     return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
 
 
-def _default_parameters(
-    call: PipeCall, endpoint: Endpoint, tools: Sequence[Item]
-) -> dict[str, Any]:
+def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]:
     caller, valves, tier = call.caller, call.valves, call.config.service_tier
     threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
     compaction = [{"type": "compaction", "compact_threshold": threshold}]
-    compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
+    compacts = valves.COMPACTION_TOKENS and not call.endpoint.is_azure
     chosen = {
         **hash_ids(valves.PROMPT_CACHE_KEY, caller.user_id, caller.chat_id),
         "service_tier": tier if tier != "auto" else None,
@@ -11333,7 +11254,7 @@ def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
     row = as_mapping(store.messages.get(call.caller.message_id))
     for _ in range(2):
         row = as_mapping(store.messages.get(as_text(row.get("parentId"))))
-    earlier = as_text(as_mapping(row.get("usage")).get("response_id"))
+    earlier = as_text(value_at(row, "usage", "response_id"))
     if not earlier.startswith("resp") or len(earlier) > _LONGEST_ID:
         return prepared
     options = {
@@ -11513,16 +11434,14 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def _legacy_notices(call: PipeCall) -> list[str]:
-    params = as_mapping(call.host.metadata.get("params"))
-    if params.get("function_calling") != "legacy":
+    if value_at(call.host.metadata, "params", "function_calling") != "legacy":
         return []
-    model_id = call.model_id
-    row = await legacy_model(model_id)
+    row = await legacy_model(call.model_id)
     if row is None:
         return []
     changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
-    return [notice] if _tell_once(call, f"{model_id}: {notice}") else []
+    return [notice] if _tell_once(call, f"{call.model_id}: {notice}") else []
 
 
 def _valve_notices(call: PipeCall) -> list[str]:
@@ -11661,13 +11580,9 @@ async def answer_events(
                     yield shown
             if isinstance(event, RunDone):
                 _hand_over(prepared, recorder, citations, event, repairs.helped)
-                for told in await _end(prepared, event):
-                    yield told
-
-
-async def _end(prepared: PreparedRequest, ended: RunDone) -> list[AnswerEvent]:
-    end = report_end(prepared, ended)
-    return [end, *map(Status, await notices_of(prepared, ended))]
+                yield report_end(prepared, event)
+                for notice in await notices_of(prepared, event):
+                    yield Status(notice)
 
 
 def _known_sources(prepared: PreparedRequest) -> Sequence[str]:
@@ -11883,18 +11798,20 @@ class _Diagnostics:
         yield _finding("A small request", "The model answers.", complaint)
         if complaint:
             return
-        yield await self._line_of("Streaming", "Answers can be streamed.", stream=True)
+        works = "Answers can be streamed."
+        tries: list[tuple[str, str, Item]] = [("Streaming", works, {"stream": True})]
         if self._model.facts.summary:
             works = "Summaries of the reasoning can be shown."
-            reasoning = {"summary": "auto"}
-            yield await self._line_of("Summaries", works, reasoning=reasoning)
+            tries.append(("Summaries", works, {"reasoning": {"summary": "auto"}}))
         for tool in self._hosted:
-            kind = str(tool["type"])
-            name = str(tool.get("server_label") or kind)
             works = "The model can be given this tool."
+            tries.append(
+                (tool["type"], works, {"tools": [tool], "tool_choice": "none"})
+            )
+        for kind, works, more in tries:
             advice = _CHECK_ADVICE.get(kind) or _TOOL_ADVICE.format(kind.upper())
-            complaint = await self._complaint(tools=[tool], tool_choice="none")
-            yield _finding(name, works, complaint, advice)
+            name = more.get("tools", [{}])[0].get("server_label") or kind
+            yield _finding(name, works, await self._complaint(**more), advice)
         counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
         lost = counts and _LOST.format(counts)
         yield _finding("Earlier reasoning", "The API left nothing out.", lost)
@@ -11911,10 +11828,6 @@ class _Diagnostics:
         if missing:
             return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
         return _finding("The key", "It is accepted, for all models listed.", "")
-
-    async def _line_of(self, what: str, works: str, **more: Any) -> str:
-        complaint = await self._complaint(**more)
-        return _finding(what, works, complaint, _CHECK_ADVICE[what])
 
     async def _complaint(self, **more: Any) -> str:
         complaint = await self._try(max_output_tokens=_FEWEST_TOKENS, **more)
@@ -12043,17 +11956,16 @@ class Pipe:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
-        view = NativeRenderer(monotonic_seconds, HostedItems)
         try:
-            ended = await self._watch(call, await self._answer(call), view)
+            ended, items = await self._watch(call, await self._answer(call))
         except Exception as error:
             return error_chunk(report_exception(call, error))
         result = completion(ended, *_response_head(call))
         if not call.caller.host_reads:
             return result
-        failure = ended.ending.is_failure
-        told = error_chunk(ended.ending.sentence) if failure else {}
-        return result | told | ({"output": view.items} if view.items else {})
+        if ended.ending.is_failure:
+            result |= error_chunk(ended.ending.sentence)
+        return result | ({"output": items} if items else {})
 
     async def _do_task(self, call: PipeCall) -> Chunk:
         text = ""
@@ -12068,11 +11980,9 @@ class Pipe:
 
     async def _task_text(self, call: PipeCall) -> str:
         while True:
-            request, view = build_task_request(call), NativeRenderer(
-                monotonic_seconds, HostedItems
-            )
+            request = build_task_request(call)
             events = answer_events(request, self._connections)
-            ended = await self._watch(call, events, view)
+            ended, _ = await self._watch(call, events)
             if not lacks_task_model(request, ended):
                 return "" if ended.ending.is_failure else completion_text(ended)
 
@@ -12100,23 +12010,16 @@ class Pipe:
         return await permitted_call(call._replace(config=config))
 
     async def _watch(
-        self,
-        call: PipeCall,
-        events: AsyncGenerator[AnswerEvent, None],
-        view: NativeRenderer,
-    ) -> RunDone:
-        ended = RunDone(CUT)
+        self, call: PipeCall, events: AsyncGenerator[AnswerEvent, None]
+    ) -> tuple[RunDone, list[Item]]:
+        ended, view = RunDone(CUT), NativeRenderer(monotonic_seconds, HostedItems)
         async with aclosing(events):
             async for event in events:
                 for chunk in view.render(event):
-                    await _tell_page(call, chunk)
+                    if "event" in chunk and call.page:  # a status, or a source
+                        await call.page(chunk["event"])
                 ended = event if isinstance(event, RunDone) else ended
-        return ended
-
-
-async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
-    if "event" in chunk and call.page is not None:
-        await call.page(chunk["event"])
+        return ended, view.shown.items
 
 
 def _response_head(call: PipeCall) -> tuple[str, int, str]:

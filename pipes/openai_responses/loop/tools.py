@@ -101,7 +101,7 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     alone is a rule that lost its pattern.
     """
     rules: ApprovalRules
-    rules, unread = _read_entries(text, "=", _read_rule)
+    rules, unread = _read_entries(text, "=", _read_approval)
     if not unread:
         return rules, ""
     problem = (
@@ -113,19 +113,19 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     return [*asked, ("*", "ask")], str(told)
 
 
-def _read_rule(pattern: str, word: str) -> Approval | None:
+def _read_approval(pattern: str, word: str) -> Approval | None:
     return None if pattern in _ANSWERS else _ANSWERS.get(word.lower())
 
 
 def read_timeouts(text: str, place: str) -> tuple[list[tuple[str, float]], str]:
     """Return seconds by patterns of names, and what is wrong with the text."""
-    found, unread = _read_entries(text, ":", _read_seconds)
+    found, unread = _read_entries(text, ":", _read_timeout)
     problem = f"TOOL_TIMEOUTS holds {unread[:40]!r}, which is no time of a tool"
     told = valve_error(problem, "`crawl_*: 600`", place=place)
     return found, str(told) if unread else ""
 
 
-def _read_seconds(_: str, word: str) -> float | None:
+def _read_timeout(_: str, word: str) -> float | None:
     return float(word) if re.fullmatch("[1-9][0-9]{0,5}", word) else None
 
 

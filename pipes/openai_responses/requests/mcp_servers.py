@@ -6,6 +6,7 @@ value, because any value may be a secret.
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -66,6 +67,7 @@ class RemoteServers(NamedTuple):
     secrets: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=8)
 def read_servers(text: str) -> RemoteServers:
     """Return the servers of a JSON list, or of a single JSON object.
 
