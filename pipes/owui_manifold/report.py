@@ -325,4 +325,5 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
         *([retirement] if retirement else []),
         *_valve_notices(call),
         *await _legacy_notices(call),
+        *prepared.notices,
     ]
