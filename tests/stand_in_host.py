@@ -270,6 +270,33 @@ def host_request() -> SimpleNamespace:
     return SimpleNamespace(app=SimpleNamespace(url_path_for=url_path_for))
 
 
+@dataclass
+class Filters:
+    """The filters that are active, by their ids (utils/filter.py)."""
+
+    active: dict[str, Any] = field(default_factory=dict)
+    valves: dict[str, Json] = field(default_factory=dict)
+
+    def get_filter_context(self, request: Any) -> "Filters":
+        """Return what is kept of filters for one request."""
+        return self
+
+    async def get_active_filters(self) -> list[tuple[str, bool]]:
+        """Return their ids, and whether they hold for all models."""
+        return [(id, False) for id in self.active]
+
+    async def get_function_module(self, request: Any, function_id: str) -> Any:
+        """Return the filter itself."""
+        return self.active[function_id]
+
+    async def get_function_valves(
+        self, filter_ids: list[str], filter_id: str, Valves: Any
+    ) -> Any:
+        """Return the valves of one; those of all are read at the first time."""
+        assert set(filter_ids) == set(self.active)
+        return Valves(**self.valves.get(filter_id, {}))
+
+
 class StandInHost:
     """The package, put where the pipe looks for it."""
 
@@ -286,6 +313,12 @@ class StandInHost:
         self.provide("models.config", Config=self.settings)
         has_permission = self.settings.has_permission
         self.provide("utils.access_control", has_permission=has_permission)
+        self.filters = Filters()
+        self.provide(
+            "utils.filter",
+            get_filter_context=self.filters.get_filter_context,
+            get_function_module=self.filters.get_function_module,
+        )
         self.files = Files(folder)
         self.provide("models.files", Files=self.files)
         self.provide("storage.provider", Storage=self.files)

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from openai_responses.clock import utc_today
@@ -103,6 +104,10 @@ class PipeCall(NamedTuple):
     host: HostContext
     threads: ToolThreads
     """Where tools run that are not coroutines."""
+    user: JsonObject = MappingProxyType({})
+    """What the host tells of who asks."""
+    account: Any = None
+    """What the administration's filter decides about the call, if it is active."""
 
     @property
     def valves(self) -> Valves:
@@ -150,6 +155,19 @@ class PipeCall(NamedTuple):
         if ends := self.capabilities.shutdown_dates.get(model.id):
             return model._replace(facts=model.facts._replace(shutdown=ends))
         return model
+
+    @property
+    def facts(self) -> JsonObject:
+        """What the administration's filter is told of the call."""
+        caller = self.caller
+        return {
+            "user": self.user,
+            "model": caller.model,
+            "task": caller.task,
+            "chat_id": caller.chat_id,
+            "message_id": caller.message_id,
+            "has_own_key": bool(self.config.own_key),
+        }
 
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides; raises InvalidRequest."""

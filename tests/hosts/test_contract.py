@@ -32,6 +32,12 @@ PROMISED = {
     "models.models:Models.update_model_by_id": "async (id, model)",
     "models.users:Users.get_user_by_id": "async (id)",
     "storage.provider:Storage.get_file": "(file_path)",
+    "utils.filter:FilterContext.get_active_filters": "async (self)",
+    "utils.filter:FilterContext.get_function_valves": (
+        "async (self, filter_ids, filter_id, Valves)"
+    ),
+    "utils.filter:get_filter_context": "(request)",
+    "utils.filter:get_function_module": "async (request, function_id)",
     "utils.headers:include_user_info_headers": "(headers, user, *, request)",
     "utils.access_control:has_permission": (
         "async (user_id, permission_key, default_permissions)"

@@ -1,0 +1,11 @@
+"""One call of the pipe, as the administration sees it."""
+
+from typing import Any
+
+
+class Account:
+    """What decides about one call of the pipe. Each method is asked by name."""
+
+    def __init__(self, facts: dict[str, Any]) -> None:
+        """Keep the facts of the call."""
+        self._facts = facts

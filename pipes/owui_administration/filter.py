@@ -1,0 +1,46 @@
+"""title: OpenAI Responses Administration
+author: The authors of OpenAI Responses Manifold
+version: 1.0.0
+required_open_webui_version: 0.11.4
+license: MIT
+description: Limits, several accounts and telemetry for OpenAI Responses Manifold.
+
+The filter that the pipe asks before each of its calls. The two are files of their own,
+so only plain data goes between them: texts, numbers, lists and dicts.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from owui_administration.account import Account
+
+
+class Filter:
+    """Decides for the pipe what a user may use, and where it is asked for.
+
+    The pipe finds it by its id, `openai_responses_administration`, while it is active.
+    """
+
+    CONTRACT = 1
+    """Of what goes between the filter and the pipe, which knows one version."""
+
+    class Valves(BaseModel):
+        """Settings of the administrator."""
+
+        priority: int = Field(
+            default=0, description="When this filter runs, among others."
+        )
+
+    def __init__(self) -> None:
+        """Open nothing: the host makes a Filter at every upload."""
+        self.valves = self.Valves()
+
+    async def begin(self, facts: dict[str, Any]) -> Account:
+        """Return what decides about one call of the pipe, and takes its usage.
+
+        `facts`: `user` (as the host tells it: id, name, email, role), `model` (as the
+        pipe lists it), `task` (its name, or empty), `chat_id`, `message_id`,
+        `has_own_key`.
+        """
+        return Account(facts)
