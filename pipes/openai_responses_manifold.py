@@ -8435,7 +8435,9 @@ _LARGE_PICTURE = (
     "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
     "smaller. Attach a smaller one."
 )
-_DRAWING = "The model cannot see {}, because SVG is text for it. Attach a PNG for it to look at."
+_DRAWING = (
+    "The model reads {} as text and cannot see the picture. Attach a PNG instead."
+)
 _Scale = Callable[[str], bytes]
 
 _LONGEST_URL = 66_000_000
@@ -10280,29 +10282,34 @@ def _run_at_once(
 
 # ==== owui_manifold.hosted_tools
 
-_HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
+_REPLACED = {
+    "web_search": ("search_web", "fetch_url"),
+    "code_interpreter": ("execute_code",),
+    "image_generation": ("generate_image", "edit_image"),
+}
 
 _PLACE = ("city", "region", "country", "timezone")
 
 
-def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[str]]:
-    made, replaced = list[Item](), set[str]()
-    takes = partial(_takes, model)
-    if config.code_interpreter and takes("code_interpreter"):
-        made.append({"type": "code_interpreter", "container": {"type": "auto"}})
-        replaced.add("execute_code")
-    if config.image_generation and takes("image_generation"):
-        made.append({**_image_options(config.valves), "type": "image_generation"})
-        replaced |= {"generate_image", "edit_image"}
-    searches = list[Item]()
-    if takes("web_search"):
-        replaced |= _HOST_SEARCH_TOOLS if config.replaces_search else set()
-        searches += [_web_search(config)] if config.web_search else []
+def hosted_tools(
+    config: Config, model: ResolvedModel, refused: Collection[str] = ()
+) -> tuple[list[Item], set[str]]:
+    made, takes = list[Item](), partial(_takes, model)
+    if config.web_search and takes("web_search"):
+        made.append(_web_search(config))
     stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)
     if stores and takes("file_search"):
-        searches.append({"type": "file_search", "vector_store_ids": stores})
-    servers = config.remote.tools if takes("mcp") else ()
-    return [*searches, *servers, *made], replaced
+        made.append({"type": "file_search", "vector_store_ids": stores})
+    if takes("mcp"):
+        made += config.remote.tools
+    if config.code_interpreter and takes("code_interpreter"):
+        made.append({"type": "code_interpreter", "container": {"type": "auto"}})
+    if config.image_generation and takes("image_generation"):
+        made.append({**_image_options(config.valves), "type": "image_generation"})
+    usable = [tool for tool in made if json_digest(tool) not in refused]
+    replaced = {name for tool in usable for name in _REPLACED.get(tool["type"], ())}
+    kept = () if config.replaces_search else _REPLACED["web_search"]
+    return usable, replaced.difference(kept)
 
 
 def _takes(model: ResolvedModel, kind: str) -> bool:
@@ -10693,6 +10700,7 @@ class PreparedRequest(NamedTuple):
     store: ChatStore | None = None
     round: DelegatedRound | None = None
     toolset: Toolset | None = None
+    reason: str = ""
     notices: tuple[str, ...] = ()
     sign: Sign | None = None
     cites: bool = False
@@ -10736,7 +10744,6 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         items = await _history(chat, origin, size)
         changed = {"input": items, "instructions": chat.instructions or None}
         request = chat.request.model_copy(update=changed)
-    notices = (reason, tools.notice, drawing_notice(chat.parts))
     return PreparedRequest(
         call,
         request,
@@ -10746,7 +10753,8 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         store,
         before,
         _toolset(call, tools),
-        notices=() if before else tuple(filter(None, notices)),
+        reason="" if before else reason,
+        notices=tuple(filter(None, (tools.notice, drawing_notice(chat.parts)))),
         sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
     )
@@ -10902,7 +10910,9 @@ def _body(chat: _Chat) -> dict[str, Any]:
 
 
 def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
-    hosted, replaced = hosted_tools(call.config, model)
+    repairs = call.capabilities.repairs(call.endpoint, model.id, call.caller.user_id)
+    refused = {repair.target for repair in repairs}
+    hosted, replaced = hosted_tools(call.config, model, refused)
     log, choice = partial(call.log.line, "WARNING"), call.body.get("tool_choice")
     called = called_tools(call.body, model, call.valves, log)
     rows = call.host.tools
@@ -11527,6 +11537,7 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
         *([retirement] if retirement else []),
         *_valve_notices(call),
         *await _legacy_notices(call),
+        *prepared.notices,
     ]
 
 
@@ -11596,8 +11607,8 @@ async def answer_events(
     call, recorder = prepared.call, _recorder(prepared)
     citations = Citations(_known_sources(prepared))
     report_request(prepared)
-    for notice in prepared.notices:
-        yield Status(notice)
+    if prepared.reason:
+        yield Status(prepared.reason)
     artifacts = ArtifactStore(prepared, connections)
     repairs = _Repairs(prepared)
     lines = WaitingLines(call, connections)
