@@ -342,7 +342,7 @@ def _body(chat: _Chat) -> dict[str, Any]:
 
 def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     repairs = call.capabilities.repairs(call.endpoint, model.id, call.caller.user_id)
-    refused = {repair.target for repair in repairs}
+    refused = {one.target for one in repairs}
     hosted, replaced = hosted_tools(call.config, model, refused)
     log, choice = partial(call.log.line, "WARNING"), call.body.get("tool_choice")
     called = called_tools(call.body, model, call.valves, log)
