@@ -1,11 +1,11 @@
 """One call of the pipe, as the administration sees it."""
 
-from typing import Any
+from typing import NamedTuple
+
+from owui_administration.limits import UserLimits
 
 
-class Account:
+class Account(NamedTuple):
     """What decides about one call of the pipe. Each method is asked by name."""
 
-    def __init__(self, facts: dict[str, Any]) -> None:
-        """Keep the facts of the call."""
-        self._facts = facts
+    limits: UserLimits

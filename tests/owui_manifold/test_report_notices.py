@@ -39,7 +39,7 @@ async def test_the_servers_own_day_counts(pipe: Pipe) -> None:
     assert statuses(await chunks_of(pipe, body, **given)) == []
 
     pipe.pipes()
-    await asyncio.gather(*pipe._listing._tasks)
+    await asyncio.gather(*pipe._connections._pool()._tasks)
 
     [told] = statuses(await chunks_of(pipe, body, **given))
     assert "switched off on 2026-12-11. Use GPT-6.1 Sol instead." in told
@@ -119,7 +119,8 @@ async def test_what_a_person_can_change_is_the_last_line(pipe: Pipe) -> None:
     """Not a note behind it, which the page shows after a click."""
     pipe.valves = pipe.valves.model_copy(update={"COMPATIBILITY": "strict"})
     names = [f"tool_{number}" for number in range(130)]
-    tools = [{**TOOL, "function": {**TOOL["function"], "name": n}} for n in names]
+    spec: Any = TOOL["function"]
+    tools = [{**TOOL, "function": {**spec, "name": name}} for name in names]
     given = {"__user__": USER, "__metadata__": IDS}
     chunks = await chunks_of(pipe, chat("Hi", tools=tools), **given)
 
