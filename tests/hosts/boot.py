@@ -20,6 +20,7 @@ def main() -> None:
     import open_webui.main  # noqa: F401 - uvicorn finds it imported
 
     pkgutil.get_data = read_file
+    gc.freeze()
     gc.enable()
     uvicorn.main()
 
