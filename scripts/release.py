@@ -26,7 +26,7 @@ READABLE = "pipes/openai_responses_manifold.py"
 FUNCTIONS = "release/openai_responses.json"
 MODELS = "release/openai_responses_models.json"
 PACKED = "release/openai_responses_packed.py"
-FILTERS = [target for target in TARGETS if target.host_class == "Filter"]
+FILTERS = [target for target in TARGETS if "owui_controls" in target.packages]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -83,6 +83,24 @@ class Users:
 
 
 @dataclass
+class Groups:
+    """The groups of users: the members by the name of a group."""
+
+    members: dict[str, set[str]] = field(default_factory=dict)
+
+    async def get_groups_by_member_id(
+        self, user_id: str, db: Any = None, *, include_inherited: bool = False
+    ) -> list[SimpleNamespace]:
+        """Return the groups of a user (models/groups.py)."""
+        assert include_inherited
+        return [
+            SimpleNamespace(id=f"id of {name}", name=name)
+            for name, members in self.members.items()
+            if user_id in members
+        ]
+
+
+@dataclass
 class Models:
     """The table of models."""
 
@@ -270,13 +288,44 @@ def host_request() -> SimpleNamespace:
     return SimpleNamespace(app=SimpleNamespace(url_path_for=url_path_for))
 
 
+@dataclass
+class Filters:
+    """The filters that are active, by their ids (utils/filter.py)."""
+
+    active: dict[str, Any] = field(default_factory=dict)
+    valves: dict[str, Json] = field(default_factory=dict)
+
+    def get_filter_context(self, request: Any) -> "Filters":
+        """Return what is kept of filters for one request."""
+        return self
+
+    async def get_active_filters(self) -> list[tuple[str, bool]]:
+        """Return their ids, and whether they hold for all models."""
+        return [(id, False) for id in self.active]
+
+    async def get_function_module(self, request: Any, function_id: str) -> Any:
+        """Return the filter itself."""
+        return self.active[function_id]
+
+    async def get_function_valves(
+        self, filter_ids: list[str], filter_id: str, Valves: Any
+    ) -> Any:
+        """Return the valves of one; those of all are read at the first time."""
+        assert set(filter_ids) == set(self.active)
+        return Valves(**self.valves.get(filter_id, {}))
+
+
 class StandInHost:
     """The package, put where the pipe looks for it."""
 
     def __init__(self, patch: pytest.MonkeyPatch, folder: Path) -> None:
         self.chats = Chats({"chat-1": Row("user-1", {"title": "Rain"})})
         self._patch = patch
-        self.provide("env", VERSION="0.12.4", WEBUI_SECRET_KEY=SERVER_SECRET)
+        names = {"WEBUI_SECRET_KEY": SERVER_SECRET, "DATABASE_SCHEMA": None}
+        forwards = {"ENABLE_FORWARD_USER_INFO_HEADERS": False}
+        self.provide("env", VERSION="0.12.4", **names, **forwards)
+        self.groups = Groups()
+        self.provide("models.groups", Groups=self.groups)
         self.provide("models.chats", Chats=self.chats)
         self.provide("models.users", Users=Users())
         self.provide("utils.tools", get_updated_tool_function=updated_tool_function)
@@ -286,6 +335,12 @@ class StandInHost:
         self.provide("models.config", Config=self.settings)
         has_permission = self.settings.has_permission
         self.provide("utils.access_control", has_permission=has_permission)
+        self.filters = Filters()
+        self.provide(
+            "utils.filter",
+            get_filter_context=self.filters.get_filter_context,
+            get_function_module=self.filters.get_function_module,
+        )
         self.files = Files(folder)
         self.provide("models.files", Files=self.files)
         self.provide("storage.provider", Storage=self.files)

@@ -32,6 +32,7 @@ ARROWS: dict[str, set[str]] = {
     "owui_chat.render": {"owui_chat", "owui_chat.storage"} | API_RUN,
     "owui_manifold": CHAT | API_RUN,
     "owui_controls": set(),
+    "owui_administration": {"openai_responses", "openai_responses.models"},
     "toolbox": {"toolbox.mcp", "toolbox.openapi", "openai_responses"},
     "toolbox.mcp": {"toolbox", "openai_responses", "openai_responses.transport"},
     "toolbox.openapi": {"toolbox", "openai_responses"},
@@ -57,6 +58,7 @@ IMPURE_MODULES = {"openai_responses.audit", "openai_responses.clock"}
 EFFECTS = set(
     ["aiohttp", "asyncio", "time", "random", "secrets", "os", "socket", "logging"]
 )
+HOST_MODULES = {"owui_manifold.host", "owui_administration.host"}
 SESSION_MODULES = {"openai_responses.transport.connections", "toolbox.remote_tools"}
 
 
@@ -144,8 +146,8 @@ def effects(source: Source) -> Iterator[str]:
 
 
 def host_imports(source: Source) -> Iterator[str]:
-    """Modules besides `owui_manifold.host` that know Open WebUI."""
-    if "open_webui" in source.tops and source.name != "owui_manifold.host":
+    """Modules besides the two that may know Open WebUI."""
+    if "open_webui" in source.tops and source.name not in HOST_MODULES:
         yield f"{source.name} imports open_webui"
 
 

@@ -75,18 +75,20 @@ class _Diagnostics:
         yield _finding("A small request", "The model answers.", complaint)
         if complaint:
             return
-        yield await self._line_of("Streaming", "Answers can be streamed.", stream=True)
+        works = "Answers can be streamed."
+        tries: list[tuple[str, str, Item]] = [("Streaming", works, {"stream": True})]
         if self._model.facts.summary:
             works = "Summaries of the reasoning can be shown."
-            reasoning = {"summary": "auto"}
-            yield await self._line_of("Summaries", works, reasoning=reasoning)
+            tries.append(("Summaries", works, {"reasoning": {"summary": "auto"}}))
         for tool in self._hosted:
-            kind = str(tool["type"])
-            name = str(tool.get("server_label") or kind)
             works = "The model can be given this tool."
+            tries.append(
+                (tool["type"], works, {"tools": [tool], "tool_choice": "none"})
+            )
+        for kind, works, more in tries:
             advice = _CHECK_ADVICE.get(kind) or _TOOL_ADVICE.format(kind.upper())
-            complaint = await self._complaint(tools=[tool], tool_choice="none")
-            yield _finding(name, works, complaint, advice)
+            name = more.get("tools", [{}])[0].get("server_label") or kind
+            yield _finding(name, works, await self._complaint(**more), advice)
         counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
         lost = counts and _LOST.format(counts)
         yield _finding("Earlier reasoning", "The API left nothing out.", lost)
@@ -103,10 +105,6 @@ class _Diagnostics:
         if missing:
             return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
         return _finding("The key", "It is accepted, for all models listed.", "")
-
-    async def _line_of(self, what: str, works: str, **more: Any) -> str:
-        complaint = await self._complaint(**more)
-        return _finding(what, works, complaint, _CHECK_ADVICE[what])
 
     async def _complaint(self, **more: Any) -> str:
         """Return what stands against a small request; nothing when it is answered.
@@ -140,23 +138,30 @@ def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
 
 def is_check_command(call: PipeCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
+    return call.caller.is_admin and last_words(call) == "/check"
+
+
+def last_words(call: PipeCall) -> str:
+    """Return the text that a call asks to answer."""
     last: JsonObject = call.messages[-1] if call.messages else {}
-    is_command = as_text(last.get("content")).strip() == "/check"
-    return is_command and last.get("role") == "user" and call.caller.is_admin
+    return as_text(last.get("content")).strip() if last.get("role") == "user" else ""
 
 
-async def run_diagnostics(
+def run_diagnostics(
     call: PipeCall, connections: Connections
 ) -> AsyncGenerator[RunEvent, None]:
-    """Tell the findings of a check as an answer, a line at a time.
+    """Tell the findings of a check; raises InvalidRequest for unusable settings."""
+    return told_lines(_Diagnostics(call, connections).lines())
 
-    Raises InvalidRequest for unusable settings.
-    """
-    diagnostics = _Diagnostics(call, connections)
+
+async def told_lines(
+    lines: AsyncGenerator[str, None],
+) -> AsyncGenerator[RunEvent, None]:
+    """Tell lines as an answer, one at a time."""
     message: Item = {"type": "message", "role": "assistant", "content": []}
     yield ItemAdded(0, message)
     text = ""
-    async with aclosing(diagnostics.lines()) as lines:
+    async with aclosing(lines):
         async for line in lines:
             text += line + "\n"
             yield TextDelta(0, "text", 0, line + "\n")

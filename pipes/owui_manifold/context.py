@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from openai_responses.clock import utc_today
@@ -63,12 +64,7 @@ class Caller(NamedTuple):
     @property
     def may_have_row(self) -> bool:
         """Whether the chat can have a row of its own in the database."""
-        return self.host_reads and names_a_row(self.chat_id)
-
-
-def names_a_row(chat_id: str) -> bool:
-    """Say whether a chat of this id is stored in the database."""
-    return bool(chat_id) and not chat_id.startswith(_ROWLESS_CHATS)
+        return self.host_reads and not self.chat_id.startswith(_ROWLESS_CHATS)
 
 
 def read_caller(
@@ -103,6 +99,10 @@ class PipeCall(NamedTuple):
     host: HostContext
     threads: ToolThreads
     """Where tools run that are not coroutines."""
+    user: JsonObject = MappingProxyType({})
+    """What the host tells of who asks."""
+    account: Any = None
+    """What the administration's filter decides about the call, if it is active."""
 
     @property
     def valves(self) -> Valves:
@@ -150,6 +150,19 @@ class PipeCall(NamedTuple):
         if ends := self.capabilities.shutdown_dates.get(model.id):
             return model._replace(facts=model.facts._replace(shutdown=ends))
         return model
+
+    @property
+    def facts(self) -> JsonObject:
+        """What the administration's filter is told of the call."""
+        caller = self.caller
+        return {
+            "user": self.user,
+            "model": caller.model,
+            "task": caller.task,
+            "chat_id": caller.chat_id,
+            "message_id": caller.message_id,
+            "has_own_key": bool(self.config.own_key),
+        }
 
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides; raises InvalidRequest."""

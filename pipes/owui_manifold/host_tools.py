@@ -12,21 +12,22 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from openai_responses.clock import new_ulid
 from openai_responses.json_input import (
     JsonObject,
     JsonTooLarge,
-    as_mapping,
     json_size,
     parse_json_object,
+    value_at,
 )
 from openai_responses.loop.tools import Approver, Ask, ToolResult
 from openai_responses.requests.json_schema import LARGEST_SCHEMA
 from openai_responses.requests.tools import ToolNames
 from owui_chat.host_tools import CALL_TOOL, HOST_ERROR_PREFIXES, read_call_tool
-from owui_manifold.context import EventCall, HostContext, PipeCall, names_a_row
+from owui_manifold.context import EventCall, HostContext, PipeCall
 from owui_manifold.files import split_result_files
 from owui_manifold.host import (
     citation_sources,
@@ -45,12 +46,12 @@ def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approv
     host's `ask_user` only asks a question.
     """
     host, rules = call.host, call.config.approval_rules
-    params = as_mapping(host.metadata.get("params"))
+    mode = value_at(host.metadata, "params", "tool_approval_mode")
     if _is_builtin(host, "ask_user"):
         rules = [*rules, ("ask_user", "auto")]
     return Approver(
         rules=rules,
-        default_rule="ask" if params.get("tool_approval_mode") == "ask" else "auto",
+        default_rule="ask" if mode == "ask" else "auto",
         ask=_ask_in_page(host.event_call) if host.event_call else None,
         log=log,
         other_names=partial(_other_names, host),
@@ -122,12 +123,10 @@ def _ask_in_page(event_call: EventCall) -> Ask:
     """
 
     async def ask(call_id: str, name: str, arguments: JsonObject) -> bool:
-        tool_call = {"id": call_id, "name": name, "arguments": dict(arguments)}
-        message = _question(ToolNames().sent_name(name), arguments)
         data = {
             "title": "Allow this tool?",
-            "message": message,
-            "tool_call": tool_call,
+            "message": _question(ToolNames().sent_name(name), arguments),
+            "tool_call": {"id": call_id, "name": name, "arguments": dict(arguments)},
         }
         return await event_call({"type": "confirmation", "data": data}) is True
 
@@ -148,10 +147,8 @@ _CITED = frozenset(
 
 def _cites(name: str, metadata: JsonObject) -> bool:
     """Say whether a tool's result names sources, as far as the model may have any."""
-    found = metadata.get("model")
-    for key in ("info", "meta", "capabilities", "citations"):
-        found = as_mapping(found).get(key)
-    return name in _CITED and found is not False
+    may = value_at(metadata, "model", "info", "meta", "capabilities", "citations")
+    return name in _CITED and may is not False
 
 
 def _is_error_text(text: str) -> bool:
@@ -221,7 +218,13 @@ class HostTools:
 
         MCP servers check their own arguments.
         """
-        own = self._own_name(name)
+        own, account = self._own_name(name), self._call.account
+        result = self._call_tool(own, arguments)
+        if account:
+            result = account.observe_tool(own, result, attrgetter("failed"))
+        return await result
+
+    async def _call_tool(self, own: str, arguments: dict[str, Any]) -> ToolResult:
         tool, params = self._host.tools[own], arguments
         if tool.get("type") != "mcp":
             known = (self.parameters(own) or {}).get("properties") or {}
@@ -267,8 +270,8 @@ class HostTools:
         self, name: str, tool: JsonObject, params: dict[str, Any], result: Any
     ) -> ToolResult:
         """Return a result as the host would store and show it."""
-        host = self._host
-        user = await user_model(str(host.metadata.get("user_id") or ""))
+        host, caller = self._host, self._call.caller
+        user = await user_model(caller.user_id)
         text, files, embeds = await process_tool_result(
             host, user, name, tool, params, result
         )
@@ -276,9 +279,8 @@ class HostTools:
         tool_id = str(tool.get("tool_id") or "")
         sources = citation_sources(name, params, text, tool_id) if cited else []
         store = partial(stored_image, host, user)
-        has_row = names_a_row(str(host.metadata.get("chat_id") or ""))
         output, card = await split_result_files(
-            files, text, store, user, has_row=has_row
+            files, text, store, user, has_row=caller.may_have_row
         )
         card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}

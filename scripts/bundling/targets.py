@@ -89,4 +89,15 @@ TARGETS = (
             ("code_interpreter", "openai_responses_python"),
         )
     ),
+    Target(
+        entry="owui_administration.filter",
+        host_class="Filter",
+        packages=("openai_responses", "owui_administration"),
+        folders=("pipes",),
+        output="pipes/openai_responses_administration.py",
+        requirements=frozenset({"pydantic", "open_webui"}),
+        frontmatter=FUNCTION_KEYS,
+        called_methods=frozenset({"stream"}),
+        awaited_methods=frozenset({"begin", "inlet", "outlet"}),
+    ),
 )

@@ -1,0 +1,59 @@
+"""title: OpenAI Responses Administration
+author: The authors of OpenAI Responses Manifold
+version: 1.0.0
+required_open_webui_version: 0.11.4
+license: MIT
+description: Limits, several accounts and telemetry for OpenAI Responses Manifold.
+
+The filter that the pipe asks before each of its calls. The two are files of their own,
+so only plain data goes between them: texts, numbers, lists and dicts.
+"""
+
+from typing import Any
+
+from pydantic import BaseModel, Field
+
+from owui_administration.account import Account
+from owui_administration.limits import read_user_limits
+from owui_administration.usage_table import UsageTable
+from owui_administration.telemetry import Telemetry
+
+
+class Filter:
+    """Decides for the pipe what a user may use, and where it is asked for.
+
+    The pipe finds it by its id, `openai_responses_administration`, while it is active.
+    """
+
+    CONTRACT = 1
+    """Of what goes between the filter and the pipe, which knows one version."""
+
+    class Valves(BaseModel):
+        """Settings of the administrator."""
+
+        priority: int = Field(
+            default=0, description="When this filter runs, among others."
+        )
+        USER_LIMITS_JSON: str = Field(
+            default="",
+            description="What users may use, as a JSON list of rules (docs/limits.md): "
+            '`[{"group": "students", "money": 5, "per": "month"}]`. `[]` only counts, '
+            "for `/usage`; empty: nothing is counted.",
+        )
+
+    def __init__(self) -> None:
+        """Open nothing: the host makes a Filter at every upload."""
+        self.valves = self.Valves()
+        self._usage = UsageTable()
+        self._telemetry = Telemetry()
+
+    async def begin(self, facts: dict[str, Any]) -> Account:
+        """Return what decides about one call of the pipe, and takes its usage.
+
+        `facts`: `user` (as the host tells it: id, name, email, role), `model` (as the
+        pipe lists it), `task` (its name, or empty), `chat_id`, `message_id`,
+        `has_own_key`.
+        """
+        text = self.valves.USER_LIMITS_JSON
+        limits = await read_user_limits(text, facts, self._usage)
+        return Account(facts, limits, self._telemetry)

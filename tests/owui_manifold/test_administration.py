@@ -1,0 +1,52 @@
+"""The filter of the administration is asked by the pipe, if it is active."""
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from openai_responses.errors import InvalidRequest
+from owui_manifold.host import active_administration
+from stand_in_host import StandInHost, host_request
+
+pytestmark = pytest.mark.asyncio
+
+ID = "openai_responses_administration"
+
+
+class Administration:
+    """A filter with one setting."""
+
+    CONTRACT = 1
+
+    class Valves(BaseModel):
+        """Settings."""
+
+        PERIOD: str = "day"
+
+    valves = Valves()
+
+
+async def test_without_the_filter_nothing_is_asked(host: StandInHost) -> None:
+    """Other filters are not loaded."""
+    host.filters.active = {"other": None}
+    assert await active_administration(host_request()) is None
+    assert await active_administration(None) is None
+
+
+async def test_it_has_its_settings(host: StandInHost) -> None:
+    """As the host would set them, and those of other filters stay readable."""
+    host.filters.active = {"other": None, ID: Administration()}
+    host.filters.valves = {ID: {"PERIOD": "week"}}
+    found = await active_administration(host_request())
+    assert found.valves.PERIOD == "week"
+
+
+@pytest.mark.parametrize("version", [0, 2])
+async def test_another_version_is_a_sentence(host: StandInHost, version: Any) -> None:
+    """The two files are updated one after the other."""
+    other = Administration()
+    other.CONTRACT = version
+    host.filters.active = {ID: other}
+    with pytest.raises(InvalidRequest, match="pipe and its filter"):
+        await active_administration(host_request())
