@@ -6318,8 +6318,6 @@ class ChunkRenderer:
             case ToolOutput():
                 self._open_calls.pop(str(event.item.get("call_id")), None)
             case RunDone():
-                yield from self._add_text(self._held.rest())
-                yield from self._add_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
     def _think(self, event: TextDelta, text: str) -> Chunks:
@@ -6337,11 +6335,6 @@ class ChunkRenderer:
             if cited := chat_annotations(event.item, before):
                 yield self._chunk({"annotations": cited})
         yield from self._add_text(file_lines(event.card))
-
-    def _add_closing(self, commentary: Item | None) -> Chunks:
-        if commentary is not None and commentary in self._commentary.values():
-            gap = _GAP if self._length else ""
-            yield from self._add_text(gap + _clean_text(commentary))
 
     def _add_text(self, text: str) -> Chunks:
         self._length += len(text)
@@ -6362,6 +6355,11 @@ class ChunkRenderer:
         return "" if before == place else _GAP
 
     def _end(self, event: RunDone) -> Chunks:
+        yield from self._add_text(self._held.rest())
+        closing = closing_commentary(event.output)
+        if closing and closing in self._commentary.values():
+            gap = _GAP if self._length else ""
+            yield from self._add_text(gap + _clean_text(closing))
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
@@ -6723,8 +6721,8 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage) + ended.remark)
-    if ended.cost is not None:
-        parts.append(_money(ended.cost))
+    if (cost := ended.cost) is not None:  # two digits, even if it is tiny
+        parts.append(f"${cost:.2f}" if cost >= 1 else f"${cost:.2g}")
     if notes:
         parts.append(f"{notes} note{'s' * (notes > 1)}")
     return " · ".join(parts)
@@ -6741,10 +6739,6 @@ def _tokens(usage: Usage) -> str:
     told = f"{usage.total:,} tokens"
     share = 100 * usage.cached // usage.input if usage.input else 0
     return f"{told}, {share} % of the input cached" if share else told
-
-
-def _money(dollars: float) -> str:
-    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})

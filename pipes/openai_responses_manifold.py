@@ -7210,8 +7210,6 @@ class ChunkRenderer:
             case ToolOutput():
                 self._open_calls.pop(str(event.item.get("call_id")), None)
             case RunDone():
-                yield from self._add_text(self._held.rest())
-                yield from self._add_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
     def _think(self, event: TextDelta, text: str) -> Chunks:
@@ -7229,11 +7227,6 @@ class ChunkRenderer:
             if cited := chat_annotations(event.item, before):
                 yield self._chunk({"annotations": cited})
         yield from self._add_text(file_lines(event.card))
-
-    def _add_closing(self, commentary: Item | None) -> Chunks:
-        if commentary is not None and commentary in self._commentary.values():
-            gap = _GAP if self._length else ""
-            yield from self._add_text(gap + _clean_text(commentary))
 
     def _add_text(self, text: str) -> Chunks:
         self._length += len(text)
@@ -7254,6 +7247,11 @@ class ChunkRenderer:
         return "" if before == place else _GAP
 
     def _end(self, event: RunDone) -> Chunks:
+        yield from self._add_text(self._held.rest())
+        closing = closing_commentary(event.output)
+        if closing and closing in self._commentary.values():
+            gap = _GAP if self._length else ""
+            yield from self._add_text(gap + _clean_text(closing))
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
@@ -7791,8 +7789,8 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
         parts.append(_tokens(ended.usage) + ended.remark)
-    if ended.cost is not None:
-        parts.append(_money(ended.cost))
+    if (cost := ended.cost) is not None:  # two digits, even if it is tiny
+        parts.append(f"${cost:.2f}" if cost >= 1 else f"${cost:.2g}")
     if notes:
         parts.append(f"{notes} note{'s' * (notes > 1)}")
     return " · ".join(parts)
@@ -7809,10 +7807,6 @@ def _tokens(usage: Usage) -> str:
     told = f"{usage.total:,} tokens"
     share = 100 * usage.cached // usage.input if usage.input else 0
     return f"{told}, {share} % of the input cached" if share else told
-
-
-def _money(dollars: float) -> str:
-    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
@@ -10415,6 +10409,65 @@ def _first_word(tool: Item) -> str:
     return as_text(tool.get("name")).split("_")[0][:50]
 
 
+# ==== owui_manifold.models
+
+_FRESH_SECONDS = 3600.0
+_PAUSE_SECONDS = 60.0
+
+OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
+_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
+_LONGEST_LIST = 5_000_000
+
+
+async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
+    asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
+    async with asked as answer:
+        return read_models(await answer.read_json(_LONGEST_LIST))
+
+
+class Listing:
+    def __init__(self) -> None:
+        self.shutdown_dates: dict[str, str] = {}
+        self._known: dict[str, dict[str, str]] = {}
+        self._next_request: dict[str, float] = {}
+
+    def usable(
+        self, endpoint: Endpoint, connections: Connections
+    ) -> Collection[str] | None:
+        account, now = endpoint.account(), monotonic_seconds()
+        if now >= self._next_request.get(account, 0.0):
+            self._next_request[account] = now + _PAUSE_SECONDS
+            connections.do_later(self._refresh(endpoint, connections))
+        return self._known.get(account)
+
+    async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
+        account = endpoint.account()
+        with suppress(ResponsesError):  # what was known stays
+            self._known[account] = found = await fetch_models(endpoint, connections)
+            self.shutdown_dates.clear()
+            self.shutdown_dates.update(found)
+            self._next_request[account] = monotonic_seconds() + _FRESH_SECONDS
+
+
+def list_models(
+    valves: Valves, listing: Listing, connections: Connections
+) -> dict[str, ResolvedModel]:
+    try:
+        overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
+    except ResponsesError:
+        overrides = {}  # the chat shows the mistake
+    listed, names = comma_list(valves.MODEL_ID), list[str]()
+    today, usable = utc_today().isoformat(), None
+    with suppress(ResponsesError):
+        endpoint = build_endpoint(valves)
+        if valves.FETCH_MODELS and ("auto" in listed or endpoint.host == OPENAI_HOST):
+            usable = listing.usable(endpoint, connections)
+    newest = newest_models(today, usable) or newest_models(today)
+    for name in listed:
+        names += newest if name == "auto" else [name]
+    return {name: resolve_model(name, overrides) for name in names}
+
+
 # ==== owui_manifold.rounds
 
 _ATTRIBUTE = "openai_responses_rounds"
@@ -10985,7 +11038,7 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
 def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
-    if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
+    if wanted and (chosen or endpoint.host == OPENAI_HOST):
         model = call.resolve(wanted)
         if _task_lack(endpoint, model.id) not in call.capabilities:
             return model
@@ -11675,65 +11728,6 @@ def _hand_over(
     request = prepared.request.model_copy(update={"repairs": repairs})
     ended_round = DelegatedRound(request, received, pending, citations.keys)
     save_round(call.state, call.caller.message_id, ended_round)
-
-
-# ==== owui_manifold.models
-
-_FRESH_SECONDS = 3600.0
-_PAUSE_SECONDS = 60.0
-
-_OPENAI = Endpoint(DEFAULT_BASE_URL, "").host
-_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
-_LONGEST_LIST = 5_000_000
-
-
-async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
-    asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
-    async with asked as answer:
-        return read_models(await answer.read_json(_LONGEST_LIST))
-
-
-class Listing:
-    def __init__(self) -> None:
-        self.shutdown_dates: dict[str, str] = {}
-        self._known: dict[str, dict[str, str]] = {}
-        self._next_request: dict[str, float] = {}
-
-    def usable(
-        self, endpoint: Endpoint, connections: Connections
-    ) -> Collection[str] | None:
-        account, now = endpoint.account(), monotonic_seconds()
-        if now >= self._next_request.get(account, 0.0):
-            self._next_request[account] = now + _PAUSE_SECONDS
-            connections.do_later(self._refresh(endpoint, connections))
-        return self._known.get(account)
-
-    async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
-        account = endpoint.account()
-        with suppress(ResponsesError):  # what was known stays
-            self._known[account] = found = await fetch_models(endpoint, connections)
-            self.shutdown_dates.clear()
-            self.shutdown_dates.update(found)
-            self._next_request[account] = monotonic_seconds() + _FRESH_SECONDS
-
-
-def list_models(
-    valves: Valves, listing: Listing, connections: Connections
-) -> dict[str, ResolvedModel]:
-    try:
-        overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
-    except ResponsesError:
-        overrides = {}  # the chat shows the mistake
-    listed, names = comma_list(valves.MODEL_ID), list[str]()
-    today, usable = utc_today().isoformat(), None
-    with suppress(ResponsesError):
-        endpoint = build_endpoint(valves)
-        if valves.FETCH_MODELS and ("auto" in listed or endpoint.host == _OPENAI):
-            usable = listing.usable(endpoint, connections)
-    newest = newest_models(today, usable) or newest_models(today)
-    for name in listed:
-        names += newest if name == "auto" else [name]
-    return {name: resolve_model(name, overrides) for name in names}
 
 
 # ==== owui_manifold.checkup
