@@ -4052,6 +4052,7 @@ class Limits(NamedTuple):
     poll_seconds: float = 5.0
     most_bytes: int = MAX_ANSWER_BYTES
     heard: Callable[[bool], object] = bool
+    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
 
 
 class Attempts:
@@ -5098,6 +5099,9 @@ class _Answers:
         self.output += output
         calls = list(filter(is_call, output))
         approvals = list(filter(is_approval_request, output))
+        reached = attempts.limits.spent(attempts.usages, output)
+        if reached and (calls or approvals):
+            attempts.response.ending = Ending("incomplete", sentence=reached)
         if attempts.ending.is_failure:
             for event in self._refuse(calls, _BROKEN_OFF):
                 yield event

@@ -61,7 +61,7 @@ from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
 from itertools import accumulate, chain, groupby, islice, pairwise, takewhile
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path, PurePosixPath
 from reprlib import repr as short_repr
 from threading import Lock
@@ -10158,7 +10158,13 @@ class HostTools:
         return str(inner), params
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        own = self._own_name(name)
+        own, account = self._own_name(name), self._call.account
+        result = self._call_tool(own, arguments)
+        if account:
+            result = account.observe_tool(own, result, attrgetter("failed"))
+        return await result
+
+    async def _call_tool(self, own: str, arguments: dict[str, Any]) -> ToolResult:
         tool, params = self._host.tools[own], arguments
         if tool.get("type") != "mcp":
             known = (self.parameters(own) or {}).get("properties") or {}
@@ -11456,17 +11462,41 @@ def _audited(prepared: PreparedRequest) -> AuditedRequest:
 
 
 def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
+    if not prepared.call.config.shows_cost or not ended.usages:
+        return ended
+    cost = cost_of_responses(prepared, ended.usages, ended.output)
+    return ended._replace(cost=cost)
+
+
+def cost_of_responses(
+    prepared: PreparedRequest, usages: Iterable[Usage], output: Iterable[Item]
+) -> float | None:
     call, request = prepared.call, prepared.request
     own = call.config.prices
-    if not call.config.shows_cost or not ended.usages or own is None:
-        return ended
+    if own is None:
+        return None
     facts = call.resolve(request.model).facts
     facts = facts._replace(prices=own.get(request.model, facts.prices))
     asked = request.service_tier or ""
-    usages = [one._replace(tier=one.tier or asked) for one in ended.usages]
-    host, today = prepared.endpoint.host, utc_today()
-    cost = cost_of_run(usages, facts, ended.output, today, host)
-    return ended._replace(cost=cost)
+    usages = [one._replace(tier=one.tier or asked) for one in usages]
+    return cost_of_run(usages, facts, output, utc_today(), prepared.endpoint.host)
+
+
+def event_facts(prepared: PreparedRequest, event: RunEvent) -> tuple[str, JsonObject]:
+    match event:
+        case TextDelta(kind="text" | "refusal"):
+            return "text", {}
+        case Status(repair=repair):
+            return "recovery" if repair else "retry", {}
+        case RunDone(ending, usage):
+            return "end", {
+                "kind": ending.kind,
+                "code": ending.code,
+                "model": event.trace.model,
+                "usage": usage._asdict() if usage else {},
+                "cost": cost_of_responses(prepared, event.usages, event.output),
+            }
+    return "", {}
 
 
 _HOW = (
@@ -11611,6 +11641,9 @@ async def answer_events(
         prepared.limits._replace(heard=lines.heard),
         prepared.toolset,
     )
+    if call.account:
+        facts = {"model": prepared.request.model, "address": prepared.endpoint.host}
+        events = call.account.observe_run(events, facts, partial(event_facts, prepared))
     async with aclosing(events), aclosing(lines):
         async for arrived in events:
             for line in lines.note(arrived):

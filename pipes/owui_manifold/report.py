@@ -4,13 +4,14 @@ The log gets requests and endings. The user gets notices above an answer: costs,
 with the older way of tools, errors in REMOTE_MCP_SERVERS_JSON.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from openai_responses.audit import AuditedRequest
 from openai_responses.clock import utc_today
 from openai_responses.endings import Ending, api_word, ending_of_incomplete
 from openai_responses.errors import ResponsesError
 from openai_responses.items import (
+    Item,
     has_image,
     is_call_output,
     is_code,
@@ -20,13 +21,20 @@ from openai_responses.items import (
     message_text,
     open_calls,
 )
-from openai_responses.json_input import as_mapping, as_text, parse_json_object, value_at
-from openai_responses.loop.events import RunDone
+from openai_responses.json_input import (
+    JsonObject,
+    as_mapping,
+    as_text,
+    parse_json_object,
+    value_at,
+)
+from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.models.choice import retirement_notice
 from openai_responses.models.resolve import resolve_model
-from openai_responses.models.usage import cost_of_run
+from openai_responses.models.usage import Usage, cost_of_run
 from openai_responses.redaction import describe_exception, redact_line
 from openai_responses.requests.build import unsent_parameters
+from openai_responses.transport.stream import TextDelta
 from owui_chat.storage.output_carrier import closing_commentary
 from owui_chat.storage.recorder import leaves_calls
 from owui_manifold.callers import opening_error
@@ -232,21 +240,47 @@ def _audited(prepared: PreparedRequest) -> AuditedRequest:
 
 
 def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of a run with its cost, if it is shown and can be known.
+    """Return the end of a run with its cost, if it is shown and can be known."""
+    if not prepared.call.config.shows_cost or not ended.usages:
+        return ended
+    cost = cost_of_responses(prepared, ended.usages, ended.output)
+    return ended._replace(cost=cost)
+
+
+def cost_of_responses(
+    prepared: PreparedRequest, usages: Iterable[Usage], output: Iterable[Item]
+) -> float | None:
+    """Return what responses with this output cost; None if it cannot be known.
 
     Other servers do not say which tier served a response: it is the one asked for.
     """
     call, request = prepared.call, prepared.request
     own = call.config.prices
-    if not call.config.shows_cost or not ended.usages or own is None:
-        return ended
+    if own is None:
+        return None
     facts = call.resolve(request.model).facts
     facts = facts._replace(prices=own.get(request.model, facts.prices))
     asked = request.service_tier or ""
-    usages = [one._replace(tier=one.tier or asked) for one in ended.usages]
-    host, today = prepared.endpoint.host, utc_today()
-    cost = cost_of_run(usages, facts, ended.output, today, host)
-    return ended._replace(cost=cost)
+    usages = [one._replace(tier=one.tier or asked) for one in usages]
+    return cost_of_run(usages, facts, output, utc_today(), prepared.endpoint.host)
+
+
+def event_facts(prepared: PreparedRequest, event: RunEvent) -> tuple[str, JsonObject]:
+    """Return what the administration's filter is told of an event."""
+    match event:
+        case TextDelta(kind="text" | "refusal"):
+            return "text", {}
+        case Status(repair=repair):
+            return "recovery" if repair else "retry", {}
+        case RunDone(ending, usage):
+            return "end", {
+                "kind": ending.kind,
+                "code": ending.code,
+                "model": event.trace.model,
+                "usage": usage._asdict() if usage else {},
+                "cost": cost_of_responses(prepared, event.usages, event.output),
+            }
+    return "", {}
 
 
 _HOW = (
@@ -319,5 +353,8 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     if call.caller.task or (prepared.delegates and leaves_calls(ended)):
         return []
     retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
-    notices = (_refusal_notice(call), retirement, *_valve_notices(call))
-    return list(filter(None, (*notices, await _legacy_notice(call))))
+    notices = [_refusal_notice(call), retirement, *_valve_notices(call)]
+    notices.append(await _legacy_notice(call))
+    if call.account:
+        notices += call.account.limits.notices()
+    return list(filter(None, notices))
