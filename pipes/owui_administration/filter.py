@@ -15,8 +15,8 @@ from pydantic import BaseModel, Field
 
 from owui_administration.account import Account
 from owui_administration.limits import read_user_limits
-from owui_administration.usage_table import UsageTable
 from owui_administration.telemetry import Telemetry
+from owui_administration.usage_table import UsageTable
 
 
 class Filter:

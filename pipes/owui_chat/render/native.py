@@ -61,9 +61,9 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     word = "Broke off after" if ended.ending.is_failure else "Finished in"
     parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
-        parts.append(_tokens(ended.usage) + ended.remark)
-    if (cost := ended.cost) is not None:  # two digits, even if it is tiny
-        parts.append(f"${cost:.2f}" if cost >= 1 else f"${cost:.2g}")
+        parts.append(_tokens(ended.usage, ended.remark))
+    if ended.cost is not None:
+        parts.append(_money(ended.cost))
     if notes:
         parts.append(f"{notes} note{'s' * (notes > 1)}")
     return " · ".join(parts)
@@ -76,10 +76,15 @@ def _duration(seconds: float) -> str:
     return f"{whole // 60} min {whole % 60} s"
 
 
-def _tokens(usage: Usage) -> str:
-    told = f"{usage.total:,} tokens"
+def _tokens(usage: Usage, remark: str) -> str:
+    told = f"{usage.total:,} tokens{remark}"
     share = 100 * usage.cached // usage.input if usage.input else 0
     return f"{told}, {share} % of the input cached" if share else told
+
+
+def _money(dollars: float) -> str:
+    """Return an amount with its first two digits, even if it is tiny."""
+    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
