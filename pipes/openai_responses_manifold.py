@@ -7174,8 +7174,6 @@ class ChunkRenderer:
             case ToolOutput():
                 self._open_calls.pop(str(event.item.get("call_id")), None)
             case RunDone():
-                yield from self._add_text(self._held.rest())
-                yield from self._add_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
     def _think(self, event: TextDelta, text: str) -> Chunks:
@@ -7193,11 +7191,6 @@ class ChunkRenderer:
             if cited := chat_annotations(event.item, before):
                 yield self._chunk({"annotations": cited})
         yield from self._add_text(file_lines(event.card))
-
-    def _add_closing(self, commentary: Item | None) -> Chunks:
-        if commentary is not None and commentary in self._commentary.values():
-            gap = _GAP if self._length else ""
-            yield from self._add_text(gap + _clean_text(commentary))
 
     def _add_text(self, text: str) -> Chunks:
         self._length += len(text)
@@ -7218,6 +7211,11 @@ class ChunkRenderer:
         return "" if before == place else _GAP
 
     def _end(self, event: RunDone) -> Chunks:
+        yield from self._add_text(self._held.rest())
+        closing = closing_commentary(event.output)
+        if closing and closing in self._commentary.values():
+            gap = _GAP if self._length else ""
+            yield from self._add_text(gap + _clean_text(closing))
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
@@ -10392,6 +10390,65 @@ def _first_word(tool: Item) -> str:
     return as_text(tool.get("name")).split("_")[0][:50]
 
 
+# ==== owui_manifold.models
+
+_FRESH_SECONDS = 3600.0
+_PAUSE_SECONDS = 60.0
+
+OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
+_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
+_LONGEST_LIST = 5_000_000
+
+
+async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
+    asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
+    async with asked as answer:
+        return read_models(await answer.read_json(_LONGEST_LIST))
+
+
+class Listing:
+    def __init__(self) -> None:
+        self.shutdown_dates: dict[str, str] = {}
+        self._known: dict[str, dict[str, str]] = {}
+        self._next_request: dict[str, float] = {}
+
+    def usable(
+        self, endpoint: Endpoint, connections: Connections
+    ) -> Collection[str] | None:
+        account, now = endpoint.account(), monotonic_seconds()
+        if now >= self._next_request.get(account, 0.0):
+            self._next_request[account] = now + _PAUSE_SECONDS
+            connections.do_later(self._refresh(endpoint, connections))
+        return self._known.get(account)
+
+    async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
+        account = endpoint.account()
+        with suppress(ResponsesError):  # what was known stays
+            self._known[account] = found = await fetch_models(endpoint, connections)
+            self.shutdown_dates.clear()
+            self.shutdown_dates.update(found)
+            self._next_request[account] = monotonic_seconds() + _FRESH_SECONDS
+
+
+def list_models(
+    valves: Valves, listing: Listing, connections: Connections
+) -> dict[str, ResolvedModel]:
+    try:
+        overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
+    except ResponsesError:
+        overrides = {}  # the chat shows the mistake
+    listed, names = comma_list(valves.MODEL_ID), list[str]()
+    today, usable = utc_today().isoformat(), None
+    with suppress(ResponsesError):
+        endpoint = build_endpoint(valves)
+        if valves.FETCH_MODELS and ("auto" in listed or endpoint.host == OPENAI_HOST):
+            usable = listing.usable(endpoint, connections)
+    newest = newest_models(today, usable) or newest_models(today)
+    for name in listed:
+        names += newest if name == "auto" else [name]
+    return {name: resolve_model(name, overrides) for name in names}
+
+
 # ==== owui_manifold.rounds
 
 _ATTRIBUTE = "openai_responses_rounds"
@@ -10974,7 +11031,7 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
 def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
-    if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
+    if wanted and (chosen or endpoint.host == OPENAI_HOST):
         model = call.resolve(wanted)
         if _task_lack(endpoint, model.id) not in call.capabilities:
             return model
@@ -11160,10 +11217,8 @@ async def permitted_call(call: PipeCall) -> PipeCall:
 
 def opening_error(valves: Valves) -> str:
     words = map(_opened, comma_list(valves.CALLER_MAY_SET.lower()))
-    return unknown_words("CALLER_MAY_SET", words, _KNOWN_WORDS, _NO_NAME)
-
-
-_NO_NAME = "No parameter and no type of tool has such a name."
+    advice = "No parameter and no type of tool has such a name."
+    return unknown_words("CALLER_MAY_SET", words, _KNOWN_WORDS, advice)
 
 
 def _opened(word: str) -> str:
@@ -11741,65 +11796,6 @@ def _hand_over(
     request = prepared.request.model_copy(update={"repairs": repairs})
     ended_round = DelegatedRound(request, received, pending, citations.keys)
     save_round(call.state, call.caller.message_id, ended_round)
-
-
-# ==== owui_manifold.models
-
-_FRESH_SECONDS = 3600.0
-_PAUSE_SECONDS = 60.0
-
-_OPENAI = Endpoint(DEFAULT_BASE_URL, "").host
-_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
-_LONGEST_LIST = 5_000_000
-
-
-async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
-    asked = connections.request(endpoint, "/models", None, Deadlines(_LIST_TIMEOUTS))
-    async with asked as answer:
-        return read_models(await answer.read_json(_LONGEST_LIST))
-
-
-class Listing:
-    def __init__(self) -> None:
-        self.shutdown_dates: dict[str, str] = {}
-        self._known: dict[str, dict[str, str]] = {}
-        self._next_request: dict[str, float] = {}
-
-    def usable(
-        self, endpoint: Endpoint, connections: Connections
-    ) -> Collection[str] | None:
-        account, now = endpoint.account(), monotonic_seconds()
-        if now >= self._next_request.get(account, 0.0):
-            self._next_request[account] = now + _PAUSE_SECONDS
-            connections.do_later(self._refresh(endpoint, connections))
-        return self._known.get(account)
-
-    async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
-        account = endpoint.account()
-        with suppress(ResponsesError):  # what was known stays
-            self._known[account] = found = await fetch_models(endpoint, connections)
-            self.shutdown_dates.clear()
-            self.shutdown_dates.update(found)
-            self._next_request[account] = monotonic_seconds() + _FRESH_SECONDS
-
-
-def list_models(
-    valves: Valves, listing: Listing, connections: Connections
-) -> dict[str, ResolvedModel]:
-    try:
-        overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
-    except ResponsesError:
-        overrides = {}  # the chat shows the mistake
-    listed, names = comma_list(valves.MODEL_ID), list[str]()
-    today, usable = utc_today().isoformat(), None
-    with suppress(ResponsesError):
-        endpoint = build_endpoint(valves)
-        if valves.FETCH_MODELS and ("auto" in listed or endpoint.host == _OPENAI):
-            usable = listing.usable(endpoint, connections)
-    newest = newest_models(today, usable) or newest_models(today)
-    for name in listed:
-        names += newest if name == "auto" else [name]
-    return {name: resolve_model(name, overrides) for name in names}
 
 
 # ==== owui_manifold.checkup

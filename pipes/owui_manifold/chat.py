@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from openai_responses.clock import run_work
-from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
+from openai_responses.endpoint import Endpoint
 from openai_responses.items import (
     ADDED_TOOLS,
     CONFIGURATION,
@@ -81,6 +81,7 @@ from owui_manifold.hosted_tools import (
     offer_tools,
     tool_search,
 )
+from owui_manifold.models import OPENAI_HOST
 from owui_manifold.rounds import DelegatedRound, continue_round, load_round
 from owui_manifold.store import ChatStore, chat_keys, open_store
 from owui_manifold.valves import Valves
@@ -498,7 +499,7 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     """
     wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
-    if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
+    if wanted and (chosen or endpoint.host == OPENAI_HOST):
         model = call.resolve(wanted)
         if _task_lack(endpoint, model.id) not in call.capabilities:
             return model
