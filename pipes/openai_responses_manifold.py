@@ -4426,6 +4426,7 @@ class Limits(NamedTuple):
     poll_seconds: float = 5.0
     most_bytes: int = MAX_ANSWER_BYTES
     heard: Callable[[bool], object] = bool
+    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
 
 
 class Attempts:
@@ -5222,151 +5223,6 @@ def _name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
-# ==== openai_responses.loop.run
-
-_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
-_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
-_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
-_RAN_ALREADY = "was not run: a call with this call_id ran already."
-_BROKEN_OFF = "was not run: the answer that asked for it broke off."
-
-
-async def run(
-    request: ResponsesRequest,
-    endpoint: Endpoint,
-    connections: Connections,
-    limits: Limits,
-    toolset: Toolset | None = None,
-) -> RunEvents:
-    attempts = Attempts(endpoint, connections, limits)
-    answers = _Answers(request)
-    while answers.request is not None:
-        had_output = bool(answers.output)
-        sent = attempts.events(answers.request, len(answers.output))
-        for part in (sent, answers.events(attempts, toolset)):
-            async with aclosing(part) as events:
-                async for event in events:
-                    yield event
-    has_text = had_output or attempts.has_shown
-    yield RunDone(
-        attempts.ending if has_text else attempts.ending.without_text(),
-        reduce(add_usage, attempts.usages, None),
-        attempts.response.usage,
-        tuple(answers.output),
-        attempts.trace,
-        usages=tuple(attempts.usages),
-    )
-
-
-class _Answers:
-    def __init__(self, request: ResponsesRequest) -> None:
-        self.request: ResponsesRequest | None = request
-        self.output: list[Item] = []
-        self._is_limited = False
-        self._rounds = 0
-        self._calls_run = 0
-        self._seen: set[str] = set()
-
-    async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
-        output, self.request = attempts.response.output, None
-        self._items: list[Item] = []
-        self.output += output
-        calls = list(filter(is_call, output))
-        approvals = list(filter(is_approval_request, output))
-        if attempts.ending.is_failure:
-            for event in self._refuse(calls, _BROKEN_OFF):
-                yield event
-            return
-        if toolset is None or not (calls or approvals):
-            return
-        was_last = self._is_limited
-        with attempts.deadlines.paused():
-            async with aclosing(self._answer_all(calls, approvals, toolset)) as rest:
-                async for answer in rest:
-                    yield answer
-        if not was_last and (toolset.runs_calls or not calls):
-            reasoning = toolset.carries_reasoning or bool(approvals)
-            self.request = self._next_request(attempts, reasoning)
-
-    async def _answer_all(
-        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
-    ) -> RunEvents:
-        is_over = self._rounds >= toolset.rounds
-        for request in approvals:
-            refusal = await _remote_refusal(request, toolset, is_over)
-            for event in self._decide(request, refusal):
-                yield event
-        new, repeated = self._new_calls(calls if toolset.runs_calls else ())
-        for event in self._refuse(repeated, _RAN_ALREADY):
-            yield event
-        left = 0 if is_over else toolset.most_calls - self._calls_run
-        async with aclosing(run_calls(new[:left], toolset)) as results:
-            async for call, result in results:
-                yield self._answer(call, result)
-        why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
-        for event in self._refuse(new[left:], why):
-            yield event
-        self._is_limited = is_over or len(new) > left
-        self._rounds += 1
-        self._calls_run += len(new[:left])
-
-    def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
-        request = attempts.request
-        received = replay_output(attempts.response.output, with_reasoning=reasoning)
-        items = drop_settled_approvals([*request.input, *received, *self._items])
-        choice = "none" if self._is_limited else next_tool_choice(request.tool_choice)
-        changed = {"input": since_compaction(items), "tool_choice": choice}
-        return request.model_copy(update=changed)
-
-    def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
-        found: tuple[list[Item], list[Item]] = [], []
-        for call in calls:
-            call_id = as_text(call.get("call_id"))
-            found[call_id in self._seen].append(call)
-            self._seen.add(call_id)
-        return found
-
-    def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
-        for call in calls:
-            yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
-
-    def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
-        item, index = output_item(call, result), len(self.output)
-        self.output.append(item)
-        self._items.append(item)
-        return ToolOutput(index, item, result.failed, result.card)
-
-    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
-        response: Item = {
-            "type": "mcp_approval_response",
-            "approval_request_id": request.get("id"),
-            "approve": refusal is None,
-        }
-        self._items.append(response)
-        if refusal is None:
-            self.output.append(response)
-            return
-        response["reason"] = refusal
-        call, output = refused_pair(request, refusal)
-        call, index = {**call, "id": f"fc_{call['call_id']}"}, len(self.output)
-        self.output += [call, output]
-        yield ItemAdded(index, call)
-        yield ItemDone(index, call)
-        yield ToolOutput(index + 1, output, failed=True)
-
-
-async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
-    name = remote_name(request)
-    if is_over:
-        return f"{name} {_ROUNDS_USED_UP}"
-    text = str(request.get("arguments") or "{}")
-    arguments = parse_json_object(text)
-    shown = {"arguments": text} if arguments is None else arguments
-    approver = replace(toolset.approver, default_rule="ask")
-    own_name = str(request.get("name"))
-    return await approver.refusal(str(request.get("id")), name, shown, own_name)
-
-
 # ==== openai_responses.models.choice
 
 _VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
@@ -5802,6 +5658,154 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
     return value if redact(value) == value else None
+
+
+# ==== openai_responses.loop.run
+
+_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
+_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
+_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
+_RAN_ALREADY = "was not run: a call with this call_id ran already."
+_BROKEN_OFF = "was not run: the answer that asked for it broke off."
+
+
+async def run(
+    request: ResponsesRequest,
+    endpoint: Endpoint,
+    connections: Connections,
+    limits: Limits,
+    toolset: Toolset | None = None,
+) -> RunEvents:
+    attempts = Attempts(endpoint, connections, limits)
+    answers = _Answers(request)
+    while answers.request is not None:
+        had_output = bool(answers.output)
+        sent = attempts.events(answers.request, len(answers.output))
+        for part in (sent, answers.events(attempts, toolset)):
+            async with aclosing(part) as events:
+                async for event in events:
+                    yield event
+    has_text = had_output or attempts.has_shown
+    yield RunDone(
+        attempts.ending if has_text else attempts.ending.without_text(),
+        reduce(add_usage, attempts.usages, None),
+        attempts.response.usage,
+        tuple(answers.output),
+        attempts.trace,
+        usages=tuple(attempts.usages),
+    )
+
+
+class _Answers:
+    def __init__(self, request: ResponsesRequest) -> None:
+        self.request: ResponsesRequest | None = request
+        self.output: list[Item] = []
+        self._is_limited = False
+        self._rounds = 0
+        self._calls_run = 0
+        self._seen: set[str] = set()
+
+    async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
+        output, self.request = attempts.response.output, None
+        self._items: list[Item] = []
+        self.output += output
+        calls = list(filter(is_call, output))
+        approvals = list(filter(is_approval_request, output))
+        reached = attempts.limits.spent(attempts.usages, output)
+        if reached and (calls or approvals):
+            attempts.response.ending = Ending("incomplete", sentence=reached)
+        if attempts.ending.is_failure:
+            for event in self._refuse(calls, _BROKEN_OFF):
+                yield event
+            return
+        if toolset is None or not (calls or approvals):
+            return
+        was_last = self._is_limited
+        with attempts.deadlines.paused():
+            async with aclosing(self._answer_all(calls, approvals, toolset)) as rest:
+                async for answer in rest:
+                    yield answer
+        if not was_last and (toolset.runs_calls or not calls):
+            reasoning = toolset.carries_reasoning or bool(approvals)
+            self.request = self._next_request(attempts, reasoning)
+
+    async def _answer_all(
+        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
+    ) -> RunEvents:
+        is_over = self._rounds >= toolset.rounds
+        for request in approvals:
+            refusal = await _remote_refusal(request, toolset, is_over)
+            for event in self._decide(request, refusal):
+                yield event
+        new, repeated = self._new_calls(calls if toolset.runs_calls else ())
+        for event in self._refuse(repeated, _RAN_ALREADY):
+            yield event
+        left = 0 if is_over else toolset.most_calls - self._calls_run
+        async with aclosing(run_calls(new[:left], toolset)) as results:
+            async for call, result in results:
+                yield self._answer(call, result)
+        why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
+        for event in self._refuse(new[left:], why):
+            yield event
+        self._is_limited = is_over or len(new) > left
+        self._rounds += 1
+        self._calls_run += len(new[:left])
+
+    def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
+        request = attempts.request
+        received = replay_output(attempts.response.output, with_reasoning=reasoning)
+        items = drop_settled_approvals([*request.input, *received, *self._items])
+        choice = "none" if self._is_limited else next_tool_choice(request.tool_choice)
+        changed = {"input": since_compaction(items), "tool_choice": choice}
+        return request.model_copy(update=changed)
+
+    def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
+        found: tuple[list[Item], list[Item]] = [], []
+        for call in calls:
+            call_id = as_text(call.get("call_id"))
+            found[call_id in self._seen].append(call)
+            self._seen.add(call_id)
+        return found
+
+    def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
+        for call in calls:
+            yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
+
+    def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
+        item, index = output_item(call, result), len(self.output)
+        self.output.append(item)
+        self._items.append(item)
+        return ToolOutput(index, item, result.failed, result.card)
+
+    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
+        response: Item = {
+            "type": "mcp_approval_response",
+            "approval_request_id": request.get("id"),
+            "approve": refusal is None,
+        }
+        self._items.append(response)
+        if refusal is None:
+            self.output.append(response)
+            return
+        response["reason"] = refusal
+        call, output = refused_pair(request, refusal)
+        call, index = {**call, "id": f"fc_{call['call_id']}"}, len(self.output)
+        self.output += [call, output]
+        yield ItemAdded(index, call)
+        yield ItemDone(index, call)
+        yield ToolOutput(index + 1, output, failed=True)
+
+
+async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
+    name = remote_name(request)
+    if is_over:
+        return f"{name} {_ROUNDS_USED_UP}"
+    text = str(request.get("arguments") or "{}")
+    arguments = parse_json_object(text)
+    shown = {"arguments": text} if arguments is None else arguments
+    approver = replace(toolset.approver, default_rule="ask")
+    own_name = str(request.get("name"))
+    return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
 
 # ==== owui_chat.events
@@ -10730,6 +10734,9 @@ def _read_messages(
     instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, store)
+    if call.account:
+        lacks = (*model.facts.lacks, *call.account.limits.closed_tools())
+        model = model._replace(facts=model.facts._replace(lacks=lacks))
     tools = _offered_tools(call, model)
     chat = _Chat(call, model, store, before, instructions, parts, records, tools)
     for change in _PASSES:
@@ -10785,7 +10792,13 @@ def _restore_outputs(chat: _Chat) -> _Chat:
 def _build_flat(chat: _Chat) -> _Chat:
     settings = _settings(chat.call, chat.tools, chat.model)
     items = [Item()] * len(chat.parts)
-    request = build_request(chat.model, "", items, _body(chat), settings)
+    body, facts, account = _body(chat), chat.model.facts, chat.call.account
+    request = build_request(chat.model, "", items, body, settings)
+    asked = (request.reasoning or {}).get("effort") or facts.default_effort
+    usable = facts.efforts or REASONING_EFFORTS if asked or facts.reasoning else ()
+    if account and (effort := account.limits.other_effort(asked, usable)):
+        body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
+        request = build_request(chat.model, "", items, body, settings)
     request = _repaired(request, chat.call, chat.store, chat.round)
     return chat._replace(request=request)
 
@@ -11429,20 +11442,15 @@ def cost_of_responses(
     return cost_of_run(usages, facts, output, utc_today(), prepared.endpoint.host)
 
 
-def event_facts(prepared: PreparedRequest, event: RunEvent) -> tuple[str, JsonObject]:
+def event_facts(event: RunEvent) -> tuple[str, JsonObject]:
     match event:
         case TextDelta(kind="text" | "refusal"):
             return "text", {}
         case Status(repair=repair):
             return "recovery" if repair else "retry", {}
-        case RunDone(ending, usage):
-            return "end", {
-                "kind": ending.kind,
-                "code": ending.code,
-                "model": event.trace.model,
-                "usage": usage._asdict() if usage else {},
-                "cost": cost_of_responses(prepared, event.usages, event.output),
-            }
+        case RunDone(ending, trace=trace):
+            facts = {"kind": ending.kind, "code": ending.code, "model": trace.model}
+            return "end", facts
     return "", {}
 
 
@@ -11506,8 +11514,11 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     if call.caller.task or (prepared.delegates and leaves_calls(ended)):
         return []
     retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
-    notices = (_refusal_notice(call), retirement, *_valve_notices(call))
-    return list(filter(None, (*notices, await _legacy_notice(call))))
+    notices = [_refusal_notice(call), retirement, *_valve_notices(call)]
+    notices.append(await _legacy_notice(call))
+    if call.account:
+        notices += call.account.limits.notices()
+    return list(filter(None, notices))
 
 
 # ==== owui_manifold.silence
@@ -11561,6 +11572,57 @@ class WaitingLines:
             self._tell("")
 
 
+# ==== owui_manifold.spending
+
+
+def check_limits(prepared: PreparedRequest) -> None:
+    account, request = prepared.call.account, prepared.request
+    if account:
+        is_pro = (request.reasoning or {}).get("mode") == "pro"
+        model, goes_on = request.model + "-pro" * is_pro, bool(prepared.round)
+        has_price = cost_of_responses(prepared, [Usage()], ()) is not None
+        if refused := account.limits.refusal(model, has_price, goes_on):
+            raise InvalidRequest(refused)
+
+
+def counted_run(prepared: PreparedRequest, connections: Connections) -> RunEvents:
+    limits, counts = prepared.limits, _RunCounts(prepared)
+    if prepared.call.account:
+        limits = limits._replace(spent=counts.add)
+    request, endpoint = prepared.request, prepared.endpoint
+    events = run(request, endpoint, connections, limits, prepared.toolset)
+    return counts.watch(events) if prepared.call.account else events
+
+
+class _RunCounts:
+    def __init__(self, prepared: PreparedRequest) -> None:
+        self._prepared = prepared
+        self._counted = 0
+        self._characters: int | None = 0
+
+    def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
+        prepared, new = self._prepared, usages[self._counted :]
+        self._counted, self._characters = len(usages), None
+        total = reduce(add_usage, new, None) or Usage()
+        counts = (len(new), total.input, total.cached, total.output)
+        cost = cost_of_responses(prepared, new, output)
+        account = prepared.call.account
+        return str(account.count_responses(prepared.request.model, counts, cost))
+
+    async def watch(self, events: RunEvents) -> RunEvents:
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    if isinstance(event, TextDelta):
+                        self._characters = (self._characters or 0) + len(event.text)
+                    yield event
+        finally:
+            if self._characters is not None:
+                items, self._counted = self._prepared.request.input, 0
+                asked = sum(len(message_text(item)) for item in items)
+                self.add([Usage(asked // 4, self._characters // 4)])
+
+
 # ==== owui_manifold.answer
 
 _NOT_WRITTEN = (
@@ -11572,6 +11634,7 @@ _NOT_WRITTEN = (
 async def answer_events(
     prepared: PreparedRequest, connections: Connections
 ) -> AsyncGenerator[AnswerEvent, None]:
+    check_limits(prepared)
     prepared = compare_cache(prepared)
     call, recorder = prepared.call, _recorder(prepared)
     citations = Citations(_known_sources(prepared))
@@ -11581,16 +11644,11 @@ async def answer_events(
     artifacts = ArtifactStore(prepared, connections)
     repairs = _Repairs(prepared)
     lines = WaitingLines(call, connections)
-    events = run(
-        prepared.request,
-        prepared.endpoint,
-        connections,
-        prepared.limits._replace(heard=lines.heard),
-        prepared.toolset,
-    )
+    limits = prepared.limits._replace(heard=lines.heard)
+    events = counted_run(prepared._replace(limits=limits), connections)
     if call.account:
         facts = {"model": prepared.request.model, "address": prepared.endpoint.host}
-        events = call.account.observe_run(events, facts, partial(event_facts, prepared))
+        events = call.account.observe_run(events, facts, event_facts)
     async with aclosing(events), aclosing(lines):
         async for arrived in events:
             for line in lines.note(arrived):
@@ -11874,19 +11932,27 @@ def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
 
 
 def is_check_command(call: PipeCall) -> bool:
+    return call.caller.is_admin and last_words(call) == "/check"
+
+
+def last_words(call: PipeCall) -> str:
     last: JsonObject = call.messages[-1] if call.messages else {}
-    is_command = as_text(last.get("content")).strip() == "/check"
-    return is_command and last.get("role") == "user" and call.caller.is_admin
+    return as_text(last.get("content")).strip() if last.get("role") == "user" else ""
 
 
-async def run_diagnostics(
+def run_diagnostics(
     call: PipeCall, connections: Connections
 ) -> AsyncGenerator[RunEvent, None]:
-    diagnostics = _Diagnostics(call, connections)
+    return told_lines(_Diagnostics(call, connections).lines())
+
+
+async def told_lines(
+    lines: AsyncGenerator[str, None],
+) -> AsyncGenerator[RunEvent, None]:
     message: Item = {"type": "message", "role": "assistant", "content": []}
     yield ItemAdded(0, message)
     text = ""
-    async with aclosing(diagnostics.lines()) as lines:
+    async with aclosing(lines):
         async for line in lines:
             text += line + "\n"
             yield TextDelta(0, "text", 0, line + "\n")
@@ -12010,6 +12076,9 @@ class Pipe:
         permitted = await self._permitted(call)
         if is_check_command(call):
             return run_diagnostics(permitted, self._connections)
+        account = permitted.account
+        if account and (lines := account.limits.answer(last_words(call))):
+            return told_lines(lines)
         request = await build_chat_request(permitted)
         return answer_events(request, self._connections)
 

@@ -6,14 +6,14 @@ nothing is imported or measured.
 """
 
 import re
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from importlib import import_module
 from time import monotonic
 from typing import Any
 
 from openai_responses.endpoint import Endpoint
-from openai_responses.json_input import JsonObject, as_mapping
+from openai_responses.json_input import JsonObject
 from owui_administration.host import exports_telemetry
 
 _SCOPE = "openai_responses_manifold"
@@ -37,24 +37,50 @@ _NO_EXCEPTIONS = {"record_exception": False, "set_status_on_exception": False}
 """Their texts may hold what a span must not."""
 
 
-class Telemetry:
-    """What the host's collector learns of all calls of the pipe."""
+class ServerWords:
+    """The words of servers that are told apart, for all calls of the pipe."""
 
     def __init__(self) -> None:
-        """Know no words of servers yet."""
-        self._words: set[str] = set()
+        """Know none yet."""
+        self._known: set[str] = set()
+
+    def known(self, word: str) -> str:
+        """Return a word, or that for all others if there are too many."""
+        is_new = word not in self._known
+        if not _WORD.fullmatch(word) or (is_new and len(self._known) >= _MOST_WORDS):
+            return _OTHER
+        self._known.add(word)
+        return word
+
+
+class Telemetry:
+    """What the host's collector learns of one call of the pipe."""
+
+    def __init__(self, facts: JsonObject, words: ServerWords) -> None:
+        """Measure nothing yet; `facts` are those of `Filter.begin`."""
+        self._facts, self._words = facts, words
+        self._run: _Run | None = None
+
+    def count(self, counts: Sequence[int], cost: float | None) -> None:
+        """Add what responses of the run have used (see `Account.count_responses`)."""
+        if self._run:
+            self._run.used = [
+                a + b for a, b in zip(self._run.used, counts, strict=True)
+            ]
+            self._run.cost += cost or 0
 
     def observe_run(
         self, events: Events, facts: JsonObject, describe: Describe
     ) -> Events:
         """Return the events of a run, measured if the host exports that.
 
-        `facts`: `model`, the server's `address`, `task` (its name, or empty), and
-        `has_own_key`. `describe` is asked about each event.
+        `facts`: `model`, and the server's `address`. `describe` is asked about each
+        event.
         """
         if not exports_telemetry():
             return events
-        return _Run(self._known_word, facts, describe).observed(events)
+        self._run = _Run(self._words, {**self._facts, **facts}, describe)
+        return self._run.observed(events)
 
     async def observe_tool(
         self,
@@ -80,14 +106,6 @@ class Telemetry:
                 _fail(span, "tool_error")
         return result
 
-    def _known_word(self, word: str) -> str:
-        """Return a word of a server, or that for all others if there are too many."""
-        is_new = word not in self._words
-        if not _WORD.fullmatch(word) or (is_new and len(self._words) >= _MOST_WORDS):
-            return _OTHER
-        self._words.add(word)
-        return word
-
 
 def _fail(span: Any, word: str) -> None:
     span.set_attribute("error.type", word)
@@ -95,14 +113,18 @@ def _fail(span: Any, word: str) -> None:
 
 
 class _Run:
-    """What is measured of one run."""
+    """What is measured of one run.
+
+    `used` are requests, input tokens, cached ones of them, and output tokens.
+    """
 
     def __init__(
-        self, known_word: Callable[[str], str], facts: JsonObject, describe: Describe
+        self, words: ServerWords, facts: JsonObject, describe: Describe
     ) -> None:
+        self.used, self.cost = [0, 0, 0, 0], 0.0
         self._trace = import_module("opentelemetry.trace")
         self._meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
-        self._known_word, self._describe = known_word, describe
+        self._words, self._describe = words, describe
         self._facts = _attributes(facts)
         self._span = self._trace.get_tracer(_SCOPE).start_span(
             f"chat {facts['model']}",
@@ -145,25 +167,29 @@ class _Run:
             self._note_end(facts)
 
     def _note_end(self, facts: JsonObject) -> None:
-        """Note how the run ended, and what it used and cost."""
+        """Note how the run ended."""
         kind, code = facts["kind"], facts["code"]
-        word = self._known_word(code) if code else kind
+        word = self._words.known(code) if code else kind
         told: dict[str, Any] = {"gen_ai.response.finish_reasons": [word]}
         if facts["model"]:
             told["gen_ai.response.model"] = facts["model"][:_LONGEST]
-        usage = as_mapping(facts["usage"])
-        for side in ("input", "output") if usage else ():
-            told[f"gen_ai.usage.{side}_tokens"] = usage[side]
-            more = {"gen_ai.token.type": side}
-            self._record("gen_ai.client.token.usage", usage[side], "{token}", more)
-        if usage:
-            told["gen_ai.usage.cache_read.input_tokens"] = usage["cached"]
         self._span.set_attributes(told)
-        if facts["cost"]:
-            self._count("cost", "{USD}", facts["cost"])
         self._error = "" if kind in ("completed", "incomplete") else word
 
+    def _note_usage(self) -> None:
+        """Note what the run has used; a server may have said nothing of it."""
+        _, given, cached, made = self.used
+        self._span.set_attribute("gen_ai.usage.cache_read.input_tokens", cached)
+        for kind, count in (("input", given), ("output", made)):
+            self._span.set_attribute(f"gen_ai.usage.{kind}_tokens", count)
+            more = {"gen_ai.token.type": kind}
+            self._record("gen_ai.client.token.usage", count, "{token}", more)
+        if self.cost:
+            self._count("cost", "{USD}", self.cost)
+
     def _end(self) -> None:
+        if any(self.used):
+            self._note_usage()
         if self._error:
             self._facts["error.type"] = self._error
             _fail(self._span, self._error)

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
-from functools import partial
 
 from openai_responses.clock import new_ulid, unix_seconds
 from openai_responses.loop.events import RunDone, RunEvent, Status
@@ -57,7 +56,7 @@ async def answer_events(
     events = counted_run(prepared._replace(limits=limits), connections)
     if call.account:
         facts = {"model": prepared.request.model, "address": prepared.endpoint.host}
-        events = call.account.observe_run(events, facts, partial(event_facts, prepared))
+        events = call.account.observe_run(events, facts, event_facts)
     async with aclosing(events), aclosing(lines):
         async for arrived in events:
             for line in lines.note(arrived):

@@ -265,21 +265,16 @@ def cost_of_responses(
     return cost_of_run(usages, facts, output, utc_today(), prepared.endpoint.host)
 
 
-def event_facts(prepared: PreparedRequest, event: RunEvent) -> tuple[str, JsonObject]:
+def event_facts(event: RunEvent) -> tuple[str, JsonObject]:
     """Return what the administration's filter is told of an event."""
     match event:
         case TextDelta(kind="text" | "refusal"):
             return "text", {}
         case Status(repair=repair):
             return "recovery" if repair else "retry", {}
-        case RunDone(ending, usage):
-            return "end", {
-                "kind": ending.kind,
-                "code": ending.code,
-                "model": event.trace.model,
-                "usage": usage._asdict() if usage else {},
-                "cost": cost_of_responses(prepared, event.usages, event.output),
-            }
+        case RunDone(ending, trace=trace):
+            facts = {"kind": ending.kind, "code": ending.code, "model": trace.model}
+            return "end", facts
     return "", {}
 
 

@@ -58,8 +58,8 @@ class _RunCounts:
         total = reduce(add_usage, new, None) or Usage()
         counts = (len(new), total.input, total.cached, total.output)
         cost = cost_of_responses(prepared, new, output)
-        limits = prepared.call.account.limits
-        return str(limits.count(prepared.request.model, counts, cost))
+        account = prepared.call.account
+        return str(account.count_responses(prepared.request.model, counts, cost))
 
     async def watch(self, events: RunEvents) -> RunEvents:
         """Yield the events; count the response that is left in the middle."""
