@@ -25,10 +25,10 @@ class Account(NamedTuple):
         return self.limits.count(model, counts, cost)
 
     def observe_run(
-        self, events: Events, facts: dict[str, Any], describe: Describe
+        self, events: Events, model: str, address: str, describe: Describe
     ) -> Events:
         """Return the events of a run (telemetry.py)."""
-        return self.telemetry.observe_run(events, facts, describe)
+        return self.telemetry.observe_run(events, model, address, describe)
 
     async def observe_tool(
         self,

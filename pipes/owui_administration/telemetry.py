@@ -30,8 +30,9 @@ _TOKEN_BOUNDS = [4**n for n in range(14)]
 
 Events = AsyncGenerator[Any, None]
 """The pipe's events, which only the pipe can read."""
-Describe = Callable[[Any], tuple[str, JsonObject]]
-"""Returns what an event of the pipe is, and the facts of it."""
+Describe = Callable[[Any], tuple[Any, ...]]
+"""Returns what an event of the pipe is: `text`, `retry`, `recovery`, nothing, or `end`,
+with how the run ended, the code of the reason or None, and the model that answered."""
 
 _NO_EXCEPTIONS = {"record_exception": False, "set_status_on_exception": False}
 """Their texts may hold what a span must not."""
@@ -70,16 +71,16 @@ class Telemetry:
             self._run.cost += cost or 0
 
     def observe_run(
-        self, events: Events, facts: JsonObject, describe: Describe
+        self, events: Events, model: str, address: str, describe: Describe
     ) -> Events:
         """Return the events of a run, measured if the host exports that.
 
-        `facts`: `model`, and the server's `address`. `describe` is asked about each
-        event.
+        `address` is the server's. `describe` is asked about each event.
         """
         if not exports_telemetry():
             return events
-        self._run = _Run(self._words, {**self._facts, **facts}, describe)
+        facts = _attributes(self._facts, model, address)
+        self._run = _Run(self._words, facts, describe)
         return self._run.observed(events)
 
     async def observe_tool(
@@ -119,17 +120,17 @@ class _Run:
     """
 
     def __init__(
-        self, words: ServerWords, facts: JsonObject, describe: Describe
+        self, words: ServerWords, facts: dict[str, Any], describe: Describe
     ) -> None:
         self.used, self.cost = [0, 0, 0, 0], 0.0
         self._trace = import_module("opentelemetry.trace")
         self._meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
         self._words, self._describe = words, describe
-        self._facts = _attributes(facts)
+        self._facts = facts
         self._span = self._trace.get_tracer(_SCOPE).start_span(
-            f"chat {facts['model']}",
+            f"chat {facts['gen_ai.request.model']}",
             kind=self._trace.SpanKind.CLIENT,
-            attributes=self._facts,
+            attributes=facts,
         )
         self._began = monotonic()
         self._has_text = False
@@ -156,7 +157,7 @@ class _Run:
         with self._trace.use_span(self._span, **_NO_EXCEPTIONS):
             return await anext(events, None)
 
-    def _note(self, word: str, facts: JsonObject) -> None:
+    def _note(self, word: str = "", *more: Any) -> None:
         if word == "text" and not self._has_text:
             self._has_text = True
             self._record("openai_responses.time_to_first_text", self._seconds())
@@ -164,15 +165,14 @@ class _Run:
             name = {"retry": "retries", "recovery": "recoveries"}[word]
             self._count(name, "1", 1)
         elif word == "end":
-            self._note_end(facts)
+            self._note_end(*more)
 
-    def _note_end(self, facts: JsonObject) -> None:
+    def _note_end(self, kind: str, code: str | None, model: str) -> None:
         """Note how the run ended."""
-        kind, code = facts["kind"], facts["code"]
         word = self._words.known(code) if code else kind
         told: dict[str, Any] = {"gen_ai.response.finish_reasons": [word]}
-        if facts["model"]:
-            told["gen_ai.response.model"] = facts["model"][:_LONGEST]
+        if model:
+            told["gen_ai.response.model"] = model[:_LONGEST]
         self._span.set_attributes(told)
         self._error = "" if kind in ("completed", "incomplete") else word
 
@@ -213,14 +213,14 @@ class _Run:
         histogram.record(number, {**self._facts, **(more or {})})
 
 
-def _attributes(facts: JsonObject) -> dict[str, Any]:
+def _attributes(facts: JsonObject, model: str, address: str) -> dict[str, Any]:
     """Return what is known of a run from its beginning."""
-    is_azure = Endpoint(f"https://{facts['address']}", "").is_azure
+    is_azure = Endpoint(f"https://{address}", "").is_azure
     told: dict[str, Any] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",
-        "gen_ai.request.model": facts["model"],
-        "server.address": facts["address"],
+        "gen_ai.request.model": model,
+        "server.address": address,
     }
     if facts["task"]:
         told["openai_responses.task"] = facts["task"]

@@ -16,7 +16,6 @@ from owui_manifold.artifacts import ArtifactStore
 from owui_manifold.chat import PreparedRequest, is_as_configured
 from owui_manifold.report import (
     compare_cache,
-    event_facts,
     notices_of,
     report_end,
     report_request,
@@ -54,9 +53,6 @@ async def answer_events(
     lines = WaitingLines(call, connections)
     limits = prepared.limits._replace(heard=lines.heard)
     events = counted_run(prepared._replace(limits=limits), connections)
-    if call.account:
-        facts = {"model": prepared.request.model, "address": prepared.endpoint.host}
-        events = call.account.observe_run(events, facts, event_facts)
     async with aclosing(events), aclosing(lines):
         async for arrived in events:
             for line in lines.note(arrived):

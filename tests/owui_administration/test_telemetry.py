@@ -22,14 +22,14 @@ from owui_administration.filter import Filter
 from owui_chat.events import AnswerEvent
 from owui_manifold.answer import answer_events
 from owui_manifold.chat import build_chat_request
-from owui_manifold.report import event_facts
+from owui_manifold.spending import event_words
 from simulator import Simulator
 from spans import Memory, remember
 from stand_in_host import StandInHost, host_callable
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
-RUN = {"model": "gpt-5.6-sol", "address": "api.openai.com"}
+RUN = ("gpt-5.6-sol", "api.openai.com")
 CALL = {"task": "", "has_own_key": False}
 DONE = RunDone(Ending("completed"))
 FIRST = "openai_responses.time_to_first_text"
@@ -62,7 +62,7 @@ async def account(**facts: Any) -> Account:
 async def observed(*events: RunEvent, **facts: Any) -> list[RunEvent]:
     """What comes through of a run whose responses are counted at its beginning."""
     one = await account(**facts)
-    observing = one.observe_run(told(*events), RUN, event_facts)
+    observing = one.observe_run(told(*events), *RUN, event_words)
     one.count_responses("gpt-5.6-sol", (1, 10, 4, 5), 0.25)
     one.count_responses("gpt-5.6-sol", (1, 1, 0, 1), None)
     return [event async for event in observing]
@@ -77,7 +77,7 @@ async def test_nothing_is_imported_or_measured_where_it_is_off() -> None:
     """The events are not even looked at."""
     events, one = told(DONE), await account()
 
-    assert one.observe_run(events, {}, ask_nothing) is events
+    assert one.observe_run(events, *RUN, ask_nothing) is events
     assert await one.observe_tool("a", asyncio.sleep(0, "b"), ask_nothing) == "b"
     assert not [name for name in vars(sys.modules["open_webui.env"]) if "OTEL" in name]
     await events.aclose()
@@ -127,8 +127,8 @@ async def test_task_and_own_key_are_told_apart(memory: Memory) -> None:
 
 async def test_azure_is_named_as_the_conventions_want_it(memory: Memory) -> None:
     """By the address."""
-    facts = {**RUN, "address": "a.openai.azure.com"}
-    events = (await account()).observe_run(told(DONE), facts, lambda _: ("", {}))
+    address, one = "a.openai.azure.com", await account()
+    events = one.observe_run(told(DONE), "gpt-5.2", address, event_words)
     assert [event async for event in events] == [DONE]
 
     [span] = memory.spans
@@ -165,8 +165,8 @@ async def test_words_of_servers_are_bounded(memory: Memory) -> None:
         ended = RunDone(Ending("failed", code))
         events = one.observe_run(
             told(ended),
-            RUN,
-            event_facts,
+            *RUN,
+            event_words,
         )
         assert [event async for event in events] == [ended]
 
@@ -183,7 +183,7 @@ async def test_words_of_servers_are_bounded(memory: Memory) -> None:
 async def test_stop_ends_the_span(memory: Memory) -> None:
     """Whoever leaves early closes the run as well, maybe in another task."""
     source = told(TextDelta(0, "text", 0, "Hi"), DONE)
-    events = (await account()).observe_run(source, RUN, event_facts)
+    events = (await account()).observe_run(source, *RUN, event_words)
 
     await asyncio.create_task(anext(events))
     await asyncio.create_task(events.aclose())
@@ -199,7 +199,7 @@ async def test_error_inside_is_named_and_raised(memory: Memory) -> None:
         yield Status("Again.")
         raise ValueError("canary")
 
-    events = (await account()).observe_run(breaking(), RUN, event_facts)
+    events = (await account()).observe_run(breaking(), *RUN, event_words)
     with pytest.raises(ValueError, match="canary"):
         assert [event async for event in events] == []
 
