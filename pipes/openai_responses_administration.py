@@ -182,10 +182,8 @@ def _normalize_base_url(text: str) -> str:
         problem = "BASE_URL is not an http or https address"
         raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
     if "@" in parts.netloc:
-        raise InvalidRequest(
-            "BASE_URL holds a user name or a password, which cannot be sent beside "
-            "API_KEY. An administrator has to take it out in the valves of this pipe."
-        )
+        problem = "BASE_URL holds a user name or a password, beside API_KEY"
+        raise valve_error(problem, place=PIPE_VALVES)
     typed = parts.path.rstrip("/")
     path = typed.removesuffix("/responses").rstrip("/")
     if not typed:
@@ -637,7 +635,7 @@ _SECOND_BOUNDS = [0.01 * 2**n for n in range(14)]
 _TOKEN_BOUNDS = [4**n for n in range(14)]
 
 Events = AsyncGenerator[Any, None]
-Describe = Callable[[Any], tuple[str, JsonObject]]
+Describe = Callable[[Any], tuple[Any, ...]]
 
 _NO_EXCEPTIONS = {"record_exception": False, "set_status_on_exception": False}
 
@@ -667,11 +665,12 @@ class Telemetry:
             self._run.cost += cost or 0
 
     def observe_run(
-        self, events: Events, facts: JsonObject, describe: Describe
+        self, events: Events, model: str, address: str, describe: Describe
     ) -> Events:
         if not exports_telemetry():
             return events
-        self._run = _Run(self._words, {**self._facts, **facts}, describe)
+        facts = _attributes(self._facts, model, address)
+        self._run = _Run(self._words, facts, describe)
         return self._run.observed(events)
 
     async def observe_tool(
@@ -705,17 +704,17 @@ def _fail(span: Any, word: str) -> None:
 
 class _Run:
     def __init__(
-        self, words: ServerWords, facts: JsonObject, describe: Describe
+        self, words: ServerWords, facts: dict[str, Any], describe: Describe
     ) -> None:
         self.used, self.cost = [0, 0, 0, 0], 0.0
         self._trace = import_module("opentelemetry.trace")
         self._meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
         self._words, self._describe = words, describe
-        self._facts = _attributes(facts)
+        self._facts = facts
         self._span = self._trace.get_tracer(_SCOPE).start_span(
-            f"chat {facts['model']}",
+            f"chat {facts['gen_ai.request.model']}",
             kind=self._trace.SpanKind.CLIENT,
-            attributes=self._facts,
+            attributes=facts,
         )
         self._began = monotonic()
         self._has_text = False
@@ -737,7 +736,7 @@ class _Run:
         with self._trace.use_span(self._span, **_NO_EXCEPTIONS):
             return await anext(events, None)
 
-    def _note(self, word: str, facts: JsonObject) -> None:
+    def _note(self, word: str = "", *more: Any) -> None:
         if word == "text" and not self._has_text:
             self._has_text = True
             self._record("openai_responses.time_to_first_text", self._seconds())
@@ -745,14 +744,13 @@ class _Run:
             name = {"retry": "retries", "recovery": "recoveries"}[word]
             self._count(name, "1", 1)
         elif word == "end":
-            self._note_end(facts)
+            self._note_end(*more)
 
-    def _note_end(self, facts: JsonObject) -> None:
-        kind, code = facts["kind"], facts["code"]
+    def _note_end(self, kind: str, code: str | None, model: str) -> None:
         word = self._words.known(code) if code else kind
         told: dict[str, Any] = {"gen_ai.response.finish_reasons": [word]}
-        if facts["model"]:
-            told["gen_ai.response.model"] = facts["model"][:_LONGEST]
+        if model:
+            told["gen_ai.response.model"] = model[:_LONGEST]
         self._span.set_attributes(told)
         self._error = "" if kind in ("completed", "incomplete") else word
 
@@ -792,13 +790,13 @@ class _Run:
         histogram.record(number, {**self._facts, **(more or {})})
 
 
-def _attributes(facts: JsonObject) -> dict[str, Any]:
-    is_azure = Endpoint(f"https://{facts['address']}", "").is_azure
+def _attributes(facts: JsonObject, model: str, address: str) -> dict[str, Any]:
+    is_azure = Endpoint(f"https://{address}", "").is_azure
     told: dict[str, Any] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",
-        "gen_ai.request.model": facts["model"],
-        "server.address": facts["address"],
+        "gen_ai.request.model": model,
+        "server.address": address,
     }
     if facts["task"]:
         told["openai_responses.task"] = facts["task"]
@@ -821,9 +819,9 @@ class Account(NamedTuple):
         return self.limits.count(model, counts, cost)
 
     def observe_run(
-        self, events: Events, facts: dict[str, Any], describe: Describe
+        self, events: Events, model: str, address: str, describe: Describe
     ) -> Events:
-        return self.telemetry.observe_run(events, facts, describe)
+        return self.telemetry.observe_run(events, model, address, describe)
 
     async def observe_tool(
         self,
