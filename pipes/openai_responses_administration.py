@@ -635,21 +635,43 @@ _SECOND_BOUNDS = [0.01 * 2**n for n in range(14)]
 _TOKEN_BOUNDS = [4**n for n in range(14)]
 
 Events = AsyncGenerator[Any, None]
-Describe = Callable[[Any], tuple[str, JsonObject]]
+Describe = Callable[[Any], tuple[Any, ...]]
 
 _NO_EXCEPTIONS = {"record_exception": False, "set_status_on_exception": False}
 
 
-class Telemetry:
+class ServerWords:
     def __init__(self) -> None:
-        self._words: set[str] = set()
+        self._known: set[str] = set()
+
+    def known(self, word: str) -> str:
+        is_new = word not in self._known
+        if not _WORD.fullmatch(word) or (is_new and len(self._known) >= _MOST_WORDS):
+            return _OTHER
+        self._known.add(word)
+        return word
+
+
+class Telemetry:
+    def __init__(self, facts: JsonObject, words: ServerWords) -> None:
+        self._facts, self._words = facts, words
+        self._run: _Run | None = None
+
+    def count(self, counts: Sequence[int], cost: float | None) -> None:
+        if self._run:
+            self._run.used = [
+                a + b for a, b in zip(self._run.used, counts, strict=True)
+            ]
+            self._run.cost += cost or 0
 
     def observe_run(
-        self, events: Events, facts: JsonObject, describe: Describe
+        self, events: Events, model: str, address: str, describe: Describe
     ) -> Events:
         if not exports_telemetry():
             return events
-        return _Run(self._known_word, facts, describe).observed(events)
+        facts = _attributes(self._facts, model, address)
+        self._run = _Run(self._words, facts, describe)
+        return self._run.observed(events)
 
     async def observe_tool(
         self,
@@ -674,13 +696,6 @@ class Telemetry:
                 _fail(span, "tool_error")
         return result
 
-    def _known_word(self, word: str) -> str:
-        is_new = word not in self._words
-        if not _WORD.fullmatch(word) or (is_new and len(self._words) >= _MOST_WORDS):
-            return _OTHER
-        self._words.add(word)
-        return word
-
 
 def _fail(span: Any, word: str) -> None:
     span.set_attribute("error.type", word)
@@ -689,16 +704,17 @@ def _fail(span: Any, word: str) -> None:
 
 class _Run:
     def __init__(
-        self, known_word: Callable[[str], str], facts: JsonObject, describe: Describe
+        self, words: ServerWords, facts: dict[str, Any], describe: Describe
     ) -> None:
+        self.used, self.cost = [0, 0, 0, 0], 0.0
         self._trace = import_module("opentelemetry.trace")
         self._meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
-        self._known_word, self._describe = known_word, describe
-        self._facts = _attributes(facts)
+        self._words, self._describe = words, describe
+        self._facts = facts
         self._span = self._trace.get_tracer(_SCOPE).start_span(
-            f"chat {facts['model']}",
+            f"chat {facts['gen_ai.request.model']}",
             kind=self._trace.SpanKind.CLIENT,
-            attributes=self._facts,
+            attributes=facts,
         )
         self._began = monotonic()
         self._has_text = False
@@ -720,7 +736,7 @@ class _Run:
         with self._trace.use_span(self._span, **_NO_EXCEPTIONS):
             return await anext(events, None)
 
-    def _note(self, word: str, facts: JsonObject) -> None:
+    def _note(self, word: str = "", *more: Any) -> None:
         if word == "text" and not self._has_text:
             self._has_text = True
             self._record("openai_responses.time_to_first_text", self._seconds())
@@ -728,27 +744,29 @@ class _Run:
             name = {"retry": "retries", "recovery": "recoveries"}[word]
             self._count(name, "1", 1)
         elif word == "end":
-            self._note_end(facts)
+            self._note_end(*more)
 
-    def _note_end(self, facts: JsonObject) -> None:
-        kind, code = facts["kind"], facts["code"]
-        word = self._known_word(code) if code else kind
+    def _note_end(self, kind: str, code: str | None, model: str) -> None:
+        word = self._words.known(code) if code else kind
         told: dict[str, Any] = {"gen_ai.response.finish_reasons": [word]}
-        if facts["model"]:
-            told["gen_ai.response.model"] = facts["model"][:_LONGEST]
-        usage = as_mapping(facts["usage"])
-        for side in ("input", "output") if usage else ():
-            told[f"gen_ai.usage.{side}_tokens"] = usage[side]
-            more = {"gen_ai.token.type": side}
-            self._record("gen_ai.client.token.usage", usage[side], "{token}", more)
-        if usage:
-            told["gen_ai.usage.cache_read.input_tokens"] = usage["cached"]
+        if model:
+            told["gen_ai.response.model"] = model[:_LONGEST]
         self._span.set_attributes(told)
-        if facts["cost"]:
-            self._count("cost", "{USD}", facts["cost"])
         self._error = "" if kind in ("completed", "incomplete") else word
 
+    def _note_usage(self) -> None:
+        _, given, cached, made = self.used
+        self._span.set_attribute("gen_ai.usage.cache_read.input_tokens", cached)
+        for kind, count in (("input", given), ("output", made)):
+            self._span.set_attribute(f"gen_ai.usage.{kind}_tokens", count)
+            more = {"gen_ai.token.type": kind}
+            self._record("gen_ai.client.token.usage", count, "{token}", more)
+        if self.cost:
+            self._count("cost", "{USD}", self.cost)
+
     def _end(self) -> None:
+        if any(self.used):
+            self._note_usage()
         if self._error:
             self._facts["error.type"] = self._error
             _fail(self._span, self._error)
@@ -772,13 +790,13 @@ class _Run:
         histogram.record(number, {**self._facts, **(more or {})})
 
 
-def _attributes(facts: JsonObject) -> dict[str, Any]:
-    is_azure = Endpoint(f"https://{facts['address']}", "").is_azure
+def _attributes(facts: JsonObject, model: str, address: str) -> dict[str, Any]:
+    is_azure = Endpoint(f"https://{address}", "").is_azure
     told: dict[str, Any] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",
-        "gen_ai.request.model": facts["model"],
-        "server.address": facts["address"],
+        "gen_ai.request.model": model,
+        "server.address": address,
     }
     if facts["task"]:
         told["openai_responses.task"] = facts["task"]
@@ -791,14 +809,19 @@ def _attributes(facts: JsonObject) -> dict[str, Any]:
 
 
 class Account(NamedTuple):
-    facts: dict[str, Any]
     limits: UserLimits
     telemetry: Telemetry
 
+    def count_responses(
+        self, model: str, counts: tuple[int, int, int, int], cost: float | None
+    ) -> str:
+        self.telemetry.count(counts, cost)
+        return self.limits.count(model, counts, cost)
+
     def observe_run(
-        self, events: Events, facts: dict[str, Any], describe: Describe
+        self, events: Events, model: str, address: str, describe: Describe
     ) -> Events:
-        return self.telemetry.observe_run(events, self.facts | facts, describe)
+        return self.telemetry.observe_run(events, model, address, describe)
 
     async def observe_tool(
         self,
@@ -829,9 +852,9 @@ class Filter:
     def __init__(self) -> None:
         self.valves = self.Valves()
         self._usage = UsageTable()
-        self._telemetry = Telemetry()
+        self._words = ServerWords()
 
     async def begin(self, facts: dict[str, Any]) -> Account:
         text = self.valves.USER_LIMITS_JSON
         limits = await read_user_limits(text, facts, self._usage)
-        return Account(facts, limits, self._telemetry)
+        return Account(limits, Telemetry(facts, self._words))

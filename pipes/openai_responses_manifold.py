@@ -11467,23 +11467,6 @@ def cost_of_responses(
     return cost_of_run(usages, facts, output, utc_today(), prepared.endpoint.host)
 
 
-def event_facts(prepared: PreparedRequest, event: RunEvent) -> tuple[str, JsonObject]:
-    match event:
-        case TextDelta(kind="text" | "refusal"):
-            return "text", {}
-        case Status(repair=repair):
-            return "recovery" if repair else "retry", {}
-        case RunDone(ending, usage):
-            return "end", {
-                "kind": ending.kind,
-                "code": ending.code,
-                "model": event.trace.model,
-                "usage": usage._asdict() if usage else {},
-                "cost": cost_of_responses(prepared, event.usages, event.output),
-            }
-    return "", {}
-
-
 _HOW = (
     "Open WebUI calls tools of this model in its legacy way: before the model is asked, "
     "and without its reasoning."
@@ -11617,11 +11600,25 @@ def check_limits(prepared: PreparedRequest) -> None:
 
 def counted_run(prepared: PreparedRequest, connections: Connections) -> RunEvents:
     limits, counts = prepared.limits, _RunCounts(prepared)
-    if prepared.call.account:
-        limits = limits._replace(spent=counts.add)
     request, endpoint = prepared.request, prepared.endpoint
+    if account := prepared.call.account:
+        limits = limits._replace(spent=counts.add)
     events = run(request, endpoint, connections, limits, prepared.toolset)
-    return counts.watch(events) if prepared.call.account else events
+    if account:
+        events = counts.watch(events)
+        events = account.observe_run(events, request.model, endpoint.host, event_words)
+    return events
+
+
+def event_words(event: RunEvent) -> tuple[str | None, ...]:
+    match event:
+        case TextDelta(kind="text" | "refusal"):
+            return ("text",)
+        case Status(repair=repair):
+            return ("recovery" if repair else "retry",)
+        case RunDone(ending, trace=trace):
+            return "end", ending.kind, ending.code, trace.model
+    return ()
 
 
 class _RunCounts:
@@ -11636,8 +11633,8 @@ class _RunCounts:
         total = reduce(add_usage, new, None) or Usage()
         counts = (len(new), total.input, total.cached, total.output)
         cost = cost_of_responses(prepared, new, output)
-        limits = prepared.call.account.limits
-        return str(limits.count(prepared.request.model, counts, cost))
+        account = prepared.call.account
+        return str(account.count_responses(prepared.request.model, counts, cost))
 
     async def watch(self, events: RunEvents) -> RunEvents:
         try:
@@ -11676,9 +11673,6 @@ async def answer_events(
     lines = WaitingLines(call, connections)
     limits = prepared.limits._replace(heard=lines.heard)
     events = counted_run(prepared._replace(limits=limits), connections)
-    if call.account:
-        facts = {"model": prepared.request.model, "address": prepared.endpoint.host}
-        events = call.account.observe_run(events, facts, partial(event_facts, prepared))
     async with aclosing(events), aclosing(lines):
         async for arrived in events:
             for line in lines.note(arrived):

@@ -127,11 +127,7 @@ class UserLimits:
     def count(
         self, model: str, counts: tuple[int, int, int, int], cost: float | None
     ) -> str:
-        """Count responses; return why a run ends that would go on, or nothing.
-
-        `counts`: requests, input tokens, cached ones of them, output tokens. An unknown
-        cost, in US dollars, counts as none.
-        """
+        """Count responses (see `Account.count_responses`)."""
         if self._counts and self.table and counts[0]:
             user_id, day = str(self._user.get("id")), self.today.isoformat()
             row = UsageRow(user_id, day, model, *counts, round((cost or 0) * 1e6))
