@@ -61,7 +61,7 @@ from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
 from itertools import accumulate, chain, groupby, islice, pairwise, takewhile
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path, PurePosixPath
 from reprlib import repr as short_repr
 from threading import Lock
@@ -5975,14 +5975,12 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
     for call in content_parts(tool_calls):
-        call_id = str(call.get("id"))
-        match call:
-            case {"function": {} as function}:
-                arguments = str(function.get("arguments") or "{}")
-                yield ToolCall(call_id, str(function.get("name")), arguments)
-            case {"custom": {} as custom}:
-                given = str(custom.get("input") or "")
-                yield ToolCall(call_id, str(custom.get("name")), given, is_custom=True)
+        kind, field, empty = "function", "arguments", "{}"
+        if kind not in call:
+            kind, field, empty = "custom", "input", ""
+        if isinstance(called := call.get(kind), Mapping):
+            name, given = str(called.get("name")), str(called.get(field) or empty)
+            yield ToolCall(str(call.get("id")), name, given, kind == "custom")
 
 
 def _output(content: object) -> str | list[Item]:
@@ -6637,7 +6635,7 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 
 _ANSWER_KEYS = (
     "tools tool_choice parallel_tool_calls reasoning reasoning_effort text verbosity "
-    "response_format"
+    "response_format reasoning_summary json_schema"
 )
 
 
@@ -6751,9 +6749,7 @@ def file_citations(item: JsonObject) -> list[Item]:
 
 def container_addresses(text: str, name: str) -> list[str]:
     found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
-    return [
-        address for address in found if PurePosixPath(unquote(address)).name == name
-    ]
+    return [one for one in found if PurePosixPath(unquote(one)).name == name]
 
 
 def link_files(text: str, card: JsonObject) -> str:
@@ -6764,9 +6760,7 @@ def link_files(text: str, card: JsonObject) -> str:
 
 def file_lines(card: JsonObject) -> str:
     links = (card.get("links") or {}).items()
-    lines = [
-        f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
-    ]
+    lines = [f"[{PurePosixPath(unquote(one)).name}]({url})" for one, url in links]
     return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
 
 
@@ -6849,7 +6843,10 @@ class Citations:
             case ToolOutput():
                 yield event
                 yield from self._sources(ended=True)
-                yield from self._host_sources(event.card.get("sources", ()))
+                sources = event.card.get("sources", ())
+                for key in source_keys(sources):
+                    self._numbers.setdefault(key, len(self._numbers) + 1)
+                yield from map(SourceCited, sources)
             case RunDone():
                 for index in [*self._growing]:
                     yield from self._rest(index)
@@ -6857,11 +6854,6 @@ class Citations:
                 yield event
             case _:
                 yield event
-
-    def _host_sources(self, sources: Iterable[JsonObject]) -> Iterator[CitedEvent]:
-        for key in source_keys(sources):
-            self._numbers.setdefault(key, len(self._numbers) + 1)
-        yield from map(SourceCited, sources)
 
     def _rest(self, index: int) -> Iterator[CitedEvent]:
         if text := self._take_held(index):
@@ -7282,11 +7274,11 @@ def _chat_image(item: Item) -> dict[str, Any]:
 
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
+    kind, field, empty = "function", "arguments", "{}"
     if item_type(item) == "custom_tool_call":
-        custom = {"name": item.get("name"), "input": item.get("input") or ""}
-        return {"id": item.get("call_id"), "type": "custom", "custom": custom}
-    function = {"name": item.get("name"), "arguments": item.get("arguments") or "{}"}
-    return {"id": item.get("call_id"), "type": "function", "function": function}
+        kind, field, empty = "custom", "input", ""
+    called = {"name": item.get("name"), field: item.get(field) or empty}
+    return {"id": item.get("call_id"), "type": kind, kind: called}
 
 
 def _error(ending: Ending) -> Chunk:
@@ -7833,9 +7825,8 @@ _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 def _end_after_code(shown: OutputItems) -> Chunks:
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
-        yield from shown.add(
-            {"type": "openai_responses:end", "id": f"end_{last['id']}"}
-        )
+        end = {"type": "openai_responses:end", "id": f"end_{last['id']}"}
+        yield from shown.add(end)
 
 
 class NativeRenderer:
@@ -8550,15 +8541,12 @@ def _with_readable(
 ) -> UserMessage:
     shown = [part for part in message.content if part.get("image_url")]
     names = [found.name for found in message.attachments if found.is_image]
-    left = iter(names if len(names) == len(shown) else [""] * len(shown))
-    parts = [
-        (
-            part_or_note(_readable_part(part, next(left), scale), is_asked=is_asked)
-            if part.get("image_url")
-            else part
-        )
-        for part in message.content
-    ]
+    left, parts = iter(names if len(names) == len(shown) else ()), list[Item]()
+    for part in message.content:
+        found: Item | str = part
+        if part.get("image_url"):
+            found = _readable_part(part, next(left, ""), scale)
+        parts.append(part_or_note(found, is_asked=is_asked))
     return message.with_content(parts) if shown else message
 
 
@@ -8899,12 +8887,10 @@ _Tier = Literal["auto", "default", "flex", "priority", "fast", "ultrafast"]
 _Choice = Literal["inherit", "on", "off"]
 
 
-def _valve(
-    default: object, description: str, *, secret: bool = False, **limits: Any
-) -> Any:
+def _valve(default: object, text: str, *, secret: bool = False, **limits: Any) -> Any:
     return Field(
         default=default,
-        description=f"{description} {_default_sentence(default)}",
+        description=f"{text} {_default_sentence(default)}",
         json_schema_extra={"input": {"type": "password"}} if secret else None,
         **limits,
     )
@@ -9038,8 +9024,8 @@ class Valves(BaseModel):
     )
     PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
         "conversation",
-        "Where the model gets its encrypted reasoning back: nowhere, between the tool "
-        "calls of an answer, or in the whole conversation (stored in the chat).",
+        "Where the model gets its encrypted reasoning back: nowhere, within an answer, "
+        "or in the whole conversation (stored in the chat).",
     )
     PERSIST_TOOL_RESULTS: bool = _valve(
         True,
@@ -9049,21 +9035,20 @@ class Valves(BaseModel):
     HISTORY_CARRIER: Literal["output", "markers"] = _valve(
         "output",
         "Where a chat keeps what it does not show: in Open WebUI's stored output of "
-        "each answer, or under keys of its own, with lines in the answers that only "
-        "copies show. Both are always read.",
+        "each answer, or under keys of its own, with lines that copies of answers "
+        "show. Both are read.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
-        "A long random text, from which the keys for what chats store are made. After a "
-        "change, what was stored before is used only in part. Empty: the server's "
-        "WEBUI_SECRET_KEY.",
+        "A long random text that protects what chats store. After a change, older "
+        "chats are read only in part. Empty: the server's WEBUI_SECRET_KEY.",
         secret=True,
     )
     STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
         "auto",
         "Keep the first instructions of a chat and send changes (a date, a memory) "
-        "with the next message: reasoning and the prompt cache stay valid. The chat "
-        "stores them encrypted. `auto`: from gpt-5.6 on.",
+        "with the next message: reasoning and the prompt cache stay valid. `auto`: "
+        "from gpt-5.6 on.",
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
@@ -9096,9 +9081,7 @@ class Valves(BaseModel):
         "one by one with its lasting approvals, unless TOOL_APPROVAL has a rule for "
         "one of them.",
     )
-    PARALLEL_TOOL_CALLS: bool = _valve(
-        True, "Let the model call several tools at once."
-    )
+    PARALLEL_TOOL_CALLS: bool = _valve(True, "Let the model call tools in parallel.")
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
         10, "Most rounds of tool calls before the model has to answer.", ge=1
     )
@@ -9181,7 +9164,7 @@ class Valves(BaseModel):
         60, "If the server asks for a longer wait, the error is shown.", ge=0
     )
     CONNECT_TIMEOUT_SECONDS: float = _valve(
-        30, "Time limit for opening a connection.", gt=0
+        30, "Time limit to open a connection.", gt=0
     )
     FIRST_EVENT_TIMEOUT_SECONDS: float = _valve(
         300, "Longest wait for an answer to begin, 30 to 900."
@@ -9264,9 +9247,7 @@ class UserValves(BaseModel):
         "inherit", "How long answers are."
     )
     WEB_SEARCH: _Choice = _valve("inherit", "Let the model search the web with OpenAI.")
-    IMAGE_GENERATION: _Choice = _valve(
-        "inherit", "Let the model draw pictures with OpenAI."
-    )
+    IMAGE_GENERATION: _Choice = _valve("inherit", "Let the model draw pictures.")
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
     SERVICE_TIER: Literal["inherit", _Tier] = _valve(
         "inherit", "`flex` is cheaper and slower, `fast` and `ultrafast` cost more."
@@ -9314,7 +9295,7 @@ class Config(NamedTuple):
     shows_cost: bool
     shows_log: bool
     log_level: str
-    refused: tuple[str, ...]
+    refused: Sequence[str]
     token: str = ""
     identity: Mapping[str, str] = MappingProxyType({})
 
@@ -9435,14 +9416,12 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
     return user.model_copy(update=reset)
 
 
-def _refused_choices(
-    wanted: UserValves, own: UserValves, valves: Valves
-) -> tuple[str, ...]:
+def _refused_choices(wanted: UserValves, own: UserValves, valves: Valves) -> list[str]:
     names = _CHOICES.values()
     lost = [name for name in names if getattr(wanted, name) != getattr(own, name)]
     if valves.USER_API_KEYS == "off" and wanted.API_KEY.strip():
         lost.append("API_KEY")
-    return tuple(lost)
+    return lost
 
 
 def _permission_error(valves: Valves) -> str:
@@ -9620,11 +9599,7 @@ class Caller(NamedTuple):
 
     @property
     def may_have_row(self) -> bool:
-        return self.host_reads and names_a_row(self.chat_id)
-
-
-def names_a_row(chat_id: str) -> bool:
-    return bool(chat_id) and not chat_id.startswith(_ROWLESS_CHATS)
+        return self.host_reads and not self.chat_id.startswith(_ROWLESS_CHATS)
 
 
 def read_caller(
@@ -9971,46 +9946,37 @@ async def _read_tool_image(address: str, user: Any) -> Item:
 async def add_documents(
     parts: Sequence[ChatPart], user: Any, wanted: str
 ) -> list[ChatPart]:
-    result, question = list(parts), question_index(parts)
-    documents = _DocumentReader(user, wanted)
+    result, question, left = list(parts), question_index(parts), _MOST_BYTES
     for place, part in enumerate(parts):
         if isinstance(part, UserMessage) and part.attachments:
-            found = [await documents.part(file) for file in part.attachments]
-            read = [part_or_note(f, is_asked=place == question) for f in found if f]
+            read = list[Item]()
+            for file in part.attachments:
+                found, size = await _read_document(file, user, wanted, left)
+                left -= size
+                if found:
+                    read.append(part_or_note(found, is_asked=place == question))
             result[place] = part.with_content([*read, *part.content])
     return result
 
 
-class _DocumentReader:
-    def __init__(self, user: Any, wanted: str) -> None:
-        self._user = user
-        self._wanted = wanted
-        self._left = _MOST_BYTES
+async def _read_document(
+    file: Attachment, user: Any, wanted: str, left: int
+) -> tuple[Item | str, int]:
+    row = None if file.is_image else await file_row(file.file_id, user)
+    name = file.name or (row.filename if row else "")
+    meta = (row.meta if row else None) or {}
+    kind = document_type(name, file.content_type or str(meta.get("content_type")))
+    if file.is_image or not kind or (kind != PDF_TYPE and wanted != "all"):
+        return "", 0
+    if int(meta.get("size") or 0) > left:
+        return _TOO_LARGE.format(name), 0
 
-    async def part(self, file: Attachment) -> Item | str | None:
-        if file.is_image:
-            return None
-        row = await file_row(file.file_id, self._user)
-        name = file.name or (row.filename if row else "")
-        meta = (row.meta if row else None) or {}
-        kind = document_type(name, file.content_type or str(meta.get("content_type")))
-        if not kind or (kind != PDF_TYPE and self._wanted != "all"):
-            return None
-        if row is None:
-            return GONE_FILE.format(name)
-        if int(meta.get("size") or 0) > self._left:
-            return _TOO_LARGE.format(name)
+    def sized_part(content: bytes) -> tuple[Item, int]:
+        return document_part(name, kind, content), len(content)
 
-        def sized_part(content: bytes) -> tuple[Item, int]:
-            return document_part(name, kind, content), len(content)
-
-        part, size = await _read_file(row, sized_part) or (None, 0)
-        if part is None:
-            return GONE_FILE.format(name)
-        if size > self._left:
-            return _TOO_LARGE.format(name)
-        self._left -= size
-        return part
+    read = await _read_file(row, sized_part) if row else None
+    part, size = read or (GONE_FILE.format(name), 0)
+    return (part, size) if size <= left else (_TOO_LARGE.format(name), 0)
 
 
 _StoreImage = Callable[[str], Awaitable[str]]
@@ -10202,7 +10168,13 @@ class HostTools:
         return str(inner), params
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        own = self._own_name(name)
+        own, account = self._own_name(name), self._call.account
+        result = self._call_tool(own, arguments)
+        if account:
+            result = account.observe_tool(own, result, attrgetter("failed"))
+        return await result
+
+    async def _call_tool(self, own: str, arguments: dict[str, Any]) -> ToolResult:
         tool, params = self._host.tools[own], arguments
         if tool.get("type") != "mcp":
             known = (self.parameters(own) or {}).get("properties") or {}
@@ -10241,8 +10213,8 @@ class HostTools:
     async def _answer(
         self, name: str, tool: JsonObject, params: dict[str, Any], result: Any
     ) -> ToolResult:
-        host = self._host
-        user = await user_model(str(host.metadata.get("user_id") or ""))
+        host, caller = self._host, self._call.caller
+        user = await user_model(caller.user_id)
         text, files, embeds = await process_tool_result(
             host, user, name, tool, params, result
         )
@@ -10250,9 +10222,8 @@ class HostTools:
         tool_id = str(tool.get("tool_id") or "")
         sources = citation_sources(name, params, text, tool_id) if cited else []
         store = partial(stored_image, host, user)
-        has_row = names_a_row(str(host.metadata.get("chat_id") or ""))
         output, card = await split_result_files(
-            files, text, store, user, has_row=has_row
+            files, text, store, user, has_row=caller.may_have_row
         )
         card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
@@ -10500,9 +10471,7 @@ _NONCE_BYTES = 12
 class ChatKeys:
     def __init__(self, secret: str, user_id: str) -> None:
         self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
-        self._cipher = (
-            _cipher(derive_key(secret, f"{_PURPOSE}sent")) if secret else None
-        )
+        self._cipher = _cipher(secret) if secret else None
         self._user_id = user_id
 
     def seal(self, value: object, message_id: str) -> str:
@@ -10518,9 +10487,8 @@ class ChatKeys:
         try:
             whole = base64.b64decode(sealed, validate=True)
             nonce, rest = whole[:_NONCE_BYTES], whole[_NONCE_BYTES:]
-            return json.loads(
-                self._cipher.decrypt(nonce, rest, self._scope(message_id))
-            )
+            text = self._cipher.decrypt(nonce, rest, self._scope(message_id))
+            return json.loads(text)
         except Exception:
             return None
 
@@ -10528,7 +10496,8 @@ class ChatKeys:
         return json.dumps([self._user_id, message_id]).encode()
 
 
-def _cipher(key: bytes) -> Any:
+def _cipher(secret: str) -> Any:
+    key = derive_key(secret, f"{_PURPOSE}sent")
     try:
         return import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM(key)
     except ImportError:
@@ -11021,15 +10990,11 @@ def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     )
 
 
-_NOT_FOR_TASKS = ("reasoning_summary", "json_schema")
-
-
 def build_task_request(call: PipeCall) -> PreparedRequest:
     require_floor()
     endpoint = call.endpoint
     model = _task_model(call, endpoint)
-    body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
-    request = task_request(model, call.messages, body, call.caller.task)
+    request = task_request(model, call.messages, call.body, call.caller.task)
     request = _repaired(request, call)
     origin = origin_at(model.family, endpoint)
     limits = run_limits(call.valves, model)
@@ -11051,9 +11016,7 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     if ended.trace.status not in (403, 404) or model == call.model.id:
         return False
     if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
-        told = (
-            f"TASK_MODEL: this key may not use {model}, so the chat's model does tasks"
-        )
+        told = f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
         call.log.line("WARNING", told)
     return True
 
@@ -11139,12 +11102,9 @@ class ArtifactStore:
     ) -> Item | str:
         ids = str(citation.get("container_id")), str(citation.get("file_id"))
         try:
+            endpoint, connections = self._prepared.endpoint, self._connections
             content = await container_file(
-                self._prepared.endpoint,
-                self._connections,
-                ids,
-                _MOST_FETCHED,
-                deadlines,
+                endpoint, connections, ids, _MOST_FETCHED, deadlines
             )
         except AnswerTooLarge:
             return _TOO_BIG.format(name)
@@ -11153,9 +11113,8 @@ class ArtifactStore:
             gone = isinstance(error, ApiRefused) and error.failure.status == 404
             return (_GONE if gone else _NOT_FETCHED).format(name)
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        return await self._store(NewFile(name, kind, content)) or _NOT_STORED.format(
-            name
-        )
+        stored = await self._store(NewFile(name, kind, content))
+        return stored or _NOT_STORED.format(name)
 
     async def _store(self, file: NewFile) -> Item | None:
         digest = (await asyncio.to_thread(hashlib.sha256, file.content)).hexdigest()
@@ -11364,16 +11323,17 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     error, said = trace.error, f"{trace.subject} {trace.error.message}".strip()
     words = (error.code or ended.ending.code, error.type, error.param)
     code, group, param = map(api_word, words)
+    said = server_words(call, said)
     call.log.line(
         "WARNING",
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
-        f"param {param}, request id {trace.request_id}. {server_words(call, said)}",
+        f"param {param}, request id {trace.request_id}. {said}",
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
     sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
     sentence = _with_error_id(call, sentence)
     if call.caller.is_admin:
-        sentence = f"{sentence} {server_words(call, said)}".strip()
+        sentence = f"{sentence} {said}".strip()
     ending = ended.ending._replace(sentence=sentence)
     return _add_cost(prepared, ended._replace(ending=ending))
 
@@ -11482,6 +11442,23 @@ def cost_of_responses(
     return cost_of_run(usages, facts, output, utc_today(), prepared.endpoint.host)
 
 
+def event_facts(prepared: PreparedRequest, event: RunEvent) -> tuple[str, JsonObject]:
+    match event:
+        case TextDelta(kind="text" | "refusal"):
+            return "text", {}
+        case Status(repair=repair):
+            return "recovery" if repair else "retry", {}
+        case RunDone(ending, usage):
+            return "end", {
+                "kind": ending.kind,
+                "code": ending.code,
+                "model": event.trace.model,
+                "usage": usage._asdict() if usage else {},
+                "cost": cost_of_responses(prepared, event.usages, event.output),
+            }
+    return "", {}
+
+
 _HOW = (
     "Open WebUI calls tools of this model in its legacy way: before the model is asked, "
     "and without its reasoning."
@@ -11493,15 +11470,15 @@ _ADVICE = (
 _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
-async def _legacy_notices(call: PipeCall) -> list[str]:
+async def _legacy_notice(call: PipeCall) -> str:
     if value_at(call.host.metadata, "params", "function_calling") != "legacy":
-        return []
+        return ""
     row = await legacy_model(call.model_id)
     if row is None:
-        return []
+        return ""
     changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
-    return [notice] if _tell_once(call, f"{call.model_id}: {notice}") else []
+    return notice if _tell_once(call, f"{call.model_id}: {notice}") else ""
 
 
 def _valve_notices(call: PipeCall) -> list[str]:
@@ -11525,16 +11502,16 @@ def _tell_once(call: PipeCall, notice: str) -> bool:
     return call.caller.is_admin and is_new(f"chat: {notice}")
 
 
-def _refusal_notices(call: PipeCall) -> list[str]:
+def _refusal_notice(call: PipeCall) -> str:
     if not call.caller.host_reads:  # nobody would see it
-        return []
+        return ""
     user, is_new = call.caller.user_id, call.capabilities.first_time
     names = [name for name in call.config.refused if is_new(f"{user}: {name}")]
     if not names:
-        return []
+        return ""
     listed = ", ".join(names)
     call.log.line("INFO", f"user {user} may not change {listed}")
-    return [_REFUSED_CHOICES + listed]
+    return _REFUSED_CHOICES + listed
 
 
 async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
@@ -11542,13 +11519,11 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     if call.caller.task or (prepared.delegates and leaves_calls(ended)):
         return []
     retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
-    return [
-        *_refusal_notices(call),
-        *([retirement] if retirement else []),
-        *_valve_notices(call),
-        *await _legacy_notices(call),
-        *(call.account.limits.notices() if call.account else ()),
-    ]
+    notices = [_refusal_notice(call), retirement, *_valve_notices(call)]
+    notices.append(await _legacy_notice(call))
+    if call.account:
+        notices += call.account.limits.notices()
+    return list(filter(None, notices))
 
 
 # ==== owui_manifold.silence
@@ -11676,6 +11651,9 @@ async def answer_events(
     lines = WaitingLines(call, connections)
     limits = prepared.limits._replace(heard=lines.heard)
     events = counted_run(prepared._replace(limits=limits), connections)
+    if call.account:
+        facts = {"model": prepared.request.model, "address": prepared.endpoint.host}
+        events = call.account.observe_run(events, facts, partial(event_facts, prepared))
     async with aclosing(events), aclosing(lines):
         async for arrived in events:
             for line in lines.note(arrived):
@@ -11816,7 +11794,6 @@ class Listing:
         self.shutdown_dates: dict[str, str] = {}
         self._known: dict[str, dict[str, str]] = {}
         self._next_request: dict[str, float] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
 
     def usable(
         self, endpoint: Endpoint, connections: Connections
@@ -11824,9 +11801,7 @@ class Listing:
         account, now = endpoint.account(), monotonic_seconds()
         if now >= self._next_request.get(account, 0.0):
             self._next_request[account] = now + _PAUSE_SECONDS
-            task = asyncio.create_task(self._refresh(endpoint, connections))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            connections.do_later(self._refresh(endpoint, connections))
         return self._known.get(account)
 
     async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
@@ -12036,11 +12011,11 @@ class Pipe:
             self._capabilities,
             RunLog(config.log_level, config.secrets, new_ulid()[-10:]),
             HostContext(
-                tools=__tools__ or {},
-                request=__request__,
-                metadata=__metadata__ or {},
-                event_call=__event_call__,
-                event_emitter=__event_emitter__,
+                __tools__ or {},
+                __request__,
+                __metadata__ or {},
+                __event_call__,
+                __event_emitter__,
             ),
             self._threads,
             __user__ or {},

@@ -473,17 +473,12 @@ def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     )
 
 
-_NOT_FOR_TASKS = ("reasoning_summary", "json_schema")
-"""What a task of the pipe leaves out beside what all tasks do."""
-
-
 def build_task_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
     endpoint = call.endpoint
     model = _task_model(call, endpoint)
-    body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
-    request = task_request(model, call.messages, body, call.caller.task)
+    request = task_request(model, call.messages, call.body, call.caller.task)
     request = _repaired(request, call)
     origin = origin_at(model.family, endpoint)
     limits = run_limits(call.valves, model)
@@ -510,9 +505,7 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     if ended.trace.status not in (403, 404) or model == call.model.id:
         return False
     if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
-        told = (
-            f"TASK_MODEL: this key may not use {model}, so the chat's model does tasks"
-        )
+        told = f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
         call.log.line("WARNING", told)
     return True
 

@@ -21,13 +21,20 @@ from openai_responses.items import (
     message_text,
     open_calls,
 )
-from openai_responses.json_input import as_mapping, as_text, parse_json_object, value_at
-from openai_responses.loop.events import RunDone
+from openai_responses.json_input import (
+    JsonObject,
+    as_mapping,
+    as_text,
+    parse_json_object,
+    value_at,
+)
+from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.models.choice import retirement_notice
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import Usage, cost_of_run
 from openai_responses.redaction import describe_exception, redact_line
 from openai_responses.requests.build import unsent_parameters
+from openai_responses.transport.stream import TextDelta
 from owui_chat.storage.output_carrier import closing_commentary
 from owui_chat.storage.recorder import leaves_calls
 from owui_manifold.callers import opening_error
@@ -125,16 +132,17 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     error, said = trace.error, f"{trace.subject} {trace.error.message}".strip()
     words = (error.code or ended.ending.code, error.type, error.param)
     code, group, param = map(api_word, words)
+    said = server_words(call, said)
     call.log.line(
         "WARNING",
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
-        f"param {param}, request id {trace.request_id}. {server_words(call, said)}",
+        f"param {param}, request id {trace.request_id}. {said}",
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
     sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
     sentence = _with_error_id(call, sentence)
     if call.caller.is_admin:
-        sentence = f"{sentence} {server_words(call, said)}".strip()
+        sentence = f"{sentence} {said}".strip()
     ending = ended.ending._replace(sentence=sentence)
     return _add_cost(prepared, ended._replace(ending=ending))
 
@@ -257,6 +265,24 @@ def cost_of_responses(
     return cost_of_run(usages, facts, output, utc_today(), prepared.endpoint.host)
 
 
+def event_facts(prepared: PreparedRequest, event: RunEvent) -> tuple[str, JsonObject]:
+    """Return what the administration's filter is told of an event."""
+    match event:
+        case TextDelta(kind="text" | "refusal"):
+            return "text", {}
+        case Status(repair=repair):
+            return "recovery" if repair else "retry", {}
+        case RunDone(ending, usage):
+            return "end", {
+                "kind": ending.kind,
+                "code": ending.code,
+                "model": event.trace.model,
+                "usage": usage._asdict() if usage else {},
+                "cost": cost_of_responses(prepared, event.usages, event.output),
+            }
+    return "", {}
+
+
 _HOW = (
     "Open WebUI calls tools of this model in its legacy way: before the model is asked, "
     "and without its reasoning."
@@ -268,16 +294,16 @@ _ADVICE = (
 _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
-async def _legacy_notices(call: PipeCall) -> list[str]:
+async def _legacy_notice(call: PipeCall) -> str:
     """Tell an administrator once about a model with legacy function calling."""
     if value_at(call.host.metadata, "params", "function_calling") != "legacy":
-        return []
+        return ""
     row = await legacy_model(call.model_id)
     if row is None:
-        return []
+        return ""
     changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
-    return [notice] if _tell_once(call, f"{call.model_id}: {notice}") else []
+    return notice if _tell_once(call, f"{call.model_id}: {notice}") else ""
 
 
 def _valve_notices(call: PipeCall) -> list[str]:
@@ -308,17 +334,17 @@ def _tell_once(call: PipeCall, notice: str) -> bool:
     return call.caller.is_admin and is_new(f"chat: {notice}")
 
 
-def _refusal_notices(call: PipeCall) -> list[str]:
+def _refusal_notice(call: PipeCall) -> str:
     """Tell a user once about own settings that have no effect."""
     if not call.caller.host_reads:  # nobody would see it
-        return []
+        return ""
     user, is_new = call.caller.user_id, call.capabilities.first_time
     names = [name for name in call.config.refused if is_new(f"{user}: {name}")]
     if not names:
-        return []
+        return ""
     listed = ", ".join(names)
     call.log.line("INFO", f"user {user} may not change {listed}")
-    return [_REFUSED_CHOICES + listed]
+    return _REFUSED_CHOICES + listed
 
 
 async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
@@ -327,10 +353,8 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     if call.caller.task or (prepared.delegates and leaves_calls(ended)):
         return []
     retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
-    return [
-        *_refusal_notices(call),
-        *([retirement] if retirement else []),
-        *_valve_notices(call),
-        *await _legacy_notices(call),
-        *(call.account.limits.notices() if call.account else ()),
-    ]
+    notices = [_refusal_notice(call), retirement, *_valve_notices(call)]
+    notices.append(await _legacy_notice(call))
+    if call.account:
+        notices += call.account.limits.notices()
+    return list(filter(None, notices))
