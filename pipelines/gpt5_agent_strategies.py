@@ -10439,6 +10439,10 @@ class RunTotals:
         return add_usage(self._earlier_usage, self.usage) or Usage()
 
     @property
+    def own_usages(self) -> list[Usage]:
+        return self.usages[self._earlier_usage is not None :]
+
+    @property
     def seconds_left(self) -> float | None:
         most = self._budget.seconds
         return max(0.0, most - self.seconds) if most > 0 else None
@@ -12322,8 +12326,15 @@ class _Agent:
 
     def build_run_end(self) -> RunDone:
         totals, last = self._totals, self._run_end
-        output = tuple(self._transcript.output)
-        return RunDone(last.ending, totals.usage, totals.last_usage, output, last.trace)
+        facts, usages = resolve_model(self._request.model).facts, totals.own_usages
+        return RunDone(
+            last.ending,
+            totals.usage,
+            totals.last_usage,
+            tuple(self._transcript.output),
+            last.trace,
+            cost_of_run(usages, facts, (), utc_today()) if usages else None,
+        )
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
         for source in self._prepared.sources:
