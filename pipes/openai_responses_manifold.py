@@ -61,7 +61,7 @@ from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
 from itertools import accumulate, chain, groupby, islice, pairwise, takewhile
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path, PurePosixPath
 from reprlib import repr as short_repr
 from threading import Lock
@@ -10170,7 +10170,13 @@ class HostTools:
         return str(inner), params
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        own = self._own_name(name)
+        own, account = self._own_name(name), self._call.account
+        result = self._call_tool(own, arguments)
+        if account:
+            result = account.observe_tool(own, result, attrgetter("failed"))
+        return await result
+
+    async def _call_tool(self, own: str, arguments: dict[str, Any]) -> ToolResult:
         tool, params = self._host.tools[own], arguments
         if tool.get("type") != "mcp":
             known = (self.parameters(own) or {}).get("properties") or {}
@@ -11446,6 +11452,23 @@ def cost_of_responses(
     return cost_of_run(usages, facts, output, utc_today(), prepared.endpoint.host)
 
 
+def event_facts(prepared: PreparedRequest, event: RunEvent) -> tuple[str, JsonObject]:
+    match event:
+        case TextDelta(kind="text" | "refusal"):
+            return "text", {}
+        case Status(repair=repair):
+            return "recovery" if repair else "retry", {}
+        case RunDone(ending, usage):
+            return "end", {
+                "kind": ending.kind,
+                "code": ending.code,
+                "model": event.trace.model,
+                "usage": usage._asdict() if usage else {},
+                "cost": cost_of_responses(prepared, event.usages, event.output),
+            }
+    return "", {}
+
+
 _HOW = (
     "Open WebUI calls tools of this model in its legacy way: before the model is asked, "
     "and without its reasoning."
@@ -11638,6 +11661,9 @@ async def answer_events(
     lines = WaitingLines(call, connections)
     limits = prepared.limits._replace(heard=lines.heard)
     events = counted_run(prepared._replace(limits=limits), connections)
+    if call.account:
+        facts = {"model": prepared.request.model, "address": prepared.endpoint.host}
+        events = call.account.observe_run(events, facts, partial(event_facts, prepared))
     async with aclosing(events), aclosing(lines):
         async for arrived in events:
             for line in lines.note(arrived):

@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 
 from owui_administration.account import Account
 from owui_administration.limits import read_user_limits
+from owui_administration.telemetry import Telemetry
 from owui_administration.usage_table import UsageTable
 
 
@@ -44,6 +45,7 @@ class Filter:
         """Open nothing: the host makes a Filter at every upload."""
         self.valves = self.Valves()
         self._usage = UsageTable()
+        self._telemetry = Telemetry()
 
     async def begin(self, facts: dict[str, Any]) -> Account:
         """Return what decides about one call of the pipe, and takes its usage.
@@ -53,4 +55,5 @@ class Filter:
         `has_own_key`.
         """
         text = self.valves.USER_LIMITS_JSON
-        return Account(await read_user_limits(text, facts, self._usage))
+        limits = await read_user_limits(text, facts, self._usage)
+        return Account(facts, limits, self._telemetry)
