@@ -7754,7 +7754,7 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     word = "Broke off after" if ended.ending.is_failure else "Finished in"
     parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
-        parts.append(_tokens(ended.usage) + ended.remark)
+        parts.append(_tokens(ended.usage, ended.remark))
     if ended.cost is not None:
         parts.append(_money(ended.cost))
     if notes:
@@ -7769,8 +7769,8 @@ def _duration(seconds: float) -> str:
     return f"{whole // 60} min {whole % 60} s"
 
 
-def _tokens(usage: Usage) -> str:
-    told = f"{usage.total:,} tokens"
+def _tokens(usage: Usage, remark: str) -> str:
+    told = f"{usage.total:,} tokens{remark}"
     share = 100 * usage.cached // usage.input if usage.input else 0
     return f"{told}, {share} % of the input cached" if share else told
 
@@ -8390,7 +8390,9 @@ _LARGE_PICTURE = (
     "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
     "smaller. Attach a smaller one."
 )
-_DRAWING = "The model cannot see {}, because SVG is text for it. Attach a PNG for it to look at."
+_DRAWING = (
+    "The model reads {} as text and cannot see the picture. Attach a PNG instead."
+)
 _Scale = Callable[[str], bytes]
 
 _LONGEST_URL = 66_000_000
@@ -10215,29 +10217,34 @@ def _run_at_once(
 
 # ==== owui_manifold.hosted_tools
 
-_HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
+_REPLACED = {
+    "web_search": ("search_web", "fetch_url"),
+    "code_interpreter": ("execute_code",),
+    "image_generation": ("generate_image", "edit_image"),
+}
 
 _PLACE = ("city", "region", "country", "timezone")
 
 
-def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[str]]:
-    made, replaced = list[Item](), set[str]()
-    takes = partial(_takes, model)
-    if config.code_interpreter and takes("code_interpreter"):
-        made.append({"type": "code_interpreter", "container": {"type": "auto"}})
-        replaced.add("execute_code")
-    if config.image_generation and takes("image_generation"):
-        made.append({**_image_options(config.valves), "type": "image_generation"})
-        replaced |= {"generate_image", "edit_image"}
-    searches = list[Item]()
-    if takes("web_search"):
-        replaced |= _HOST_SEARCH_TOOLS if config.replaces_search else set()
-        searches += [_web_search(config)] if config.web_search else []
+def hosted_tools(
+    config: Config, model: ResolvedModel, refused: Collection[str] = ()
+) -> tuple[list[Item], set[str]]:
+    made, takes = list[Item](), partial(_takes, model)
+    if config.web_search and takes("web_search"):
+        made.append(_web_search(config))
     stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)
     if stores and takes("file_search"):
-        searches.append({"type": "file_search", "vector_store_ids": stores})
-    servers = config.remote.tools if takes("mcp") else ()
-    return [*searches, *servers, *made], replaced
+        made.append({"type": "file_search", "vector_store_ids": stores})
+    if takes("mcp"):
+        made += config.remote.tools
+    if config.code_interpreter and takes("code_interpreter"):
+        made.append({"type": "code_interpreter", "container": {"type": "auto"}})
+    if config.image_generation and takes("image_generation"):
+        made.append({**_image_options(config.valves), "type": "image_generation"})
+    usable = [tool for tool in made if json_digest(tool) not in refused]
+    replaced = {name for tool in usable for name in _REPLACED.get(tool["type"], ())}
+    kept = () if config.replaces_search else _REPLACED["web_search"]
+    return usable, replaced.difference(kept)
 
 
 def _takes(model: ResolvedModel, kind: str) -> bool:
@@ -10626,6 +10633,7 @@ class PreparedRequest(NamedTuple):
     store: ChatStore | None = None
     round: DelegatedRound | None = None
     toolset: Toolset | None = None
+    reason: str = ""
     notices: tuple[str, ...] = ()
     sign: Sign | None = None
     cites: bool = False
@@ -10669,7 +10677,6 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         items = await _history(chat, origin, size)
         changed = {"input": items, "instructions": chat.instructions or None}
         request = chat.request.model_copy(update=changed)
-    notices = (reason, tools.notice, drawing_notice(chat.parts))
     return PreparedRequest(
         call,
         request,
@@ -10679,7 +10686,8 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         store,
         before,
         _toolset(call, tools),
-        notices=() if before else tuple(filter(None, notices)),
+        reason="" if before else reason,
+        notices=(tools.notice, drawing_notice(chat.parts)),
         sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
     )
@@ -10844,7 +10852,9 @@ def _body(chat: _Chat) -> dict[str, Any]:
 
 
 def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
-    hosted, replaced = hosted_tools(call.config, model)
+    repairs = call.capabilities.repairs(call.endpoint, model.id, call.caller.user_id)
+    refused = {one.target for one in repairs}
+    hosted, replaced = hosted_tools(call.config, model, refused)
     log, choice = partial(call.log.line, "WARNING"), call.body.get("tool_choice")
     called = called_tools(call.body, model, call.valves, log)
     rows = call.host.tools
@@ -11483,7 +11493,7 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     notices.append(await _legacy_notice(call))
     if call.account:
         notices += call.account.limits.notices()
-    return list(filter(None, notices))
+    return list(filter(None, [*notices, *prepared.notices]))
 
 
 # ==== owui_manifold.silence
@@ -11604,8 +11614,8 @@ async def answer_events(
     call, recorder = prepared.call, _recorder(prepared)
     citations = Citations(_known_sources(prepared))
     report_request(prepared)
-    for notice in prepared.notices:
-        yield Status(notice)
+    if prepared.reason:
+        yield Status(prepared.reason)
     artifacts = ArtifactStore(prepared, connections)
     repairs = _Repairs(prepared)
     lines = WaitingLines(call, connections)
