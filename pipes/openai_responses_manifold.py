@@ -6093,6 +6093,21 @@ def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
     return is_hidden
 
 
+def drop_stored_instructions(
+    instructions: str, rows: JsonObject, message_id: str
+) -> str:
+    branch = walk_branch(rows, message_id)
+    hidden = [row for _, row in branch if row.get("role") == "system"]
+    if not hidden:
+        return instructions
+    whole, lines = f"\n{instructions}\n", f"\n{as_text(hidden[0].get('content'))}\n"
+    before, found, after = whole.partition(lines)
+    is_clear = found and (before, found, after) == whole.rpartition(lines)
+    if len(hidden) > 1 or "{{" in lines or not is_clear:
+        raise InvalidRequest(_HIDDEN_MESSAGE)
+    return f"{before}\n{after}".strip("\n")
+
+
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
     found = (part.stored for part in parts if isinstance(part, UserMessage))
     return [stored for stored in found if stored]
@@ -6113,8 +6128,8 @@ def _stored_branch(
             answer_id = ""
         elif row.get("role") == "assistant":
             answer_id = name
-        elif row.get("role") == "developer":
-            hidden[_plain_text(row.get("content"))] += 1
+        elif (role := row.get("role")) in ("developer", "system"):
+            hidden[_plain_text(row.get("content"))] += role == "developer"
         else:
             raise InvalidRequest(_HIDDEN_MESSAGE)
 
@@ -10853,7 +10868,7 @@ def _choose_model(
     return model, f"{model.name} answers: {choice.why}."
 
 
-_LEFT_OUT = "a developer's message in its row was left out"
+_LEFT_OUT = "a hidden message in its row was left out"
 
 
 def _attach_stored(chat: _Chat) -> _Chat:
@@ -10861,10 +10876,13 @@ def _attach_stored(chat: _Chat) -> _Chat:
     call, metadata = chat.call, chat.call.host.metadata
     given = add_tool_images(chat.parts, rows)
     parts = attach_stored_messages(given, rows, metadata)
-    told = f"chat {call.caller.chat_id}: {_LEFT_OUT}"
-    if len(parts) < len(given) and call.capabilities.first_time(told):
-        call.log.line("WARNING", told)
-    return chat._replace(parts=attach_files(parts, rows, metadata))
+    asked = str(metadata.get("user_message_id") or "")
+    told = drop_stored_instructions(chat.instructions, rows, asked)
+    is_less = len(parts) < len(given) or told != chat.instructions
+    line = f"chat {call.caller.chat_id}: {_LEFT_OUT}"
+    if is_less and call.capabilities.first_time(line):
+        call.log.line("WARNING", line)
+    return chat._replace(parts=attach_files(parts, rows, metadata), instructions=told)
 
 
 def _take_directive(chat: _Chat) -> _Chat:

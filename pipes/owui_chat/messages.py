@@ -210,7 +210,8 @@ def attach_stored_messages(
 
     `rows` are the messages of the chat's row, by id. A developer's can only be made by
     somebody who edits the row: they are left out. Raises InvalidRequest if that is not
-    possible. How to answer again is in the request alone.
+    possible, also for those of the system (`drop_stored_instructions`). How to answer
+    again is in the request alone.
     """
     result, users = list(parts), user_messages(parts)
     if metadata.get("regeneration_message_id") and users:
@@ -237,6 +238,27 @@ def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
     return is_hidden
 
 
+def drop_stored_instructions(
+    instructions: str, rows: JsonObject, message_id: str
+) -> str:
+    """Return the instructions without those that a chat's row holds.
+
+    The host merges a stored message of the system into the instructions, as lines of
+    their own, and fills in variables. Raises InvalidRequest if the same lines are there
+    several times, or not at all: then nobody can tell which are the administrator's.
+    """
+    branch = walk_branch(rows, message_id)
+    hidden = [row for _, row in branch if row.get("role") == "system"]
+    if not hidden:
+        return instructions
+    whole, lines = f"\n{instructions}\n", f"\n{as_text(hidden[0].get('content'))}\n"
+    before, found, after = whole.partition(lines)
+    is_clear = found and (before, found, after) == whole.rpartition(lines)
+    if len(hidden) > 1 or "{{" in lines or not is_clear:
+        raise InvalidRequest(_HIDDEN_MESSAGE)
+    return f"{before}\n{after}".strip("\n")
+
+
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
     """Return the stored messages of a chat, in order."""
     found = (part.stored for part in parts if isinstance(part, UserMessage))
@@ -254,8 +276,7 @@ def _stored_branch(
 ) -> Iterator[StoredMessage]:
     """Yield the user's messages from `message_id` back to the first.
 
-    The texts of a developer are counted in `hidden`. The host merges those of the
-    system into the instructions, where nobody can tell whose words they are.
+    The texts of a developer are counted in `hidden`; the system's are no parts.
     """
     for name, row in walk_branch(rows, message_id):
         if row.get("role") == "user":
@@ -263,8 +284,8 @@ def _stored_branch(
             answer_id = ""
         elif row.get("role") == "assistant":
             answer_id = name
-        elif row.get("role") == "developer":
-            hidden[_plain_text(row.get("content"))] += 1
+        elif (role := row.get("role")) in ("developer", "system"):
+            hidden[_plain_text(row.get("content"))] += role == "developer"
         else:
             raise InvalidRequest(_HIDDEN_MESSAGE)
 
