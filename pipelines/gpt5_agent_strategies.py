@@ -365,7 +365,7 @@ def has_encrypted_reasoning(item: JsonObject) -> bool:
 
 def has_plain_reasoning(item: JsonObject) -> bool:
     is_plain = is_reasoning(item) and not item.get("encrypted_content")
-    return is_plain and any(text for _, text in item_texts(item))
+    return is_plain and has_text(item)
 
 
 def is_encrypted(item: JsonObject) -> bool:
@@ -396,6 +396,10 @@ def message_text(item: JsonObject) -> str:
     if isinstance(content, str):
         return content
     return "".join(map(part_text, content_parts(content)))
+
+
+def has_text(item: JsonObject) -> bool:
+    return bool(message_text(item)) or any(text for _, text in item_texts(item))
 
 
 def content_parts(content: object) -> list[Item]:
@@ -492,16 +496,13 @@ def image_message(item: JsonObject) -> Item:
     return {"type": "message", "role": "user", "content": [part]}
 
 
-_DID_NOT_RUN = "The code did not run to its end."
-
-
 def is_code(item: JsonObject) -> bool:
     return item.get("type") == "code_interpreter_call"
 
 
 def code_output(item: JsonObject) -> str:
     if item.get("status") in ("failed", "incomplete"):
-        return _DID_NOT_RUN
+        return "The code did not run to its end."
     outputs = content_parts(item.get("outputs"))
     return "".join(str(part.get("logs") or "") for part in outputs)
 
@@ -540,15 +541,18 @@ def is_replayed(item: JsonObject) -> bool:
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     kept: list[Item] = []
-    dangling: list[Item] = []
     for item in items:
-        if is_reasoning(item):
-            dangling.append(item)
-            continue
-        if not (is_call(item) or is_call_output(item) or kind_of(item).is_call):
-            kept += [*dangling, item]
-        dangling = []
+        if is_call(item) or is_call_output(item) or kind_of(item).is_call:
+            drop_last_reasoning(kept)
+        else:
+            kept.append(item)
+    drop_last_reasoning(kept)
     return kept
+
+
+def drop_last_reasoning(items: list[Item]) -> None:
+    while items and is_reasoning(items[-1]):
+        items.pop()
 
 
 # ==== openai_responses.errors
@@ -608,6 +612,11 @@ class AnswerTooLarge(ResponsesError):
 class MalformedEvent(ResponsesError): ...
 
 
+_NAMED_PLACE = re.compile(
+    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
+)
+
+
 class ApiError(NamedTuple):
     code: str | None = None
     type: str | None = None
@@ -617,6 +626,10 @@ class ApiError(NamedTuple):
     @property
     def text(self) -> str:
         return f"{self.param} {self.message}"
+
+    @property
+    def place(self) -> re.Match[str] | None:
+        return _NAMED_PLACE.search(self.text)
 
     @property
     def status(self) -> int:
@@ -847,7 +860,7 @@ COMPLETED = Ending("completed")
 CUT = _usual_ending("cut")
 UNREADABLE = _usual_ending("unreadable")
 
-ASKED_MODEL = "{model}"
+ASKED_MODEL = "this model"
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
@@ -889,26 +902,23 @@ def _code(error: ApiError) -> str | None:
 
 def failure_sentence(error: ApiError) -> str:
     if error.status:
-        return refusal_sentence(error.status, error, ASKED_MODEL)
+        return refusal_sentence(error.status, error)
     return _sentence("failed", error)
 
 
-def refusal_sentence(status: int, error: ApiError, model: str) -> str:
-    known = {**SENTENCES["failed"], **SENTENCES["refused"]}
-    code, param = _shown(error.code), _shown(error.param, " at {}")
-    words = [word for word in _words(error) if word in known and word != str(status)]
-    names_place = error.param or "input[" in error.message or "tools[" in error.message
-    if status == 401 or status < 400:
-        word = str(status) if status == 401 else "3"
-    elif words:
-        word, code = words[0], ""
-    elif status == 404 and _ABOUT_A_MODEL.search(error.message):
-        word = "model_not_found"
-    elif str(status) in known and not (status == 404 and names_place):
-        word = str(status)
-    else:
-        word = "5" if status >= 500 else ""
-    return known[word].format(code=code, param=param, model=model, status=status)
+def refusal_sentence(status: int, error: ApiError) -> str:
+    known, own = {**SENTENCES["failed"], **SENTENCES["refused"]}, str(status)
+    words = [word for word in _words(error) if word != own]
+    if status == 404 and _ABOUT_A_MODEL.search(error.message):
+        words.append("model_not_found")
+    if status != 404 or not (error.param or error.place):
+        words.append(own)
+    if status < 400 or status == 401:
+        words = [own if status == 401 else "3"]
+    words.append("5" if status >= 500 else "")
+    word = next(filter(known.__contains__, words))
+    code, param = "" if word else _shown(error.code), _shown(error.param, " at {}")
+    return known[word].format(code=code, param=param, model=ASKED_MODEL, status=status)
 
 
 def failure_status(failure: Failure) -> str:
@@ -1754,12 +1764,7 @@ class TextDelta(NamedTuple):
     item_id: str = ""
 
 
-class TextDone(NamedTuple):
-    output_index: int
-    kind: str
-    part: int
-    text: str
-    item_id: str = ""
+class TextDone(TextDelta): ...
 
 
 class AnnotationAdded(NamedTuple):
@@ -1798,20 +1803,20 @@ class StreamError(NamedTuple):
 
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 
-StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
+StreamEvent = ItemEvent | FinalResponse | StreamError | None
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     out: list[StreamEvent] = []
     for place, neighbours in groupby(
         events,
-        lambda one: one[:3] + one[4:] if isinstance(one, TextDelta) else None,
+        lambda one: one[:3] + one[4:] if type(one) is TextDelta else None,
     ):
         if place is None:
             out += neighbours
         else:
             texts = [event.text for event in neighbours if isinstance(event, TextDelta)]
-            out.append(TextDelta(*place[:3], "".join(texts), place[3]))
+            out.append(TextDelta._make((*place[:3], "".join(texts), place[3])))
     return out
 
 
@@ -1851,23 +1856,16 @@ def _index(wire: JsonObject) -> int:
     return -1 if index is None else _checked(index, int)
 
 
-def _text_reader(
-    event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
-) -> _Reader:
+def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
     new = partial(tuple.__new__, event)
 
     def read(wire: JsonObject) -> StreamEvent:
-        place, index, text = wire.get(part, 0), wire.get("output_index"), wire[field]
-        if index is None:
-            index = -1
-        if not (
-            isinstance(text, str) and isinstance(index, int) and isinstance(place, int)
-        ):
+        place, text, item_id = wire.get(part, 0), wire[field], wire.get("item_id")
+        if not (isinstance(text, str) and isinstance(place, int)):
             raise TypeError
-        item_id = wire.get("item_id")
         if not isinstance(item_id, str):
             item_id = ""
-        return new((index, kind, place, text, item_id))
+        return new((_index(wire), kind, place, text, item_id))
 
     return read
 
@@ -2493,7 +2491,7 @@ def function_parameters(
 ) -> tuple[_Schema, bool]:
     mended = _MendedSchema(schema)
     if strict_left and mended.is_simple:
-        with suppress(_NotStrict, TypeError, AttributeError, ValueError):
+        with suppress(*ODD_SCHEMA):
             strict_left.spend(json_size(mended.root, _LARGEST_STRICT))
             return _strict(mended.root, 1), True
     return mended.root, False
@@ -2614,16 +2612,15 @@ _STRICT_FORMATS = (
 _DEEPEST_STRICT = 10
 _LARGEST_STRICT = 10_000
 
+ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+
 LARGEST_SCHEMA = 300_000
 MOST_STRICT_WORK = 300_000
 
 
-class _NotStrict(Exception): ...
-
-
 def _strict(node: Any, depth: int) -> _Schema:
     if not isinstance(node, Mapping) or depth > _DEEPEST_STRICT:
-        raise _NotStrict
+        raise ValueError
     if "anyOf" in node or "oneOf" in node:
         return _strict_choice(node, depth)
     strict = {key: node[key] for key in node if key in _KEPT}
@@ -2644,16 +2641,16 @@ def _strict_choice(node: JsonObject, depth: int) -> _Schema:
     if node.keys() & {"properties", "items", "enum", "const", "required"} or (
         {"anyOf", "oneOf"} <= node.keys()
     ):
-        raise _NotStrict
+        raise ValueError
     options = node.get("anyOf") or node["oneOf"]
-    return {**_description(node), "anyOf": [_strict(one, depth + 1) for one in options]}
+    return _choice_of([_strict(one, depth + 1) for one in options], node)
 
 
 def _strict_object(node: JsonObject, depth: int) -> _Schema:
     properties, required = node.get("properties", {}), set(node.get("required", ()))
     closed = node.get("additionalProperties", not properties and depth > 1) is False
     if not closed or not required <= properties.keys():
-        raise _NotStrict
+        raise ValueError
     strict = {}
     for name, part in properties.items():
         made = _strict(part, depth + 1)
@@ -2671,7 +2668,7 @@ def _make_nullable(schema: _Schema) -> _Schema:
         rest = {key: value for key, value in schema.items() if key != "description"}
         options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
         none = [] if {"type": "null"} in options else [{"type": "null"}]
-        return {**_description(schema), "anyOf": [*options, *none]}
+        return _choice_of([*options, *none], schema)
     listed = kinds if isinstance(kinds, list) else [kinds]
     made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
     if "enum" in schema and None not in schema["enum"]:
@@ -2679,8 +2676,13 @@ def _make_nullable(schema: _Schema) -> _Schema:
     return made
 
 
-def _description(node: JsonObject) -> _Schema:
-    return {key: node[key] for key in ("description",) if key in node}
+def _choice_of(options: list[Any], node: JsonObject) -> _Schema:
+    choice = {"anyOf": options}
+    return (
+        {**choice, "description": node["description"]}
+        if "description" in node
+        else choice
+    )
 
 
 def _types_of(node: JsonObject, enum: object) -> list[str]:
@@ -2688,7 +2690,7 @@ def _types_of(node: JsonObject, enum: object) -> list[str]:
     if stated is None and isinstance(enum, list):
         stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
     if not (kinds := known_types(stated)):
-        raise _NotStrict
+        raise ValueError
     return kinds
 
 
@@ -3180,7 +3182,7 @@ def _is_retried(failure: Failure) -> bool:
     if failure.should_retry is not None:
         return failure.should_retry
     if failure.status in (None, 200):
-        is_nameless = words == {None} and not _NAMED_PLACE.search(failure.error.text)
+        is_nameless = words == {None} and not failure.error.place
         return is_nameless or bool(words & _RETRIED_CODES)
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
@@ -3203,9 +3205,6 @@ _UNKNOWN = re.compile(
     r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
     r"|additional properties",
     re.IGNORECASE,
-)
-_NAMED_PLACE = re.compile(
-    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 )
 _INNER_TOOL = re.compile(r"\.tools\[(\d{1,6})\]")
 _NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
@@ -3254,7 +3253,7 @@ def find_repair(
     refusal = _Refusal(request.payload(), rows, error, repairs)
     if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
         return found
-    is_lost = failure.status == 404 and not _NAMED_PLACE.search(error.text)
+    is_lost = failure.status == 404 and not error.place
     if failure.status is None or is_lost or _is_retried(failure):
         return None
     plain = Repair("plain", refusal.last)
@@ -3337,7 +3336,7 @@ def _newest_media(refusal: _Refusal) -> Iterator[Status]:
 def _find_place(
     payload: Mapping[str, Any], error: ApiError
 ) -> tuple[str, int, str, Item] | None:
-    found = _NAMED_PLACE.search(error.text)
+    found = error.place
     rows = payload.get(found[1]) or () if found else ()
     if found is None or int(found[2]) >= len(rows):
         return None
@@ -3345,7 +3344,7 @@ def _find_place(
 
 
 def named_place(request: ResponsesRequest, error: ApiError) -> str:
-    found = _NAMED_PLACE.search(error.text) and _find_place(request.payload(), error)
+    found = error.place and _find_place(request.payload(), error)
     if not found:
         return ""
     where, number, _, named = found
@@ -3490,7 +3489,7 @@ class ResponseState:
         self._items: list[Item] = []
         self._ids: dict[str, int] = {}
         self._latest: dict[int, int] = {}
-        self._early: dict[str | int, list[TextDelta | TextDone]] = {}
+        self._early: dict[str | int, list[TextDelta]] = {}
         self._open: dict[int, dict[TextPlace, list[str]]] = {}
         self._growing = _NO_TEXT
         self._ended: dict[int, Item] = {}
@@ -3505,7 +3504,7 @@ class ResponseState:
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
-            case TextDelta() | TextDone():
+            case TextDelta():
                 return self._grow(event) if event.text else []
             case AnnotationAdded() | PartialImage():
                 place = self._find(event.output_index, [event.item_id], bool)
@@ -3564,7 +3563,7 @@ class ResponseState:
                     events += self._grow(early)
         return events
 
-    def _grow(self, event: TextDelta | TextDone) -> list[RunEvent]:
+    def _grow(self, event: TextDelta) -> list[RunEvent]:
         index, kind, item_id = event.output_index, event.kind, event.item_id
         text, place = self._growing
         events: list[RunEvent] = []
@@ -3646,12 +3645,11 @@ _NO_TEXT: tuple[object, int | None] = (None, None)
 _NOWHERE = -2
 
 _EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
-_EMPTY_REASONING: Item = {"type": "reasoning", "summary": []}
 _OPENED_BY = {
     "text": _EMPTY_MESSAGE,
     "refusal": _EMPTY_MESSAGE,
-    "summary": _EMPTY_REASONING,
-    "reasoning": _EMPTY_REASONING,
+    "summary": NO_THOUGHT,
+    "reasoning": NO_THOUGHT,
 }
 
 
@@ -3694,8 +3692,7 @@ _DNS_SECONDS = 300
 
 
 class _Pool:
-    def __init__(self, idle_seconds: float) -> None:
-        self._idle_seconds = idle_seconds
+    def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
         self._lent = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -3714,7 +3711,7 @@ class _Pool:
             self._lent -= 1
             if self._lent == 0:
                 loop = asyncio.get_running_loop()
-                self._timer = loop.call_later(self._idle_seconds, self.close_later)
+                self._timer = loop.call_later(_IDLE_SECONDS, self.close_later)
 
     def close_later(self) -> None:
         if self._timer is not None:
@@ -3880,7 +3877,7 @@ class _HttpResponse:
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
         raise UnreadableAnswer(UNREADABLE.sentence)
 
-    async def refusal(self, model: str) -> ApiRefused:
+    async def refusal(self) -> ApiRefused:
         status, headers = self._response.status, self._response.headers
         error = ApiError()
         if status >= 400:
@@ -3890,7 +3887,7 @@ class _HttpResponse:
         wish = headers.get("x-should-retry", "").lower()
         should_retry = {"true": True, "false": False}.get(wish)
         failure = Failure(status, error, _retry_after(headers), should_retry)
-        sentence = refusal_sentence(status, error, model)
+        sentence = refusal_sentence(status, error)
         return ApiRefused(sentence, failure, self.request_id)
 
 
@@ -3914,8 +3911,7 @@ _NEVER_CONNECTED = (
 
 
 class Connections:
-    def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
-        self._idle_seconds = idle_seconds
+    def __init__(self) -> None:
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
         self._certificates: dict[tuple[str, int], ssl.SSLContext] = {}
 
@@ -3928,7 +3924,7 @@ class Connections:
         loop = asyncio.get_running_loop()
         if loop not in self._pools:
             alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
-            self._pools = {**alive, loop: _Pool(self._idle_seconds)}
+            self._pools = {**alive, loop: _Pool()}
         return self._pools[loop]
 
     @asynccontextmanager
@@ -3955,7 +3951,7 @@ class Connections:
             with closing(await _receive(sent, endpoint, deadlines)) as response:
                 answer = _HttpResponse(response, deadlines)
                 if response.status >= 300 or (body is None and response.status != 200):
-                    raise await answer.refusal(str((payload or {}).get("model", "")))
+                    raise await answer.refusal()
                 if response.headers.get("Content-Encoding", "identity") != "identity":
                     raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
                 yield answer
@@ -4001,14 +3997,12 @@ _ITEMS_AT_ONCE = 1000
 async def _encode(payload: JsonObject) -> bytes:
     if not payload:
         return b""
-    items, texts = payload.get("input"), list[str]()
-    if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:
-        payload = {**payload, "input": []}
-        for place in range(0, len(items), _ITEMS_AT_ONCE):
-            part = items[place : place + _ITEMS_AT_ONCE]
-            texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
-            await asyncio.sleep(0)
-    whole = json.dumps(payload, ensure_ascii=False)
+    items, texts = payload["input"], list[str]()
+    for place in range(0, len(items), _ITEMS_AT_ONCE):
+        part = items[place : place + _ITEMS_AT_ONCE]
+        texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
+        await asyncio.sleep(0)
+    whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
     before, found, after = whole.partition('"input": [')
     return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
 
@@ -4374,9 +4368,7 @@ def _is_final(error: ResponsesError | None) -> bool:
 def _is_visible(event: RunEvent) -> bool:
     if not isinstance(event, ItemAdded | ItemDone):
         return not isinstance(event, ResponseDone)
-    item = event.item
-    has_text = message_text(item) or any(text for _, text in item_texts(item))
-    return bool(has_text) or item_type(item) not in ("message", "reasoning")
+    return has_text(event.item) or item_type(event.item) not in ("message", "reasoning")
 
 
 def _may_run(error: ResponsesError | None) -> bool:
@@ -4498,16 +4490,13 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
 
-_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-
-
 def check_arguments(
     arguments: object, schema: JsonObject
 ) -> tuple[dict[str, Any], str | None]:
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
     given, found = dict(arguments), ""
-    with suppress(*_ODD_SCHEMA):
+    with suppress(*ODD_SCHEMA):
         json_size(schema, LARGEST_SCHEMA)
         check = _SchemaCheck(SchemaReferences(schema), JsonBudget(_MOST_WORK), {})
         given = _drop_nulls(arguments, schema, check, 0)
@@ -4866,9 +4855,10 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
-    if isinstance(wire, Mapping) and wire.get("family"):
-        endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
-        return Origin(str(wire["family"]), endpoint, account)
+    fields = as_mapping(wire)
+    if family := fields.get("family"):
+        endpoint, account = fields.get("endpoint"), fields.get("account")
+        return Origin(str(family), str(endpoint or ""), str(account or ""))
     return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
 
 
@@ -5201,6 +5191,51 @@ async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str
     approver = replace(toolset.approver, default_rule="ask")
     own_name = str(request.get("name"))
     return await approver.refusal(str(request.get("id")), name, shown, own_name)
+
+
+# ==== openai_responses.transport.entra
+
+_RENEWED_BEFORE = 300
+_LONGEST_REASON = 300
+
+
+class EntraTokens:
+    def __init__(self) -> None:
+        self._credential: Any = None
+        self._known: dict[str, tuple[str, int]] = {}
+        self._lock = asyncio.Lock()
+
+    async def token(self, scope: str) -> str:
+        async with self._lock:
+            token, end = self._known.get(scope, ("", 0))
+            if unix_seconds() > end - _RENEWED_BEFORE:
+                token, end = await asyncio.to_thread(self._ask, scope)
+                self._known[scope] = token, end
+        return token
+
+    def _ask(self, scope: str) -> tuple[str, int]:
+        try:
+            if self._credential is None:
+                identity = import_module("azure.identity")
+                self._credential = identity.DefaultAzureCredential()
+            made = self._credential.get_token(scope)
+        except ImportError:
+            raise InvalidRequest(
+                "AUTH is `entra_id`, but this server has no package azure-identity. An "
+                "administrator has to install it, or to choose another AUTH."
+            ) from None
+        except Exception as error:  # whatever the package and its network raise
+            reason = redact(" ".join(str(error).split()))[:_LONGEST_REASON]
+            raise InvalidRequest(
+                "Microsoft Entra ID gave this server no token. An administrator has to "
+                f"look at the identity of this server. It said: {reason}"
+            ) from None
+        return str(made.token), int(made.expires_on)
+
+
+def entra_scope(endpoint: Endpoint) -> str:
+    cloud = endpoint.host.rpartition(".azure.")[2] if endpoint.is_azure else "com"
+    return f"https://cognitiveservices.azure.{cloud}/.default"
 
 
 # ==== owui_chat.storage.signature
@@ -5785,10 +5820,11 @@ class _RunHistory:
         self._pieces = [piece for part in run for piece in _split(part)]
         self._items: dict[str, list[Item]] = {}
         self._shown: dict[str, str] = {}
-        for ulid in [p.ulid for p in self._pieces if isinstance(p, MarkedText)]:
-            if record := records.pop(ulid, None):
-                self._items[ulid] = [*_readable_items(record, reader)]
-                self._shown[ulid] = record.shown
+        for piece in self._pieces:
+            if isinstance(piece, MarkedText) and piece.ulid in records:
+                record = records.pop(piece.ulid)
+                self._items[piece.ulid] = _readable_items(record, reader)
+                self._shown[piece.ulid] = record.shown
         self._take_out_code()
         self._ends = {
             str(item.get("call_id")): (ulid, end)
@@ -5848,15 +5884,12 @@ class _RunHistory:
         return [*items, _message_item(message, piece.text)] if piece.text else items
 
 
-def _readable_items(record: Record, reader: Origin | None) -> Iterator[Item]:
-    is_ours = reader is not None and reader.can_decrypt(record.origin)
-    for item in filter(is_replayed, record.payload):
-        if is_encrypted(item):
-            is_read = is_ours and item.get("encrypted_content")
-        else:
-            is_read = is_ours or item_type(item) != CONFIGURATION
-        if is_read:
-            yield item
+def _readable_items(record: Record, reader: Origin | None) -> list[Item]:
+    items = [item for item in record.payload if is_replayed(item)]
+    if reader and reader.can_decrypt(record.origin):
+        return [i for i in items if i.get("encrypted_content") or not is_encrypted(i)]
+    foreign = (item for item in items if not is_encrypted(item))
+    return [item for item in foreign if item_type(item) != CONFIGURATION]
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -6734,22 +6767,15 @@ class NativeRenderer:
     def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
         self._now = now
         self._began = now()
-        self._shown = OutputItems()
+        self.shown = OutputItems()
         self._commentary: dict[int, Commentary] = {}
-        self._hosted = hosted and hosted(self._shown)
+        self._hosted = hosted and hosted(self.shown)
         self._places: dict[int, int] = {}
         self._marker = ""
         self._notes = 0
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._parts: dict[int, int] = {}
-
-    @property
-    def items(self) -> list[Item]:
-        return self._shown.items
-
-    def amend(self, place: int, item: Item) -> Chunk:
-        return self._shown.end(place, item)
 
     def render(self, event: AnswerEvent) -> Chunks:
         match event:
@@ -6764,7 +6790,7 @@ class NativeRenderer:
             case Marker():
                 self._marker = event.text
             case ToolOutput():
-                yield from self._shown.answer(event)
+                yield from self.shown.answer(event)
             case RunDone():
                 yield from self._end_run(event)
             case _:
@@ -6773,7 +6799,7 @@ class NativeRenderer:
     def _render_other(self, event: ItemEvent) -> Chunks:
         index = event.output_index
         if isinstance(event, ItemAdded) and is_commentary(event.item):
-            self._commentary[index] = Commentary(self._shown)
+            self._commentary[index] = Commentary(self.shown)
         if index in self._commentary:
             yield from self._commentary[index].render(event, self._take_marker())
         else:
@@ -6787,9 +6813,9 @@ class NativeRenderer:
                 self._notes += bool(event.sentence)
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                yield from self._shown.add_record(event, self._place_of(event))
+                yield from self.shown.add_record(event, self._place_of(event))
             case TurnDetails():
-                yield from self._shown.add_details(event)
+                yield from self.shown.add_details(event)
 
     def _place_of(self, stored: StoredRecord) -> int | None:
         index = -1 if stored.output_index is None else stored.output_index
@@ -6809,11 +6835,11 @@ class NativeRenderer:
         for commentary in self._commentary.values():
             yield from commentary.become_answer(closing)
         if failed:
-            yield from self._shown.break_off_calls()
+            yield from self.shown.break_off_calls()
         if marker := self._take_marker():
-            yield from self._shown.add_marker(marker)
-        yield from self._shown.show_files(is_last=True)
-        yield from _end_after_code(self._shown)
+            yield from self.shown.add_marker(marker)
+        yield from self.shown.show_files(is_last=True)
+        yield from _end_after_code(self.shown)
         told = self._notes if failed else not open_calls(event.output)
         if self._hosted and told:
             seconds = self._now() - self._began
@@ -6824,16 +6850,16 @@ class NativeRenderer:
             yield error_chunk(event.ending.sentence)
 
     def _start(self, event: ItemAdded) -> Chunk:
-        self._places[event.output_index] = len(self.items)
+        self._places[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
-        return self._shown.begin(begun_host_item(event.item))
+        return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
         marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
         if text := marker + self._gap(event) + event.text:
-            yield self._shown.grow(self._places[event.output_index], event.kind, text)
+            yield self.shown.grow(self._places[event.output_index], event.kind, text)
 
     def _gap(self, event: TextDelta) -> str:
         before = self._parts.get(event.output_index, event.part)
@@ -6847,7 +6873,7 @@ class NativeRenderer:
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 del self._places[index]
-                item = {**self.items[place], "type": "openai_responses:end"}
+                item = {**self.shown.items[place], "type": "openai_responses:end"}
             case "message":
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)
@@ -6856,8 +6882,8 @@ class NativeRenderer:
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self._shown.end(place, item)
-        yield from self._shown.add_files(event.card)
+        yield self.shown.end(place, item)
+        yield from self.shown.add_files(event.card)
 
 
 def _is_shown(item: Item) -> bool:
@@ -6885,10 +6911,7 @@ _ANSWER_KEYS = (
 
 
 def task_request(
-    model: ResolvedModel,
-    messages: Sequence[JsonObject],
-    body: JsonObject,
-    task: str,
+    model: ResolvedModel, messages: Sequence[JsonObject], body: JsonObject, task: str
 ) -> ResponsesRequest:
     messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
@@ -10397,10 +10420,13 @@ class AgentRequest(NamedTuple):
     log: Callable[[str], object] = str
     debug: bool = False
     on_end: Callable[[RunMetadata], object] = repr
+    secret: str = ""
 
     @property
     def sign(self) -> Sign:
-        return signer(self.endpoint.api_key, "gpt5_agent reasoning_details")
+        return signer(
+            self.secret or self.endpoint.api_key, "gpt5_agent reasoning_details"
+        )
 
 
 # ==== gpt5_agent.agent.accounting
@@ -12741,6 +12767,13 @@ def seal_secret(typed: str) -> str:
     return f"{_SEALED_PREFIX}{token.decode()}"
 
 
+def server_secret() -> str:
+    with suppress(ImportError, OSError, ValueError):
+        _write_sealing_key(import_module(_FERNET).Fernet.generate_key())
+        return _read_sealing_key().decode()
+    return os.urandom(32).hex()
+
+
 def seal_values(typed: str) -> str:
     given = parse_json_object(typed)
     if given is None:
@@ -12879,6 +12912,23 @@ class Valves(BaseModel):
         description="More headers, as a JSON object of texts; a value can be "
         f'{SECRET_FORMS} Example: `{{"X-Team": "env:TEAM_KEY"}}`.',
         json_schema_extra=_PASSWORD,
+    )
+    AUTH: Literal["key", "bearer", "entra_id"] = Field(
+        default="key",
+        description="How the key is sent: `key` as the server expects it, `bearer` "
+        "always as a bearer token. `entra_id` sends a token of Microsoft Entra ID for "
+        "this server instead.",
+    )
+    AUTH_SCOPE: str = Field(
+        default="",
+        description="What an Entra ID token is asked for; if empty, that of Azure's "
+        "own addresses. Example: `https://cognitiveservices.azure.us/.default`.",
+    )
+    FORWARD_USER_INFO: Literal["auto", "always", "never"] = Field(
+        default="auto",
+        description="Send Open WebUI's headers about the user, if "
+        "ENABLE_FORWARD_USER_INFO_HEADERS is `true` on the Pipelines server; `auto`: "
+        "not to OpenAI and Azure.",
     )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = Field(
         default="auto",
@@ -13146,6 +13196,7 @@ class Valves(BaseModel):
 CONTEXT_KEY = "agent_context"
 _MAX_ATTACHED = 20
 _FILE_KEYS = ("type", "id", "name")
+_USER_KEYS = ("id", "name", "email", "role")
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
 
@@ -13157,6 +13208,7 @@ class PipelineCaller(NamedTuple):
     task: str = ""
     streams: bool = False
     is_admin: bool = False
+    user: Mapping[str, str] = MappingProxyType({})
     tool_ids: frozenset[str] = frozenset()
     files: tuple[tuple[str, str], ...] = ()
 
@@ -13182,6 +13234,8 @@ def read_inlet_context(
     }
     if (user or {}).get("role") == "admin":
         context["is_admin"] = True
+    if user and forwards_user_info():
+        context["user"] = {key: user.get(key) for key in _USER_KEYS}
     if tool_ids := as_list(metadata.get("tool_ids")):
         context["tool_ids"] = tool_ids
     if files := as_list(metadata.get("files"))[-_MAX_ATTACHED:]:
@@ -13199,6 +13253,14 @@ def _read_attached(rows: object) -> Iterator[tuple[str, str]]:
             yield str(row["id"]), name
 
 
+def forwards_user_info() -> bool:
+    return os.environ.get("ENABLE_FORWARD_USER_INFO_HEADERS", "").lower() == "true"
+
+
+def _read_user(given: Mapping[str, Any]) -> dict[str, str]:
+    return {k: v for k in _USER_KEYS if isinstance(v := given.get(k), str) and v}
+
+
 def _read_tool_id(given: object) -> str:
     tool_id = str(given).partition("|")[0]
     for kind in ("server:", "mcp:", "openapi:"):
@@ -13212,6 +13274,7 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
         model=str(body.get("model") or ""),
         streams=bool(body.get("stream")),
         is_admin=context.get("is_admin") is True,
+        user=_read_user(as_mapping(context.get("user"))),
         tool_ids=frozenset(map(_read_tool_id, as_list(context.get("tool_ids")))),
         files=tuple(_read_attached(context.get("files"))),
         **{key: str(context.get(key) or "") for key in _CONTEXT_IDS},
@@ -13286,6 +13349,7 @@ def build_agent_request(
         notices=notices if question.caller.is_admin else (),
         is_new=question.is_new,
         chat=question.caller.workspace,
+        secret=endpoint.api_key or server_secret(),
         log=log.line,
         debug=valves.DEBUG,
         on_end=lambda metadata: log.line(json.dumps(metadata.wire())),
@@ -13302,7 +13366,8 @@ def shows_thoughts(question: AgentInput) -> bool:
 def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     key = reveal_secret(valves.API_KEY, "API_KEY")
     key = key or os.environ.get("OPENAI_API_KEY", "").strip()
-    if not key:
+    takes_token = valves.AUTH == "entra_id"
+    if not key and not takes_token:
         raise InvalidRequest(
             "This pipeline has no API key yet. An administrator has to set API_KEY in "
             "its valves (Admin Panel > Settings > Pipelines)."
@@ -13312,7 +13377,8 @@ def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     log.hide(connection_secrets(headers.values(), proxy, key))
     return Endpoint(
         base_url=valves.BASE_URL,
-        api_key=key,
+        api_key="" if takes_token else key,
+        token=key if valves.AUTH == "bearer" else "",
         organization=valves.ORGANIZATION.strip(),
         project=valves.PROJECT.strip(),
         extra_headers=headers,
@@ -13361,6 +13427,44 @@ def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Setting
             "context_management": compaction if compacts else None,
         },
     )
+
+
+# ==== gpt5_agent.shell.identity
+
+_HEADERS: Mapping[str, tuple[str, str]] = {
+    "name": ("USER_INFO_HEADER_USER_NAME", "User-Name"),
+    "id": ("USER_INFO_HEADER_USER_ID", "User-Id"),
+    "email": ("USER_INFO_HEADER_USER_EMAIL", "User-Email"),
+    "role": ("USER_INFO_HEADER_USER_ROLE", "User-Role"),
+    "chat": ("SESSION_INFO_HEADER_CHAT_ID", "Chat-Id"),
+}
+
+
+async def open_endpoint(
+    valves: Valves, caller: PipelineCaller, tokens: EntraTokens, log: AgentLog
+) -> Endpoint:
+    endpoint = build_endpoint(valves, log)
+    if valves.AUTH == "entra_id":
+        scope = valves.AUTH_SCOPE.strip() or entra_scope(endpoint)
+        endpoint = replace(endpoint, token=await tokens.token(scope))
+        log.hide([endpoint.token])
+    if valves.FORWARD_USER_INFO in ("always", *["auto"] * endpoint.is_gateway):
+        headers = {**_user_headers(caller), **endpoint.extra_headers}
+        endpoint = replace(endpoint, extra_headers=headers)
+    return endpoint
+
+
+def _user_headers(caller: PipelineCaller) -> dict[str, str]:
+    if not (caller.user and forwards_user_info()):
+        return {}
+    told = {**caller.user, "chat": caller.chat_id}
+    return {
+        os.environ.get(f"FORWARD_{variable}", f"X-OpenWebUI-{name}"): quote(
+            told[key].strip(), safe=" @+:"
+        )
+        for key, (variable, name) in _HEADERS.items()
+        if told.get(key)
+    }
 
 
 # ==== gpt5_agent.shell.own_tools
@@ -13596,7 +13700,7 @@ class HostRenderer:
                 yield from self._render_run_event(event)
 
     def result(self, completion_id: str, created: int, model: str) -> Chunk:
-        items, ending = self._native.items, self._run_end.ending
+        items, ending = self._native.shown.items, self._run_end.ending
         shown = self._run_end._replace(output=tuple(items))
         result = completion(shown, completion_id, created, model)
         early = error_chunk(ending.sentence) if ending.is_failure else {}
@@ -13610,7 +13714,7 @@ class HostRenderer:
             and not event.parent
         ):
             self._thoughts.begin_round(may_call=event.may_call)
-            self._first_place = len(self._native.items)
+            self._first_place = len(self._native.shown.items)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
         self._note_count += isinstance(event, Status)
@@ -13618,7 +13722,7 @@ class HostRenderer:
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))
         if note := _read_note(event):  # shown as if the model had said it
-            index = -1 - len(self._native.items)
+            index = -1 - len(self._native.shown.items)
             item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
             yield from self._native.render(ItemAdded(index, item))
             yield from self._native.render(ItemDone(index, item, shown=note))
@@ -13641,11 +13745,11 @@ class HostRenderer:
             details = write_details(
                 event.name, pairs, self._origin, event.notes, self._sign
             )
-            thought = {**self._native.items[place], "reasoning_details": details}
-            yield self._native.amend(place, thought)
+            thought = {**self._native.shown.items[place], "reasoning_details": details}
+            yield self._native.shown.end(place, thought)
 
     def _thought_place(self) -> int | None:
-        items = self._native.items
+        items = self._native.shown.items
         places = range(self._first_place, len(items))
         return next((place for place in places if is_reasoning(items[place])), None)
 
@@ -13709,6 +13813,7 @@ class PipelineCall(NamedTuple):
     connections: Connections
     own_tools: OwnToolPool
     log: AgentLog
+    tokens: EntraTokens
 
 
 async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
@@ -13743,7 +13848,7 @@ async def _open_run(
     call: PipelineCall,
 ) -> AsyncGenerator[tuple[_Events, _Renderer], None]:
     question, caller, log = call.question, call.caller, call.log
-    endpoint = build_endpoint(question.valves, log)
+    endpoint = await open_endpoint(question.valves, caller, call.tokens, log)
     workspace = caller.workspace or log.run_id
     valves, pool = question.valves, call.own_tools
     files, notices = open_host_files(valves, caller, log), list(question.notices)
@@ -13773,7 +13878,8 @@ def _choose_renderer(
 async def _run_task(call: PipelineCall) -> Chunk:
     text, log = "", call.log
     try:
-        endpoint = build_endpoint(call.question.valves, log)
+        valves, caller = call.question.valves, call.caller
+        endpoint = await open_endpoint(valves, caller, call.tokens, log)
         settings = build_agent_request(call.question, endpoint, call.connections, log)
         request = task_request(
             resolve_model(settings.model),
@@ -13899,6 +14005,7 @@ class Pipeline:
         self.valves = self.Valves()
         self._connections = Connections()
         self._own_tools = OwnToolPool()
+        self._tokens = EntraTokens()
         self._refusals = RecentTexts()
         self._told = hourly_texts()
         self._unhook: Callable[[], object] = str
@@ -13941,7 +14048,8 @@ class Pipeline:
             notices=self._notices(log),
             is_new=self._told.first_time,
         )
-        call = PipelineCall(question, caller, self._connections, self._own_tools, log)
+        shared = (self._connections, self._own_tools, log, self._tokens)
+        call = PipelineCall(question, caller, *shared)
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))

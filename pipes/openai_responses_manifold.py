@@ -265,6 +265,12 @@ def as_mapping(value: object) -> JsonObject:
     return value if isinstance(value, (dict, Mapping)) else {}
 
 
+def value_at(value: object, *keys: str) -> Any:
+    for key in keys:
+        value = as_mapping(value).get(key)
+    return value
+
+
 def as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
@@ -330,6 +336,11 @@ class AnswerTooLarge(ResponsesError):
 class MalformedEvent(ResponsesError): ...
 
 
+_NAMED_PLACE = re.compile(
+    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
+)
+
+
 class ApiError(NamedTuple):
     code: str | None = None
     type: str | None = None
@@ -339,6 +350,10 @@ class ApiError(NamedTuple):
     @property
     def text(self) -> str:
         return f"{self.param} {self.message}"
+
+    @property
+    def place(self) -> re.Match[str] | None:
+        return _NAMED_PLACE.search(self.text)
 
     @property
     def status(self) -> int:
@@ -569,7 +584,7 @@ COMPLETED = Ending("completed")
 CUT = _usual_ending("cut")
 UNREADABLE = _usual_ending("unreadable")
 
-ASKED_MODEL = "{model}"
+ASKED_MODEL = "this model"
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
@@ -611,26 +626,23 @@ def _code(error: ApiError) -> str | None:
 
 def failure_sentence(error: ApiError) -> str:
     if error.status:
-        return refusal_sentence(error.status, error, ASKED_MODEL)
+        return refusal_sentence(error.status, error)
     return _sentence("failed", error)
 
 
-def refusal_sentence(status: int, error: ApiError, model: str) -> str:
-    known = {**SENTENCES["failed"], **SENTENCES["refused"]}
-    code, param = _shown(error.code), _shown(error.param, " at {}")
-    words = [word for word in _words(error) if word in known and word != str(status)]
-    names_place = error.param or "input[" in error.message or "tools[" in error.message
-    if status == 401 or status < 400:
-        word = str(status) if status == 401 else "3"
-    elif words:
-        word, code = words[0], ""
-    elif status == 404 and _ABOUT_A_MODEL.search(error.message):
-        word = "model_not_found"
-    elif str(status) in known and not (status == 404 and names_place):
-        word = str(status)
-    else:
-        word = "5" if status >= 500 else ""
-    return known[word].format(code=code, param=param, model=model, status=status)
+def refusal_sentence(status: int, error: ApiError) -> str:
+    known, own = {**SENTENCES["failed"], **SENTENCES["refused"]}, str(status)
+    words = [word for word in _words(error) if word != own]
+    if status == 404 and _ABOUT_A_MODEL.search(error.message):
+        words.append("model_not_found")
+    if status != 404 or not (error.param or error.place):
+        words.append(own)
+    if status < 400 or status == 401:
+        words = [own if status == 401 else "3"]
+    words.append("5" if status >= 500 else "")
+    word = next(filter(known.__contains__, words))
+    code, param = "" if word else _shown(error.code), _shown(error.param, " at {}")
+    return known[word].format(code=code, param=param, model=ASKED_MODEL, status=status)
 
 
 def failure_status(failure: Failure) -> str:
@@ -807,7 +819,7 @@ def has_encrypted_reasoning(item: JsonObject) -> bool:
 
 def has_plain_reasoning(item: JsonObject) -> bool:
     is_plain = is_reasoning(item) and not item.get("encrypted_content")
-    return is_plain and any(text for _, text in item_texts(item))
+    return is_plain and has_text(item)
 
 
 def is_encrypted(item: JsonObject) -> bool:
@@ -838,6 +850,10 @@ def message_text(item: JsonObject) -> str:
     if isinstance(content, str):
         return content
     return "".join(map(part_text, content_parts(content)))
+
+
+def has_text(item: JsonObject) -> bool:
+    return bool(message_text(item)) or any(text for _, text in item_texts(item))
 
 
 def content_parts(content: object) -> list[Item]:
@@ -934,16 +950,13 @@ def image_message(item: JsonObject) -> Item:
     return {"type": "message", "role": "user", "content": [part]}
 
 
-_DID_NOT_RUN = "The code did not run to its end."
-
-
 def is_code(item: JsonObject) -> bool:
     return item.get("type") == "code_interpreter_call"
 
 
 def code_output(item: JsonObject) -> str:
     if item.get("status") in ("failed", "incomplete"):
-        return _DID_NOT_RUN
+        return "The code did not run to its end."
     outputs = content_parts(item.get("outputs"))
     return "".join(str(part.get("logs") or "") for part in outputs)
 
@@ -982,15 +995,18 @@ def is_replayed(item: JsonObject) -> bool:
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     kept: list[Item] = []
-    dangling: list[Item] = []
     for item in items:
-        if is_reasoning(item):
-            dangling.append(item)
-            continue
-        if not (is_call(item) or is_call_output(item) or kind_of(item).is_call):
-            kept += [*dangling, item]
-        dangling = []
+        if is_call(item) or is_call_output(item) or kind_of(item).is_call:
+            drop_last_reasoning(kept)
+        else:
+            kept.append(item)
+    drop_last_reasoning(kept)
     return kept
+
+
+def drop_last_reasoning(items: list[Item]) -> None:
+    while items and is_reasoning(items[-1]):
+        items.pop()
 
 
 def search_queries(item: JsonObject) -> list[str]:
@@ -1318,6 +1334,7 @@ _UNUSED_FACTS = ("phase",)
 _OVERRIDE_TEXTS = ("default_effort", "shutdown", "successor", "like", "name")
 
 
+@lru_cache(maxsize=8)
 def read_overrides(text: str) -> dict[str, ResolvedModel]:
     table = parse_json_object(text.strip() or "{}")
     if table is None:
@@ -1813,12 +1830,7 @@ class TextDelta(NamedTuple):
     item_id: str = ""
 
 
-class TextDone(NamedTuple):
-    output_index: int
-    kind: str
-    part: int
-    text: str
-    item_id: str = ""
+class TextDone(TextDelta): ...
 
 
 class AnnotationAdded(NamedTuple):
@@ -1857,20 +1869,20 @@ class StreamError(NamedTuple):
 
 ItemEvent = ItemAdded | TextDelta | AnnotationAdded | PartialImage | ItemDone
 
-StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
+StreamEvent = ItemEvent | FinalResponse | StreamError | None
 
 
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     out: list[StreamEvent] = []
     for place, neighbours in groupby(
         events,
-        lambda one: one[:3] + one[4:] if isinstance(one, TextDelta) else None,
+        lambda one: one[:3] + one[4:] if type(one) is TextDelta else None,
     ):
         if place is None:
             out += neighbours
         else:
             texts = [event.text for event in neighbours if isinstance(event, TextDelta)]
-            out.append(TextDelta(*place[:3], "".join(texts), place[3]))
+            out.append(TextDelta._make((*place[:3], "".join(texts), place[3])))
     return out
 
 
@@ -1910,23 +1922,16 @@ def _index(wire: JsonObject) -> int:
     return -1 if index is None else _checked(index, int)
 
 
-def _text_reader(
-    event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
-) -> _Reader:
+def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
     new = partial(tuple.__new__, event)
 
     def read(wire: JsonObject) -> StreamEvent:
-        place, index, text = wire.get(part, 0), wire.get("output_index"), wire[field]
-        if index is None:
-            index = -1
-        if not (
-            isinstance(text, str) and isinstance(index, int) and isinstance(place, int)
-        ):
+        place, text, item_id = wire.get(part, 0), wire[field], wire.get("item_id")
+        if not (isinstance(text, str) and isinstance(place, int)):
             raise TypeError
-        item_id = wire.get("item_id")
         if not isinstance(item_id, str):
             item_id = ""
-        return new((index, kind, place, text, item_id))
+        return new((_index(wire), kind, place, text, item_id))
 
     return read
 
@@ -2270,8 +2275,7 @@ _DNS_SECONDS = 300
 
 
 class _Pool:
-    def __init__(self, idle_seconds: float) -> None:
-        self._idle_seconds = idle_seconds
+    def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
         self._lent = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -2290,7 +2294,7 @@ class _Pool:
             self._lent -= 1
             if self._lent == 0:
                 loop = asyncio.get_running_loop()
-                self._timer = loop.call_later(self._idle_seconds, self.close_later)
+                self._timer = loop.call_later(_IDLE_SECONDS, self.close_later)
 
     def close_later(self) -> None:
         if self._timer is not None:
@@ -2456,7 +2460,7 @@ class _HttpResponse:
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
         raise UnreadableAnswer(UNREADABLE.sentence)
 
-    async def refusal(self, model: str) -> ApiRefused:
+    async def refusal(self) -> ApiRefused:
         status, headers = self._response.status, self._response.headers
         error = ApiError()
         if status >= 400:
@@ -2466,7 +2470,7 @@ class _HttpResponse:
         wish = headers.get("x-should-retry", "").lower()
         should_retry = {"true": True, "false": False}.get(wish)
         failure = Failure(status, error, _retry_after(headers), should_retry)
-        sentence = refusal_sentence(status, error, model)
+        sentence = refusal_sentence(status, error)
         return ApiRefused(sentence, failure, self.request_id)
 
 
@@ -2490,8 +2494,7 @@ _NEVER_CONNECTED = (
 
 
 class Connections:
-    def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
-        self._idle_seconds = idle_seconds
+    def __init__(self) -> None:
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
         self._certificates: dict[tuple[str, int], ssl.SSLContext] = {}
 
@@ -2504,7 +2507,7 @@ class Connections:
         loop = asyncio.get_running_loop()
         if loop not in self._pools:
             alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
-            self._pools = {**alive, loop: _Pool(self._idle_seconds)}
+            self._pools = {**alive, loop: _Pool()}
         return self._pools[loop]
 
     @asynccontextmanager
@@ -2531,7 +2534,7 @@ class Connections:
             with closing(await _receive(sent, endpoint, deadlines)) as response:
                 answer = _HttpResponse(response, deadlines)
                 if response.status >= 300 or (body is None and response.status != 200):
-                    raise await answer.refusal(str((payload or {}).get("model", "")))
+                    raise await answer.refusal()
                 if response.headers.get("Content-Encoding", "identity") != "identity":
                     raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
                 yield answer
@@ -2577,14 +2580,12 @@ _ITEMS_AT_ONCE = 1000
 async def _encode(payload: JsonObject) -> bytes:
     if not payload:
         return b""
-    items, texts = payload.get("input"), list[str]()
-    if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:
-        payload = {**payload, "input": []}
-        for place in range(0, len(items), _ITEMS_AT_ONCE):
-            part = items[place : place + _ITEMS_AT_ONCE]
-            texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
-            await asyncio.sleep(0)
-    whole = json.dumps(payload, ensure_ascii=False)
+    items, texts = payload["input"], list[str]()
+    for place in range(0, len(items), _ITEMS_AT_ONCE):
+        part = items[place : place + _ITEMS_AT_ONCE]
+        texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
+        await asyncio.sleep(0)
+    whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
     before, found, after = whole.partition('"input": [')
     return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
 
@@ -2970,7 +2971,7 @@ def function_parameters(
 ) -> tuple[_Schema, bool]:
     mended = _MendedSchema(schema)
     if strict_left and mended.is_simple:
-        with suppress(_NotStrict, TypeError, AttributeError, ValueError):
+        with suppress(*ODD_SCHEMA):
             strict_left.spend(json_size(mended.root, _LARGEST_STRICT))
             return _strict(mended.root, 1), True
     return mended.root, False
@@ -3091,16 +3092,15 @@ _STRICT_FORMATS = (
 _DEEPEST_STRICT = 10
 _LARGEST_STRICT = 10_000
 
+ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+
 LARGEST_SCHEMA = 300_000
 MOST_STRICT_WORK = 300_000
 
 
-class _NotStrict(Exception): ...
-
-
 def _strict(node: Any, depth: int) -> _Schema:
     if not isinstance(node, Mapping) or depth > _DEEPEST_STRICT:
-        raise _NotStrict
+        raise ValueError
     if "anyOf" in node or "oneOf" in node:
         return _strict_choice(node, depth)
     strict = {key: node[key] for key in node if key in _KEPT}
@@ -3121,16 +3121,16 @@ def _strict_choice(node: JsonObject, depth: int) -> _Schema:
     if node.keys() & {"properties", "items", "enum", "const", "required"} or (
         {"anyOf", "oneOf"} <= node.keys()
     ):
-        raise _NotStrict
+        raise ValueError
     options = node.get("anyOf") or node["oneOf"]
-    return {**_description(node), "anyOf": [_strict(one, depth + 1) for one in options]}
+    return _choice_of([_strict(one, depth + 1) for one in options], node)
 
 
 def _strict_object(node: JsonObject, depth: int) -> _Schema:
     properties, required = node.get("properties", {}), set(node.get("required", ()))
     closed = node.get("additionalProperties", not properties and depth > 1) is False
     if not closed or not required <= properties.keys():
-        raise _NotStrict
+        raise ValueError
     strict = {}
     for name, part in properties.items():
         made = _strict(part, depth + 1)
@@ -3148,7 +3148,7 @@ def _make_nullable(schema: _Schema) -> _Schema:
         rest = {key: value for key, value in schema.items() if key != "description"}
         options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
         none = [] if {"type": "null"} in options else [{"type": "null"}]
-        return {**_description(schema), "anyOf": [*options, *none]}
+        return _choice_of([*options, *none], schema)
     listed = kinds if isinstance(kinds, list) else [kinds]
     made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
     if "enum" in schema and None not in schema["enum"]:
@@ -3156,8 +3156,13 @@ def _make_nullable(schema: _Schema) -> _Schema:
     return made
 
 
-def _description(node: JsonObject) -> _Schema:
-    return {key: node[key] for key in ("description",) if key in node}
+def _choice_of(options: list[Any], node: JsonObject) -> _Schema:
+    choice = {"anyOf": options}
+    return (
+        {**choice, "description": node["description"]}
+        if "description" in node
+        else choice
+    )
 
 
 def _types_of(node: JsonObject, enum: object) -> list[str]:
@@ -3165,7 +3170,7 @@ def _types_of(node: JsonObject, enum: object) -> list[str]:
     if stated is None and isinstance(enum, list):
         stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
     if not (kinds := known_types(stated)):
-        raise _NotStrict
+        raise ValueError
     return kinds
 
 
@@ -3679,9 +3684,10 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
-    if isinstance(wire, Mapping) and wire.get("family"):
-        endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
-        return Origin(str(wire["family"]), endpoint, account)
+    fields = as_mapping(wire)
+    if family := fields.get("family"):
+        endpoint, account = fields.get("endpoint"), fields.get("account")
+        return Origin(str(family), str(endpoint or ""), str(account or ""))
     return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
 
 
@@ -3907,7 +3913,7 @@ def _is_retried(failure: Failure) -> bool:
     if failure.should_retry is not None:
         return failure.should_retry
     if failure.status in (None, 200):
-        is_nameless = words == {None} and not _NAMED_PLACE.search(failure.error.text)
+        is_nameless = words == {None} and not failure.error.place
         return is_nameless or bool(words & _RETRIED_CODES)
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
@@ -3930,9 +3936,6 @@ _UNKNOWN = re.compile(
     r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
     r"|additional properties",
     re.IGNORECASE,
-)
-_NAMED_PLACE = re.compile(
-    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 )
 _INNER_TOOL = re.compile(r"\.tools\[(\d{1,6})\]")
 _NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
@@ -3981,7 +3984,7 @@ def find_repair(
     refusal = _Refusal(request.payload(), rows, error, repairs)
     if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
         return found
-    is_lost = failure.status == 404 and not _NAMED_PLACE.search(error.text)
+    is_lost = failure.status == 404 and not error.place
     if failure.status is None or is_lost or _is_retried(failure):
         return None
     plain = Repair("plain", refusal.last)
@@ -4064,7 +4067,7 @@ def _newest_media(refusal: _Refusal) -> Iterator[Status]:
 def _find_place(
     payload: Mapping[str, Any], error: ApiError
 ) -> tuple[str, int, str, Item] | None:
-    found = _NAMED_PLACE.search(error.text)
+    found = error.place
     rows = payload.get(found[1]) or () if found else ()
     if found is None or int(found[2]) >= len(rows):
         return None
@@ -4072,7 +4075,7 @@ def _find_place(
 
 
 def named_place(request: ResponsesRequest, error: ApiError) -> str:
-    found = _NAMED_PLACE.search(error.text) and _find_place(request.payload(), error)
+    found = error.place and _find_place(request.payload(), error)
     if not found:
         return ""
     where, number, _, named = found
@@ -4217,7 +4220,7 @@ class ResponseState:
         self._items: list[Item] = []
         self._ids: dict[str, int] = {}
         self._latest: dict[int, int] = {}
-        self._early: dict[str | int, list[TextDelta | TextDone]] = {}
+        self._early: dict[str | int, list[TextDelta]] = {}
         self._open: dict[int, dict[TextPlace, list[str]]] = {}
         self._growing = _NO_TEXT
         self._ended: dict[int, Item] = {}
@@ -4232,7 +4235,7 @@ class ResponseState:
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
-            case TextDelta() | TextDone():
+            case TextDelta():
                 return self._grow(event) if event.text else []
             case AnnotationAdded() | PartialImage():
                 place = self._find(event.output_index, [event.item_id], bool)
@@ -4291,7 +4294,7 @@ class ResponseState:
                     events += self._grow(early)
         return events
 
-    def _grow(self, event: TextDelta | TextDone) -> list[RunEvent]:
+    def _grow(self, event: TextDelta) -> list[RunEvent]:
         index, kind, item_id = event.output_index, event.kind, event.item_id
         text, place = self._growing
         events: list[RunEvent] = []
@@ -4373,12 +4376,11 @@ _NO_TEXT: tuple[object, int | None] = (None, None)
 _NOWHERE = -2
 
 _EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
-_EMPTY_REASONING: Item = {"type": "reasoning", "summary": []}
 _OPENED_BY = {
     "text": _EMPTY_MESSAGE,
     "refusal": _EMPTY_MESSAGE,
-    "summary": _EMPTY_REASONING,
-    "reasoning": _EMPTY_REASONING,
+    "summary": NO_THOUGHT,
+    "reasoning": NO_THOUGHT,
 }
 
 
@@ -4741,9 +4743,7 @@ def _is_final(error: ResponsesError | None) -> bool:
 def _is_visible(event: RunEvent) -> bool:
     if not isinstance(event, ItemAdded | ItemDone):
         return not isinstance(event, ResponseDone)
-    item = event.item
-    has_text = message_text(item) or any(text for _, text in item_texts(item))
-    return bool(has_text) or item_type(item) not in ("message", "reasoning")
+    return has_text(event.item) or item_type(event.item) not in ("message", "reasoning")
 
 
 def _may_run(error: ResponsesError | None) -> bool:
@@ -4865,16 +4865,13 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
 
-_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-
-
 def check_arguments(
     arguments: object, schema: JsonObject
 ) -> tuple[dict[str, Any], str | None]:
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
     given, found = dict(arguments), ""
-    with suppress(*_ODD_SCHEMA):
+    with suppress(*ODD_SCHEMA):
         json_size(schema, LARGEST_SCHEMA)
         check = _SchemaCheck(SchemaReferences(schema), JsonBudget(_MOST_WORK), {})
         given = _drop_nulls(arguments, schema, check, 0)
@@ -5398,29 +5395,22 @@ def _is_chat_model(name: str) -> bool:
 
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
     known = CATALOG_FACTS if usable is None else usable
-    names = [name for name in known if _is_offered(name, today)]
-    newest: dict[str, str] = {}
-    for name in sorted(names, key=_version):
-        newest[_family(name)] = name
-    return sorted(newest.values(), key=_version, reverse=True)
+    newest: dict[str, re.Match[str]] = {}
+    for found in sorted(filter(None, map(_VERSIONED_ID.match, known)), key=_version):
+        if _is_offered(found, today):
+            newest[found[2]] = found
+    return [one[0] for one in sorted(newest.values(), key=_version, reverse=True)]
 
 
-def _is_offered(name: str, today: str) -> bool:
-    facts = CATALOG_FACTS.get(name)
+def _is_offered(found: re.Match[str], today: str) -> bool:
+    facts = CATALOG_FACTS.get(found[0])
     if facts and (facts.successor or (facts.shutdown or "9") <= today):
         return False
-    return bool(_VERSIONED_ID.match(name)) and _family(name) not in _CLOSED_CIRCLES
+    return found[2] not in _CLOSED_CIRCLES
 
 
-def _family(name: str) -> str:
-    match = _VERSIONED_ID.match(name)
-    return (match[2] or "") if match else ""
-
-
-def _version(name: str) -> tuple[tuple[int, ...], str]:
-    match = _VERSIONED_ID.match(name)
-    numbers: Iterable[str] = match[1].split(".") if match else ()
-    return tuple(map(int, numbers)), name
+def _version(found: re.Match[str]) -> tuple[tuple[int, ...], str]:
+    return tuple(map(int, found[1].split("."))), found[0]
 
 
 _NOTICE_DAYS = 30
@@ -5460,23 +5450,18 @@ _LONG_QUESTION = 600
 _ATTACHED = ("input_file", "input_image")
 
 
-class _ModelChoice(NamedTuple):
-    model: str
-    why: str
-
-
 def choose_auto_model(
     name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
-) -> _ModelChoice | None:
+) -> tuple[str, str] | None:
     if name not in _AUTO_MODELS:
         return None
     small, large = _AUTO_MODELS[name]
     for model in (small, large):
         if model in earlier:
-            return _ModelChoice(model, "it began this chat")
+            return model, "it began this chat"
     if reason := _reason_for_large(first, tools):
-        return _ModelChoice(large, reason)
-    return _ModelChoice(small, "the question is short, without files or tools")
+        return large, reason
+    return small, "the question is short, without files or tools"
 
 
 def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
@@ -5684,6 +5669,7 @@ class RemoteServers(NamedTuple):
     secrets: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=8)
 def read_servers(text: str) -> RemoteServers:
     try:
         given = json.loads(text) if text.strip() else []
@@ -5768,7 +5754,7 @@ _API_WORD = re.compile(r"[a-z][a-z_.]{0,63}(?:\[\d{1,5}\][a-z_.]{0,64}){0,4}")
 _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
 _LINE_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _HOST_NAME = re.compile(r"[a-z0-9._:-]{1,253}")
-_FORMATS = frozenset({"text", "json_object", "json_schema"})
+_FORMATS = ("text", "json_object", "json_schema")
 
 
 class AuditedRequest(NamedTuple):
@@ -5777,12 +5763,14 @@ class AuditedRequest(NamedTuple):
     request_id: str
 
     def request_line(self) -> str:
+        form = as_mapping(self.payload.get("text", {}).get("format"))
+        kind, items = form.get("type", "text"), self.payload["input"]
         return self._line(
             "request",
-            response_format=_response_format(self.payload),
-            stream=self.payload.get("stream") is True,
-            tool_count=len(as_list(self.payload.get("tools"))),
-            input_message_count=_message_count(self.payload.get("input")),
+            response_format=kind if kind in _FORMATS else None,
+            stream=self.payload.get("stream", False),
+            tool_count=len(self.payload.get("tools", ())),
+            input_message_count=sum(item_type(one) == "message" for one in items),
         )
 
     def success_line(self, response_model: object) -> str:
@@ -5815,19 +5803,6 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
     return value if redact(value) == value else None
-
-
-def _response_format(payload: JsonObject) -> str | None:
-    wanted = as_mapping(as_mapping(payload.get("text")).get("format"))
-    kind = wanted.get("type", "text")
-    return kind if isinstance(kind, str) and kind in _FORMATS else None
-
-
-def _message_count(items: object) -> int:
-    if isinstance(items, str):
-        return 1
-    found = (as_mapping(item) for item in as_list(items))
-    return sum(item.get("type", "message") == "message" for item in found if item)
 
 
 # ==== owui_chat.events
@@ -6101,11 +6076,10 @@ def drop_stored_instructions(
     if not hidden:
         return instructions
     whole, lines = f"\n{instructions}\n", f"\n{as_text(hidden[0].get('content'))}\n"
-    before, found, after = whole.partition(lines)
-    is_clear = found and (before, found, after) == whole.rpartition(lines)
-    if len(hidden) > 1 or "{{" in lines or not is_clear:
+    place = whole.find(lines)
+    if len(hidden) > 1 or "{{" in lines or place < 0 or place != whole.rfind(lines):
         raise InvalidRequest(_HIDDEN_MESSAGE)
-    return f"{before}\n{after}".strip("\n")
+    return whole.replace(lines, "\n").strip("\n")
 
 
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
@@ -6114,8 +6088,8 @@ def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
 
 
 _HIDDEN_MESSAGE = (
-    "Somebody wrote a message into this chat that the page does not show and that could "
-    "instruct the model. Nothing was sent: start a new chat."
+    "This chat holds a message that the page does not show and that could instruct the "
+    "model. Nothing was sent: start a new chat."
 )
 
 
@@ -6375,11 +6349,16 @@ def _payload(value: object) -> tuple[Item, ...]:
 def _record(
     ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...], shown: str
 ) -> Record:
-    model, message_id = (str(wire.get(key) or "") for key in ("model", "message_id"))
-    origin = read_origin(wire.get("origin"), model)
-    time = wire.get("created_at")
-    created_at = time if isinstance(time, int) else 0
-    return Record(ulid, model, created_at, payload, message_id, origin, shown)
+    model, time = str(wire.get("model") or ""), wire.get("created_at")
+    return Record(
+        ulid,
+        model,
+        time if isinstance(time, int) else 0,
+        payload,
+        str(wire.get("message_id") or ""),
+        read_origin(wire.get("origin"), model),
+        shown,
+    )
 
 
 def _wire(record: Record) -> dict[str, Any]:
@@ -6551,10 +6530,11 @@ class _RunHistory:
         self._pieces = [piece for part in run for piece in _split(part)]
         self._items: dict[str, list[Item]] = {}
         self._shown: dict[str, str] = {}
-        for ulid in [p.ulid for p in self._pieces if isinstance(p, MarkedText)]:
-            if record := records.pop(ulid, None):
-                self._items[ulid] = [*_readable_items(record, reader)]
-                self._shown[ulid] = record.shown
+        for piece in self._pieces:
+            if isinstance(piece, MarkedText) and piece.ulid in records:
+                record = records.pop(piece.ulid)
+                self._items[piece.ulid] = _readable_items(record, reader)
+                self._shown[piece.ulid] = record.shown
         self._take_out_code()
         self._ends = {
             str(item.get("call_id")): (ulid, end)
@@ -6614,15 +6594,12 @@ class _RunHistory:
         return [*items, _message_item(message, piece.text)] if piece.text else items
 
 
-def _readable_items(record: Record, reader: Origin | None) -> Iterator[Item]:
-    is_ours = reader is not None and reader.can_decrypt(record.origin)
-    for item in filter(is_replayed, record.payload):
-        if is_encrypted(item):
-            is_read = is_ours and item.get("encrypted_content")
-        else:
-            is_read = is_ours or item_type(item) != CONFIGURATION
-        if is_read:
-            yield item
+def _readable_items(record: Record, reader: Origin | None) -> list[Item]:
+    items = [item for item in record.payload if is_replayed(item)]
+    if reader and reader.can_decrypt(record.origin):
+        return [i for i in items if i.get("encrypted_content") or not is_encrypted(i)]
+    foreign = (item for item in items if not is_encrypted(item))
+    return [item for item in foreign if item_type(item) != CONFIGURATION]
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -6679,10 +6656,7 @@ _ANSWER_KEYS = (
 
 
 def task_request(
-    model: ResolvedModel,
-    messages: Sequence[JsonObject],
-    body: JsonObject,
-    task: str,
+    model: ResolvedModel, messages: Sequence[JsonObject], body: JsonObject, task: str
 ) -> ResponsesRequest:
     messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
     instructions, parts = parse_messages(messages)
@@ -7079,10 +7053,10 @@ _Place = tuple[int, int]
 
 
 def output_values(messages: JsonObject) -> dict[str, Any]:
-    items = (item for message in messages.values() for item in _output_of(message))
     return {
         message_key(_item_id(item)): item.get("kept")
-        for item in filter(_is_record, items)
+        for message in messages.values()
+        for item in _records_in(_output_of(message))
     }
 
 
@@ -7119,7 +7093,7 @@ def restore_from_outputs(
 def _merge_output(
     answer: Sequence[ChatPart], run: Sequence[Item]
 ) -> Iterable[ChatPart]:
-    records = list(filter(_is_record, run))
+    records = _records_in(run)
     places = _places(answer, run) if records else None
     return answer if places is None else _with_records(answer, records, places)
 
@@ -7212,8 +7186,9 @@ def _host_text(item: Item) -> str:
     return code_text(as_text(item.get("code"))) if is_code else ""
 
 
-def _is_record(item: Item) -> bool:
-    return item.get("type") == _RECORD_TYPE and _item_id(item).startswith(_RECORD_ID)
+def _records_in(run: Iterable[Item]) -> list[Item]:
+    found = [item for item in run if item.get("type") == _RECORD_TYPE]
+    return [item for item in found if _item_id(item).startswith(_RECORD_ID)]
 
 
 def _item_id(item: Item) -> str:
@@ -7658,7 +7633,7 @@ class _ImageHostItem(_HostedItem):
 
 
 def _failure(item: Item) -> str:
-    code = as_mapping(item.get("error")).get("code")
+    code = value_at(item, "error", "code")
     return _REFUSED if code == "moderation_blocked" else _FAILED
 
 
@@ -7882,22 +7857,15 @@ class NativeRenderer:
     def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
         self._now = now
         self._began = now()
-        self._shown = OutputItems()
+        self.shown = OutputItems()
         self._commentary: dict[int, Commentary] = {}
-        self._hosted = hosted and hosted(self._shown)
+        self._hosted = hosted and hosted(self.shown)
         self._places: dict[int, int] = {}
         self._marker = ""
         self._notes = 0
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._parts: dict[int, int] = {}
-
-    @property
-    def items(self) -> list[Item]:
-        return self._shown.items
-
-    def amend(self, place: int, item: Item) -> Chunk:
-        return self._shown.end(place, item)
 
     def render(self, event: AnswerEvent) -> Chunks:
         match event:
@@ -7912,7 +7880,7 @@ class NativeRenderer:
             case Marker():
                 self._marker = event.text
             case ToolOutput():
-                yield from self._shown.answer(event)
+                yield from self.shown.answer(event)
             case RunDone():
                 yield from self._end_run(event)
             case _:
@@ -7921,7 +7889,7 @@ class NativeRenderer:
     def _render_other(self, event: ItemEvent) -> Chunks:
         index = event.output_index
         if isinstance(event, ItemAdded) and is_commentary(event.item):
-            self._commentary[index] = Commentary(self._shown)
+            self._commentary[index] = Commentary(self.shown)
         if index in self._commentary:
             yield from self._commentary[index].render(event, self._take_marker())
         else:
@@ -7935,9 +7903,9 @@ class NativeRenderer:
                 self._notes += bool(event.sentence)
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                yield from self._shown.add_record(event, self._place_of(event))
+                yield from self.shown.add_record(event, self._place_of(event))
             case TurnDetails():
-                yield from self._shown.add_details(event)
+                yield from self.shown.add_details(event)
 
     def _place_of(self, stored: StoredRecord) -> int | None:
         index = -1 if stored.output_index is None else stored.output_index
@@ -7957,11 +7925,11 @@ class NativeRenderer:
         for commentary in self._commentary.values():
             yield from commentary.become_answer(closing)
         if failed:
-            yield from self._shown.break_off_calls()
+            yield from self.shown.break_off_calls()
         if marker := self._take_marker():
-            yield from self._shown.add_marker(marker)
-        yield from self._shown.show_files(is_last=True)
-        yield from _end_after_code(self._shown)
+            yield from self.shown.add_marker(marker)
+        yield from self.shown.show_files(is_last=True)
+        yield from _end_after_code(self.shown)
         told = self._notes if failed else not open_calls(event.output)
         if self._hosted and told:
             seconds = self._now() - self._began
@@ -7972,16 +7940,16 @@ class NativeRenderer:
             yield error_chunk(event.ending.sentence)
 
     def _start(self, event: ItemAdded) -> Chunk:
-        self._places[event.output_index] = len(self.items)
+        self._places[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
-        return self._shown.begin(begun_host_item(event.item))
+        return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
         marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
         if text := marker + self._gap(event) + event.text:
-            yield self._shown.grow(self._places[event.output_index], event.kind, text)
+            yield self.shown.grow(self._places[event.output_index], event.kind, text)
 
     def _gap(self, event: TextDelta) -> str:
         before = self._parts.get(event.output_index, event.part)
@@ -7995,7 +7963,7 @@ class NativeRenderer:
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 del self._places[index]
-                item = {**self.items[place], "type": "openai_responses:end"}
+                item = {**self.shown.items[place], "type": "openai_responses:end"}
             case "message":
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)
@@ -8004,8 +7972,8 @@ class NativeRenderer:
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self._shown.end(place, item)
-        yield from self._shown.add_files(event.card)
+        yield self.shown.end(place, item)
+        yield from self.shown.add_files(event.card)
 
 
 def _is_shown(item: Item) -> bool:
@@ -8584,10 +8552,8 @@ def _fit_part(part: Item, left: list[int]) -> Item:
 def _files_without_row(
     metadata: JsonObject,
 ) -> tuple[list[Attachment], list[Attachment]]:
-    own = _read_attachments(as_mapping(metadata.get("user_message")).get("files"))
-    knowledge = metadata.get("model")
-    for key in ("info", "meta", "knowledge"):
-        knowledge = as_mapping(knowledge).get(key)
+    own = _read_attachments(value_at(metadata, "user_message", "files"))
+    knowledge = value_at(metadata, "model", "info", "meta", "knowledge")
     known = {str(row.get("id")) for row in content_parts(knowledge)}
     known.update(found.file_id for found in own)
     others = _read_attachments(metadata.get("files"))
@@ -8681,11 +8647,12 @@ def _assign_images(
 
 
 def _image_counts(rows: JsonObject) -> dict[str, int]:
-    outputs = (content_parts(as_mapping(row).get("output")) for row in rows.values())
+    outputs = (content_parts(value_at(row, "output")) for row in rows.values())
     return {
-        str(item.get("call_id")): list(
-            map(item_type, content_parts(item.get("output")))
-        ).count("input_image")
+        str(item.get("call_id")): sum(
+            item_type(part) == "input_image"
+            for part in content_parts(item.get("output"))
+        )
         for item in chain.from_iterable(outputs)
         if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
     }
@@ -8908,7 +8875,7 @@ _LONGEST_LINE = 4000
 class RunLog:
     def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
         self.run_id = run_id
-        self._threshold = LOG_LEVELS.get(threshold, logging.INFO)
+        self._threshold = LOG_LEVELS[threshold]
         self._secrets = tuple(secrets)
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._lock = Lock()
@@ -8917,13 +8884,12 @@ class RunLog:
         self._secrets += (secret,)
 
     def line(self, level: str, text: str) -> None:
-        known = level if level in LOG_LEVELS else "INFO"
         one_line = redact_line(text[: 2 * _LONGEST_LINE], self._secrets)[:_LONGEST_LINE]
         time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
-            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {known:<8} {one_line}")
-        if LOG_LEVELS[known] >= self._threshold:
-            _write(known, f"{self.run_id} {one_line}")
+            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {level:<8} {one_line}")
+        if LOG_LEVELS[level] >= self._threshold:
+            _write(level, f"{self.run_id} {one_line}")
 
     def audit(self, line: str) -> None:
         _write("INFO", redact(line, self._secrets))
@@ -8979,59 +8945,57 @@ class Valves(BaseModel):
     ORGANIZATION: str = _valve("", "Organization to bill, if the key has several.")
     PROJECT: str = _valve("", "Project to bill, if the key has several.")
     EXTRA_HEADERS: str = _valve(
-        "",
-        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
-        secret=True,
+        "", 'Headers to add or replace: `{"X-Team": "blue"}`.', secret=True
     )
     AUTH: Literal["key", "bearer", "entra_id"] = _valve(
         "key",
-        "How the key is sent: `key` as the server expects it, `bearer` always as a "
-        "bearer token. `entra_id` sends a token of Microsoft Entra ID for the identity "
-        "of this server instead.",
+        "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
+        "token. `entra_id` sends a token of Microsoft Entra ID for this server's "
+        "identity instead.",
     )
     AUTH_SCOPE: str = _valve(
-        "", "What an Entra ID token is asked for. Empty: that of Azure's own addresses."
+        "", "What an Entra ID token is asked for. Empty: that of Azure."
     )
     FORWARD_USER_INFO: Literal["auto", "always", "never"] = _valve(
         "auto",
-        "Send Open WebUI's headers about the user, if ENABLE_FORWARD_USER_INFO_HEADERS "
-        "is on there: `auto` not to OpenAI and Azure.",
+        "Send Open WebUI's headers about the user, if its "
+        "ENABLE_FORWARD_USER_INFO_HEADERS is on; `auto`: not to OpenAI and Azure.",
     )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
         "auto",
-        "`auto` and `openai` send what OpenAI knows, and leave out what a server refused "
-        "once. `strict` sends only what every server knows.",
+        "`auto` and `openai` send what OpenAI knows, but not again what a server "
+        "refused. `strict` sends only what every server knows.",
     )
 
     MODEL_ID: str = _valve(
         "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
         "Models to offer, separated by commas; a name can end with an effort. `auto` "
-        "lists the newest of each family, `gpt-5-auto` chooses a model for each chat.",
+        "lists the newest of each family, `gpt-5-auto` chooses one for each chat.",
     )
     FETCH_MODELS: bool = _valve(
         True,
-        "`auto` in MODEL_ID lists only what the server offers for this key; its days of "
-        "shutdown are used in notices.",
+        "`auto` in MODEL_ID lists only what the server offers for this key; notices "
+        "use its days of shutdown.",
     )
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
-        "Corrections to what this pipe knows about models: "
-        '`{"my-deployment": {"like": "gpt-5.2", "name": "Our GPT"}}`.',
+        'Corrections to what is known about models: `{"my-deployment": {"like": '
+        '"gpt-5.2", "name": "Our GPT"}}`.',
     )
     TASK_MODEL: str = _valve(
         "gpt-6-luna",
-        "Model for titles, tags and other tasks, at its lowest effort. The chat's own "
-        "model if this is empty, or unchanged at another server than OpenAI's.",
+        "Model for titles and other tasks, at its lowest effort. If empty, or "
+        "unchanged at another server than OpenAI's: the chat's own.",
     )
     BACKGROUND_MODELS: str = _valve(
         "",
-        "Models whose answers survive a broken connection: names separated by commas, "
-        "`*` for any text (`*-pro`). OpenAI stores their requests and answers (`store: "
-        "true`, 30 days), which breaks zero data retention; never in `strict`.",
+        "Models whose answers survive a broken connection: names or patterns "
+        "(`*-pro`), separated by commas. OpenAI stores their requests and answers for "
+        "30 days, which breaks zero data retention; never in `strict`.",
     )
 
     ENABLE_WEB_SEARCH: bool = _valve(
-        False, "Offer OpenAI's web search in every chat. Each search is billed."
+        False, "Offer OpenAI's web search in every chat. Searches are billed."
     )
     MAP_WEB_SEARCH: bool = _valve(
         True, "The page's Web Search switch means OpenAI's search, not Open WebUI's."
@@ -9065,13 +9029,13 @@ class Valves(BaseModel):
         "Let the model run Python in a billed container at OpenAI. Its files are stored.",
     )
     FILE_SEARCH_VECTOR_STORES: str = _valve(
-        "", "Ids of vector stores at OpenAI to search, separated by commas."
+        "", "Ids of vector stores at OpenAI, separated by commas."
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
-        "Which attached files the model reads itself and whole. With `pdf` or `all` "
-        "(documents), turn off the model's capability File Context, or Open WebUI sends "
-        "the same text again.",
+        "Attached files that the model reads itself and whole. With `pdf` or `all` "
+        "(documents), turn off the model's File Context, or Open WebUI sends their "
+        "text again.",
     )
     REMOTE_MCP_SERVERS_JSON: str = _valve(
         "",
@@ -9084,8 +9048,8 @@ class Valves(BaseModel):
 
     REASONING_SUMMARY: _Summary = _valve(
         "auto",
-        "OpenAI gives summaries to verified organizations only; choose `disabled` if "
-        "yours is not.",
+        "OpenAI gives summaries to verified organizations only; otherwise choose "
+        "`disabled`.",
     )
     PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
         "conversation",
@@ -9094,14 +9058,14 @@ class Valves(BaseModel):
     )
     PERSIST_TOOL_RESULTS: bool = _valve(
         True,
-        "Send tool calls and their results again in later turns. Off: they are removed "
-        "after the answer, with the reasoning before them.",
+        "Send tool calls and results again in later turns. Off: not, nor the reasoning "
+        "before them.",
     )
     HISTORY_CARRIER: Literal["output", "markers"] = _valve(
         "output",
         "Where a chat keeps what it does not show: in Open WebUI's stored output of "
-        "each answer, or under keys of its own, with lines in the answers that the page "
-        "does not draw but a copy has. Both are always read.",
+        "each answer, or under keys of its own, with lines in the answers that only "
+        "copies show. Both are always read.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
@@ -9112,70 +9076,70 @@ class Valves(BaseModel):
     )
     STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
         "auto",
-        "Keep the first instructions of a chat and send changes (a date, a memory) with "
-        "the next message, so that reasoning and the prompt cache stay valid. The chat "
-        "stores them encrypted. `auto`: for models from gpt-5.6 on.",
+        "Keep the first instructions of a chat and send changes (a date, a memory) "
+        "with the next message: reasoning and the prompt cache stay valid. The chat "
+        "stores them encrypted. `auto`: from gpt-5.6 on.",
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
-        "Which requests share OpenAI's prompt cache: those of a chat, those of a user, "
-        "or as OpenAI decides. Only a hash is sent.",
+        "Which requests share OpenAI's prompt cache: a chat's, a user's, or as OpenAI "
+        "decides. Only a hash is sent.",
     )
     PROMPT_CACHE_DIAGNOSTICS: bool = _valve(
         False,
-        "Log why OpenAI's prompt cache missed, compared with the answer before, from "
-        "gpt-5.6 on. The usage of answers then names their response.",
+        "Log why OpenAI's prompt cache missed, from gpt-5.6 on. The usage of answers "
+        "then names their response.",
     )
     TRUNCATION: Literal["disabled", "auto"] = _valve(
         "disabled",
-        "`auto` drops the oldest messages of a chat that is too long, and with them "
-        "reasoning and the prompt cache. `disabled` shows an error.",
+        "When a chat is too long, `auto` drops its oldest messages, with reasoning and "
+        "the prompt cache; `disabled` shows an error.",
     )
     COMPACTION_TOKENS: int = _valve(
         0,
-        "Let OpenAI compact a chat when its input has more tokens than this. 0: never; "
-        "Azure cannot do it.",
+        "Let OpenAI compact a chat whose input has more tokens. 0: never; not with "
+        "Azure.",
         ge=0,
     )
     MAX_OUTPUT_TOKENS: int = _valve(
-        0, "Limit of one answer, reasoning included. 0: that of the model.", ge=0
+        0, "Limit of one answer, with reasoning. 0: that of the model.", ge=0
     )
 
     TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
         "pipe",
         "Who runs the tools: this pipe, in parallel and within limits, or Open WebUI, "
-        "one after the other with its own lasting approvals, unless TOOL_APPROVAL has a "
-        "rule for one of them.",
+        "one by one with its lasting approvals, unless TOOL_APPROVAL has a rule for "
+        "one of them.",
     )
     PARALLEL_TOOL_CALLS: bool = _valve(
         True, "Let the model call several tools at once."
     )
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
-        10, "Most rounds of tool calls in one answer; then the model answers.", ge=1
+        10, "Most rounds of tool calls before the model has to answer.", ge=1
     )
     MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
     TOOL_TIMEOUT_SECONDS: float = _valve(
         120,
-        "Time limit of one tool call; calls made at once have five times as long "
-        "together. Time that people take does not count.",
+        "Time limit of a tool call; calls made at once have five times as long "
+        "together. People's time does not count.",
         gt=0,
     )
     TOOL_TIMEOUTS: str = _valve(
         "",
-        "Other limits for tools by name or pattern, in seconds: `crawl_*: 600, render: "
-        "1800`. Open WebUI's own sub-agents and pictures have an hour.",
+        "Other limits in seconds, for tools by name or pattern: `crawl_*: 600, render: "
+        "1800`. Open WebUI's sub-agents and pictures have an hour.",
     )
     TOOL_OUTPUT_CHARACTERS: int = _valve(
-        100_000, "Of a longer output the model gets the beginning and the end.", ge=1000
+        100_000, "The model gets the beginning and the end of a longer output.", ge=1000
     )
     TOOL_APPROVAL: str = _valve(
         "",
         "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
         "shell=deny`; other tools follow the chat controls. A rule holds for a tool's "
-        "name in the chat and for its own, without the id of a server or toolkit.",
+        "name in the chat and its own, without a server's id.",
     )
     AUTO_NATIVE_TOOLS: bool = _valve(
-        False, "Set Function Calling of a model that uses Legacy to Native."
+        False, "Change Function Calling of models from Legacy to Native."
     )
     ENABLE_STRICT_TOOL_CALLING: bool = _valve(
         False, "Have OpenAI enforce the schemas of tools where they are simple."
@@ -9184,19 +9148,19 @@ class Valves(BaseModel):
     USER_MAY_CHANGE: str = _valve(
         "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
         "log_level",
-        "Settings that users may change, separated by commas; also `image_generation` "
-        "and `service_tier` (expensive), `all`, `nothing`. Administrators change all.",
+        "Settings that users may change, separated by commas; also `image_generation`, "
+        "`service_tier` (expensive), `all`, `nothing`. Administrators change all.",
     )
     CALLER_MAY_SET: str = _valve(
         "",
-        "What requests may set although it is the administrator's: parameters, types "
-        "of OpenAI's tools, fields (`mcp.server_url`), separated by commas; "
+        "What requests may set that is the administrator's, separated by commas: "
+        "parameters, types of OpenAI's tools, fields (`mcp.server_url`); "
         "`admin:service_tier` for administrators alone.",
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
-        "Whether users can, or must, set a key of their own, also for their tasks. "
-        "Administrators may always use the key of this pipe.",
+        "Whether users can, or must, set their own key, also for tasks. Administrators "
+        "may always use this pipe's.",
     )
     USER_KEYS_GET: Literal["nothing", "headers", "all"] = _valve(
         "nothing",
@@ -9206,44 +9170,44 @@ class Valves(BaseModel):
 
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and its usage: tokens and "
-        "web searches, no pictures, containers or file searches.",
+        "Show the cost of an answer in its last status line and usage: tokens and web "
+        "searches only.",
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
-        "US dollars per million tokens, instead of the prices of this pipe: "
-        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
+        'US dollars per million tokens, instead of known prices: `{"my-model": '
+        '{"input": 2, "cached": 0.5, "output": 8}}`.',
     )
     SERVICE_TIER: _Tier = _valve(
         "auto",
-        "`flex` is slower and costs half, `fast` (or `priority`) double, `ultrafast` 3 to "
-        "6 times, if the model and the project have them.",
+        "`flex` is slower and costs half, `fast` (or `priority`) double, `ultrafast` 3 "
+        "to 6 times, if model and project have them.",
     )
 
     ENABLE_STREAM: bool = _valve(
         True,
-        "Off: each answer comes as a whole, for servers or organizations that may not "
+        "Off: each answer comes whole, for servers or organizations that may not "
         "stream.",
     )
     MAX_RETRIES: int = _valve(
         2, "How often a request that failed before any text is sent again, 0 to 5."
     )
     MAX_RETRY_WAIT_SECONDS: float = _valve(
-        60, "If the server asks for a longer wait, the error is shown at once.", ge=0
+        60, "If the server asks for a longer wait, the error is shown.", ge=0
     )
     CONNECT_TIMEOUT_SECONDS: float = _valve(
         30, "Time limit for opening a connection.", gt=0
     )
     FIRST_EVENT_TIMEOUT_SECONDS: float = _valve(
-        300, "Longest wait for the beginning of an answer, 30 to 900."
+        300, "Longest wait for an answer to begin, 30 to 900."
     )
     IDLE_TIMEOUT_SECONDS: float = _valve(
         300,
-        "Longest silence within an answer, 30 to 900. Reasoning without a summary can "
-        "be silent for minutes.",
+        "Longest silence within an answer, 30 to 900. Reasoning can be silent for "
+        "minutes.",
     )
     TOTAL_TIMEOUT_SECONDS: float = _valve(
-        0, "Limit of an answer, without the time of tools and people. 0: none.", ge=0
+        0, "Limit of an answer, without tools' and people's time. 0: none.", ge=0
     )
     VERIFY_SSL: bool = _valve(
         True,
@@ -9251,19 +9215,19 @@ class Valves(BaseModel):
         "can then read the key.",
     )
     CA_BUNDLE: str = _valve(
-        "", "Path of a file with the certificates to trust instead of the system's."
+        "", "Path of a file of certificates to trust instead of the system's."
     )
     PROXY: str = _valve(
         "",
-        "Address of an HTTP proxy, also with user and password. Empty: HTTPS_PROXY and "
-        "NO_PROXY of the environment.",
+        "Address of an HTTP proxy, also with user and password. Empty: the "
+        "environment's HTTPS_PROXY and NO_PROXY.",
         secret=True,
     )
 
     AUDIT_LOG: bool = _valve(
         False,
-        "Log one JSON line per request, success and error, without any text of the "
-        "chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the same.",
+        "Log one JSON line per request, success and error, without text of the chat. "
+        "So does `OPENAI_GPT5_AUDIT_LOG=true` in the environment.",
     )
     LOG_LEVEL: _LogLevel = _valve(
         "INFO", "Lowest level in the server's log, which holds no key or chat text."
@@ -9305,8 +9269,8 @@ class UserValves(BaseModel):
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = _valve(
         "inherit",
-        "How long a model thinks. `max` is the most that it has; another effort that it "
-        "does not have is not sent.",
+        "How long a model thinks. `max` is the most that it has; another effort that "
+        "it lacks is not sent.",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
         "inherit", "Show a summary of the reasoning."
@@ -9325,18 +9289,17 @@ class UserValves(BaseModel):
     SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
     LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
         "inherit",
-        "What the pipe writes to the server's log about your chats: more than the "
-        "administrator chose, never less.",
+        "What the server's log says about your chats: more than the administrator "
+        "chose, never less.",
     )
     API_KEY: str = _valve(
         "",
-        "Your own key for OpenAI, if an administrator allows one. Your chats are then "
-        "billed to its account.",
+        "Your own key for OpenAI, if an administrator allows one; your chats are "
+        "billed to it.",
         secret=True,
     )
     SHOW_LOG_ON_ERROR: bool = _valve(
-        False,
-        "For administrators: show the log of a failed answer as a source below it.",
+        False, "For administrators: show the log of a failed answer as a source."
     )
 
 
@@ -9372,9 +9335,7 @@ class Config(NamedTuple):
 
 
 def read_config(
-    valves: Valves,
-    user: JsonObject | None = None,
-    metadata: JsonObject | None = None,
+    valves: Valves, user: JsonObject | None = None, metadata: JsonObject | None = None
 ) -> Config:
     host, person = metadata or {}, user or {}
     is_admin = person.get("role") == "admin"
@@ -9383,7 +9344,7 @@ def read_config(
     wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
-    remote = _known_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
     timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
     prices, price_error = _own_prices(valves)
@@ -9427,19 +9388,9 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
 
 def _overrides(valves: Valves) -> Mapping[str, ResolvedModel] | InvalidRequest:
     try:
-        return _known_overrides(valves.MODEL_OVERRIDES_JSON)
+        return read_overrides(valves.MODEL_OVERRIDES_JSON)
     except InvalidRequest as error:
         return error
-
-
-@lru_cache(maxsize=8)
-def _known_overrides(text: str) -> Mapping[str, ResolvedModel]:
-    return read_overrides(text)
-
-
-@lru_cache(maxsize=8)
-def _known_servers(text: str) -> RemoteServers:
-    return read_servers(text)
 
 
 def _own_prices(valves: Valves) -> tuple[Mapping[str, ModelPrices] | None, str]:
@@ -9502,13 +9453,11 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
 def _refused_choices(
     wanted: UserValves, own: UserValves, valves: Valves
 ) -> tuple[str, ...]:
-    lost = [
-        name
-        for name in _CHOICES.values()
-        if getattr(wanted, name) != getattr(own, name)
-    ]
-    has_key = valves.USER_API_KEYS == "off" and wanted.API_KEY.strip()
-    return (*lost, *(["API_KEY"] if has_key else ()))
+    names = _CHOICES.values()
+    lost = [name for name in names if getattr(wanted, name) != getattr(own, name)]
+    if valves.USER_API_KEYS == "off" and wanted.API_KEY.strip():
+        lost.append("API_KEY")
+    return tuple(lost)
 
 
 def _permission_error(valves: Valves) -> str:
@@ -9880,13 +9829,10 @@ def _parsed(value: object) -> object:
 
 
 async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject:
-    asked, about = as_mapping(metadata.get("features")), as_mapping(
-        metadata.get("model")
-    )
+    asked = as_mapping(metadata.get("features"))
     if not asked.get("web_search") or user.get("role") == "admin":
         return metadata
-    for key in ("info", "meta", "capabilities"):
-        about = as_mapping(about.get(key))
+    about = as_mapping(value_at(metadata, "model", "info", "meta", "capabilities"))
     config = _host_name("models.config", "Config")
     has_permission = _host_name("utils.access_control", "has_permission")
     rights = await config.get("user.permissions", {})
@@ -9948,30 +9894,29 @@ async def process_tool_result(
     user: Any,
     name: str,
     tool: JsonObject,
-    params: JsonObject,
+    params: dict[str, Any],
     result: Any,
 ) -> tuple[str, list[dict[str, Any]], list[Any]]:
     build = _host_name("utils.middleware", "build_terminal_file_tool_result")
     process = _host_name("utils.middleware", "process_tool_result")
-    shown = build(name, dict(params), result, tool, host.metadata) or result
+    shown = build(name, params, result, tool, host.metadata) or result
     kind, direct = tool.get("type", ""), bool(tool.get("direct"))
     text, files, embeds = await process(
         host.request, name, shown, kind, direct, host.metadata, user
     )
     if host.event_emitter is not None:
         tell = _host_name("utils.middleware", "terminal_event_handler")
-        await tell(name, dict(params), str(text or ""), host.event_emitter)
+        await tell(name, params, str(text or ""), host.event_emitter)
     return str(text or ""), files, embeds
 
 
 def citation_sources(
-    name: str, params: JsonObject, text: str, tool_id: str
+    name: str, params: dict[str, Any], text: str, tool_id: str
 ) -> list[dict[str, Any]]:
     read = _host_name("utils.middleware", "get_citation_source_from_tool_result")
-    found: list[dict[str, Any]] = read(
-        tool_name=name, tool_params=dict(params), tool_result=text, tool_id=tool_id
+    return list(
+        read(tool_name=name, tool_params=params, tool_result=text, tool_id=tool_id)
     )
-    return found
 
 
 async def stored_image(host: HostContext, user: Any, url: str) -> str:
@@ -9985,9 +9930,7 @@ async def store_file(
     upload = _host_name("routers.files", "upload_file_handler")
     refused = _host_name("routers.files", "HTTPException")
     arriving = _host_name("routers.files", "UploadFile")(
-        BytesIO(file.content),
-        filename=file.name,
-        headers={"content-type": file.kind},
+        BytesIO(file.content), filename=file.name, headers={"content-type": file.kind}
     )
     try:
         row = await upload(
@@ -9999,8 +9942,8 @@ async def store_file(
         chats = _host_name("models.chats", "Chats")
         await chats.insert_chat_files(**place, file_ids=[row.id], user_id=user.id)
     url = request.app.url_path_for("get_file_content_by_id", id=row.id)
-    about = {"id": row.id, "url": str(url), "name": file.name}
-    return {**about, "content_type": file.kind}
+    entry = {"id": row.id, "url": str(url), "name": file.name}
+    return {**entry, "content_type": file.kind}
 
 
 def _host_name(module: str, name: str) -> Any:
@@ -10141,12 +10084,12 @@ async def load_stored_images(
 
 def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approver:
     host, rules = call.host, call.config.approval_rules
-    params = as_mapping(host.metadata.get("params"))
+    mode = value_at(host.metadata, "params", "tool_approval_mode")
     if _is_builtin(host, "ask_user"):
         rules = [*rules, ("ask_user", "auto")]
     return Approver(
         rules=rules,
-        default_rule="ask" if params.get("tool_approval_mode") == "ask" else "auto",
+        default_rule="ask" if mode == "ask" else "auto",
         ask=_ask_in_page(host.event_call) if host.event_call else None,
         log=log,
         other_names=partial(_other_names, host),
@@ -10199,12 +10142,10 @@ def _question(name: str, arguments: JsonObject) -> str:
 def _ask_in_page(event_call: EventCall) -> Ask:
 
     async def ask(call_id: str, name: str, arguments: JsonObject) -> bool:
-        tool_call = {"id": call_id, "name": name, "arguments": dict(arguments)}
-        message = _question(ToolNames().sent_name(name), arguments)
         data = {
             "title": "Allow this tool?",
-            "message": message,
-            "tool_call": tool_call,
+            "message": _question(ToolNames().sent_name(name), arguments),
+            "tool_call": {"id": call_id, "name": name, "arguments": dict(arguments)},
         }
         return await event_call({"type": "confirmation", "data": data}) is True
 
@@ -10223,10 +10164,8 @@ _CITED = frozenset(
 
 
 def _cites(name: str, metadata: JsonObject) -> bool:
-    found = metadata.get("model")
-    for key in ("info", "meta", "capabilities", "citations"):
-        found = as_mapping(found).get(key)
-    return name in _CITED and found is not False
+    may = value_at(metadata, "model", "info", "meta", "capabilities", "citations")
+    return name in _CITED and may is not False
 
 
 def _is_error_text(text: str) -> bool:
@@ -10754,7 +10693,7 @@ async def open_store(
 
 
 def _messages_of(chat: JsonObject) -> JsonObject:
-    return as_mapping(as_mapping(chat.get(_HISTORY)).get("messages"))
+    return as_mapping(value_at(chat, _HISTORY, "messages"))
 
 
 # ==== owui_manifold.chat
@@ -10785,7 +10724,6 @@ class PreparedRequest(NamedTuple):
 
 class _Chat(NamedTuple):
     call: PipeCall
-    endpoint: Endpoint
     model: ResolvedModel
     store: ChatStore | None
     round: DelegatedRound | None
@@ -10843,10 +10781,7 @@ def _read_messages(
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, store)
     tools = _offered_tools(call, model)
-    chat = _Chat(
-        *(call, call.endpoint, model, store, before, instructions, parts, records),
-        tools,
-    )
+    chat = _Chat(call, model, store, before, instructions, parts, records, tools)
     for change in _PASSES:
         chat = change(chat)
     return chat, reason
@@ -10864,11 +10799,8 @@ def _choose_model(
     )
     if choice is None:
         return call.model, ""
-    model = call.resolve(choice.model)
-    return model, f"{model.name} answers: {choice.why}."
-
-
-_LEFT_OUT = "a hidden message in its row was left out"
+    model = call.resolve(choice[0])
+    return model, f"{model.name} answers: {choice[1]}."
 
 
 def _attach_stored(chat: _Chat) -> _Chat:
@@ -10879,7 +10811,7 @@ def _attach_stored(chat: _Chat) -> _Chat:
     asked = str(metadata.get("user_message_id") or "")
     told = drop_stored_instructions(chat.instructions, rows, asked)
     is_less = len(parts) < len(given) or told != chat.instructions
-    line = f"chat {call.caller.chat_id}: {_LEFT_OUT}"
+    line = f"chat {call.caller.chat_id}: a hidden message in its row was left out"
     if is_less and call.capabilities.first_time(line):
         call.log.line("WARNING", line)
     return chat._replace(parts=attach_files(parts, rows, metadata), instructions=told)
@@ -10901,7 +10833,7 @@ def _restore_outputs(chat: _Chat) -> _Chat:
 
 
 def _build_flat(chat: _Chat) -> _Chat:
-    settings = _settings(chat.call, chat.endpoint, chat.tools, chat.model)
+    settings = _settings(chat.call, chat.tools, chat.model)
     items = [Item()] * len(chat.parts)
     request = build_request(chat.model, "", items, _body(chat), settings)
     request = _repaired(request, chat.call, chat.store, chat.round)
@@ -10937,14 +10869,14 @@ def _restore_prefix(chat: _Chat) -> _Chat:
 
 
 def _appended(chat: _Chat) -> set[str]:
-    facts, is_openai = chat.model.facts, chat.endpoint.is_openai
+    facts, is_openai = chat.model.facts, chat.call.endpoint.is_openai
     kinds = [ADDED_TOOLS] * (is_openai and facts.appends_tools)
     kinds += [CONFIGURATION] * (is_openai and facts.appends_configuration)
     return set(kinds).difference(one.target for one in chat.request.repairs)
 
 
 def _place_instructions(chat: _Chat) -> _Chat:
-    if not (chat.instructions and chat.endpoint.is_openai):
+    if not (chat.instructions and chat.call.endpoint.is_openai):
         return chat
     first = UserMessage(text_message("developer", chat.instructions))
     return chat._replace(parts=[first, *chat.parts], instructions="")
@@ -11006,9 +10938,7 @@ def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
     return ours and bool(known) and all(name in tools for name in known)
 
 
-def _settings(
-    call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
-) -> Settings:
+def _settings(call: PipeCall, tools: OfferedTools, model: ResolvedModel) -> Settings:
     config, valves, summary = call.config, call.valves, call.config.summary
     names = (model.id, model.family, call.caller.model)
     background = _is_background_model(valves, names)
@@ -11022,7 +10952,7 @@ def _settings(
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults=_default_parameters(call, endpoint, tools.items),
+        defaults=_default_parameters(call, tools.items),
     )
 
 
@@ -11032,7 +10962,7 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     plain = call._replace(body=body, config=read_config(call.valves))
     model = call.resolve(sent.model)._replace(pro=call.model.pro)
     tools = OfferedTools(sent.tools or ())
-    settings = _settings(plain, prepared.endpoint, tools, model)
+    settings = _settings(plain, tools, model)
     text = sent.instructions or ""
     built = build_request(model, text, sent.input, body, settings)
     is_changed = any(item_type(item) in APPENDED for item in sent.input)
@@ -11060,13 +10990,11 @@ def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
     return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
 
 
-def _default_parameters(
-    call: PipeCall, endpoint: Endpoint, tools: Sequence[Item]
-) -> dict[str, Any]:
+def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]:
     caller, valves, tier = call.caller, call.valves, call.config.service_tier
     threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
     compaction = [{"type": "compaction", "compact_threshold": threshold}]
-    compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
+    compacts = valves.COMPACTION_TOKENS and not call.endpoint.is_azure
     chosen = {
         **hash_ids(valves.PROMPT_CACHE_KEY, caller.user_id, caller.chat_id),
         "service_tier": tier if tier != "auto" else None,
@@ -11385,7 +11313,7 @@ def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
     row = as_mapping(store.messages.get(call.caller.message_id))
     for _ in range(2):
         row = as_mapping(store.messages.get(as_text(row.get("parentId"))))
-    earlier = as_text(as_mapping(row.get("usage")).get("response_id"))
+    earlier = as_text(value_at(row, "usage", "response_id"))
     if not earlier.startswith("resp") or len(earlier) > _LONGEST_ID:
         return prepared
     options = {
@@ -11565,16 +11493,14 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
 async def _legacy_notices(call: PipeCall) -> list[str]:
-    params = as_mapping(call.host.metadata.get("params"))
-    if params.get("function_calling") != "legacy":
+    if value_at(call.host.metadata, "params", "function_calling") != "legacy":
         return []
-    model_id = call.model_id
-    row = await legacy_model(model_id)
+    row = await legacy_model(call.model_id)
     if row is None:
         return []
     changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
-    return [notice] if _tell_once(call, f"{model_id}: {notice}") else []
+    return [notice] if _tell_once(call, f"{call.model_id}: {notice}") else []
 
 
 def _valve_notices(call: PipeCall) -> list[str]:
@@ -11713,13 +11639,9 @@ async def answer_events(
                     yield shown
             if isinstance(event, RunDone):
                 _hand_over(prepared, recorder, citations, event, repairs.helped)
-                for told in await _end(prepared, event):
-                    yield told
-
-
-async def _end(prepared: PreparedRequest, ended: RunDone) -> list[AnswerEvent]:
-    end = report_end(prepared, ended)
-    return [end, *map(Status, await notices_of(prepared, ended))]
+                yield report_end(prepared, event)
+                for notice in await notices_of(prepared, event):
+                    yield Status(notice)
 
 
 def _known_sources(prepared: PreparedRequest) -> Sequence[str]:
@@ -11935,18 +11857,20 @@ class _Diagnostics:
         yield _finding("A small request", "The model answers.", complaint)
         if complaint:
             return
-        yield await self._line_of("Streaming", "Answers can be streamed.", stream=True)
+        works = "Answers can be streamed."
+        tries: list[tuple[str, str, Item]] = [("Streaming", works, {"stream": True})]
         if self._model.facts.summary:
             works = "Summaries of the reasoning can be shown."
-            reasoning = {"summary": "auto"}
-            yield await self._line_of("Summaries", works, reasoning=reasoning)
+            tries.append(("Summaries", works, {"reasoning": {"summary": "auto"}}))
         for tool in self._hosted:
-            kind = str(tool["type"])
-            name = str(tool.get("server_label") or kind)
             works = "The model can be given this tool."
+            tries.append(
+                (tool["type"], works, {"tools": [tool], "tool_choice": "none"})
+            )
+        for kind, works, more in tries:
             advice = _CHECK_ADVICE.get(kind) or _TOOL_ADVICE.format(kind.upper())
-            complaint = await self._complaint(tools=[tool], tool_choice="none")
-            yield _finding(name, works, complaint, advice)
+            name = more.get("tools", [{}])[0].get("server_label") or kind
+            yield _finding(name, works, await self._complaint(**more), advice)
         counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
         lost = counts and _LOST.format(counts)
         yield _finding("Earlier reasoning", "The API left nothing out.", lost)
@@ -11963,10 +11887,6 @@ class _Diagnostics:
         if missing:
             return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
         return _finding("The key", "It is accepted, for all models listed.", "")
-
-    async def _line_of(self, what: str, works: str, **more: Any) -> str:
-        complaint = await self._complaint(**more)
-        return _finding(what, works, complaint, _CHECK_ADVICE[what])
 
     async def _complaint(self, **more: Any) -> str:
         complaint = await self._try(max_output_tokens=_FEWEST_TOKENS, **more)
@@ -12095,17 +12015,16 @@ class Pipe:
             yield source_chunk("Log of this answer", call.log.text())
 
     async def _complete(self, call: PipeCall) -> Chunk:
-        view = NativeRenderer(monotonic_seconds, HostedItems)
         try:
-            ended = await self._watch(call, await self._answer(call), view)
+            ended, items = await self._watch(call, await self._answer(call))
         except Exception as error:
             return error_chunk(report_exception(call, error))
         result = completion(ended, *_response_head(call))
         if not call.caller.host_reads:
             return result
-        failure = ended.ending.is_failure
-        told = error_chunk(ended.ending.sentence) if failure else {}
-        return result | told | ({"output": view.items} if view.items else {})
+        if ended.ending.is_failure:
+            result |= error_chunk(ended.ending.sentence)
+        return result | ({"output": items} if items else {})
 
     async def _do_task(self, call: PipeCall) -> Chunk:
         text = ""
@@ -12120,11 +12039,9 @@ class Pipe:
 
     async def _task_text(self, call: PipeCall) -> str:
         while True:
-            request, view = build_task_request(call), NativeRenderer(
-                monotonic_seconds, HostedItems
-            )
+            request = build_task_request(call)
             events = answer_events(request, self._connections)
-            ended = await self._watch(call, events, view)
+            ended, _ = await self._watch(call, events)
             if not lacks_task_model(request, ended):
                 return "" if ended.ending.is_failure else completion_text(ended)
 
@@ -12152,23 +12069,16 @@ class Pipe:
         return await permitted_call(call._replace(config=config))
 
     async def _watch(
-        self,
-        call: PipeCall,
-        events: AsyncGenerator[AnswerEvent, None],
-        view: NativeRenderer,
-    ) -> RunDone:
-        ended = RunDone(CUT)
+        self, call: PipeCall, events: AsyncGenerator[AnswerEvent, None]
+    ) -> tuple[RunDone, list[Item]]:
+        ended, view = RunDone(CUT), NativeRenderer(monotonic_seconds, HostedItems)
         async with aclosing(events):
             async for event in events:
                 for chunk in view.render(event):
-                    await _tell_page(call, chunk)
+                    if "event" in chunk and call.page:  # a status, or a source
+                        await call.page(chunk["event"])
                 ended = event if isinstance(event, RunDone) else ended
-        return ended
-
-
-async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
-    if "event" in chunk and call.page is not None:
-        await call.page(chunk["event"])
+        return ended, view.shown.items
 
 
 def _response_head(call: PipeCall) -> tuple[str, int, str]:

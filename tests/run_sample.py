@@ -251,7 +251,7 @@ class Page:
     @property
     def items(self) -> list[Item]:
         """What the host has stored."""
-        return self._view.items
+        return self._view.shown.items
 
     def render(self, event: AnswerEvent) -> Iterator[dict[str, Any]]:
         """The chunks of an event."""

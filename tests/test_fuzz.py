@@ -107,7 +107,7 @@ def assert_shown_and_kept(events: Sequence[RunEvent]) -> None:
     assert isinstance(ended, RunDone)
     json.dumps([told.chunks, chunks, completion(ended, "chatcmpl-1", 0, "gpt-5.2")])
     grown = [chunk["delta"] for chunk in told.chunks if is_text(chunk)]
-    shown = "".join([*grown, *map(message_text, told.view.items)])
+    shown = "".join([*grown, *map(message_text, told.view.shown.items)])
     assert all(ulid in shown for ulid in told.records)
     chat = {message_key("m-1"): write_records(told.records, SIGN)}
     read = read_records(json.loads(json.dumps(chat)), SIGN)

@@ -32,6 +32,7 @@ from gpt5_agent.shell.settings import (
 from gpt5_agent.shell.valves import Valves
 from openai_responses.clock import RecentTexts, new_ulid
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.entra import EntraTokens
 from owui_chat.render.chunks import error_chunk
 
 STRATEGY_NAMES: Mapping[str, str] = {
@@ -66,6 +67,7 @@ class Pipeline:
         self.valves = self.Valves()
         self._connections = Connections()
         self._own_tools = OwnToolPool()
+        self._tokens = EntraTokens()
         self._refusals = RecentTexts()
         self._told = hourly_texts()
         self._unhook: Callable[[], object] = str
@@ -113,7 +115,8 @@ class Pipeline:
             notices=self._notices(log),
             is_new=self._told.first_time,
         )
-        call = PipelineCall(question, caller, self._connections, self._own_tools, log)
+        shared = (self._connections, self._own_tools, log, self._tokens)
+        call = PipelineCall(question, caller, *shared)
         try:
             if caller.streams:
                 return self._bridge.stream(stream_answer(call))

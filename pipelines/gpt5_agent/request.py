@@ -68,7 +68,7 @@ class AgentRequest(NamedTuple):
     messages, `context` what the model gets to read, `notices` what an administrator
     reads above the answer where it `is_new`. `chat` names the user and the chat for which
     approvals are kept; without it each counts once. `on_end` is called once, however
-    the answer ends.
+    the answer ends. `secret` is the API key, or the server's own without one.
     """
 
     strategy: str
@@ -90,11 +90,14 @@ class AgentRequest(NamedTuple):
     log: Callable[[str], object] = str
     debug: bool = False
     on_end: Callable[[RunMetadata], object] = repr
+    secret: str = ""
 
     @property
     def sign(self) -> Sign:
-        """Signs what the messages carry of an answer, with a key made of the API key.
+        """Signs what the messages carry of an answer, with a key made of its secret.
 
-        All copies of the pipeline have that one, and no caller.
+        All copies of the pipeline have the API key, and no caller.
         """
-        return signer(self.endpoint.api_key, "gpt5_agent reasoning_details")
+        return signer(
+            self.secret or self.endpoint.api_key, "gpt5_agent reasoning_details"
+        )

@@ -9,7 +9,8 @@ import re
 from typing import NamedTuple
 
 from openai_responses.errors import ApiError
-from openai_responses.json_input import JsonObject, as_list, as_mapping
+from openai_responses.items import item_type
+from openai_responses.json_input import JsonObject, as_mapping
 from openai_responses.redaction import redact
 
 _OPENAI_HOST = "api.openai.com"
@@ -18,7 +19,7 @@ _API_WORD = re.compile(r"[a-z][a-z_.]{0,63}(?:\[\d{1,5}\][a-z_.]{0,64}){0,4}")
 _MODEL_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}")
 _LINE_ID = re.compile(r"[A-Za-z0-9_-]{1,128}")
 _HOST_NAME = re.compile(r"[a-z0-9._:-]{1,253}")
-_FORMATS = frozenset({"text", "json_object", "json_schema"})
+_FORMATS = ("text", "json_object", "json_schema")
 
 
 class AuditedRequest(NamedTuple):
@@ -30,12 +31,14 @@ class AuditedRequest(NamedTuple):
 
     def request_line(self) -> str:
         """Return the line before the request is sent."""
+        form = as_mapping(self.payload.get("text", {}).get("format"))
+        kind, items = form.get("type", "text"), self.payload["input"]
         return self._line(
             "request",
-            response_format=_response_format(self.payload),
-            stream=self.payload.get("stream") is True,
-            tool_count=len(as_list(self.payload.get("tools"))),
-            input_message_count=_message_count(self.payload.get("input")),
+            response_format=kind if kind in _FORMATS else None,
+            stream=self.payload.get("stream", False),
+            tool_count=len(self.payload.get("tools", ())),
+            input_message_count=sum(item_type(one) == "message" for one in items),
         )
 
     def success_line(self, response_model: object) -> str:
@@ -71,17 +74,3 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
     return value if redact(value) == value else None
-
-
-def _response_format(payload: JsonObject) -> str | None:
-    wanted = as_mapping(as_mapping(payload.get("text")).get("format"))
-    kind = wanted.get("type", "text")
-    return kind if isinstance(kind, str) and kind in _FORMATS else None
-
-
-def _message_count(items: object) -> int:
-    """Return the number of messages; a text is one message."""
-    if isinstance(items, str):
-        return 1
-    found = (as_mapping(item) for item in as_list(items))
-    return sum(item.get("type", "message") == "message" for item in found if item)

@@ -200,8 +200,8 @@ COMPLETED = Ending("completed")
 CUT = _usual_ending("cut")
 UNREADABLE = _usual_ending("unreadable")
 
-ASKED_MODEL = "{model}"
-"""Stands in a sentence for the id that was asked for, where it is not known."""
+ASKED_MODEL = "this model"
+"""Stands in a sentence for the id that was asked for, until a run puts it in."""
 
 _WORD = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
 
@@ -248,27 +248,24 @@ def _code(error: ApiError) -> str | None:
 def failure_sentence(error: ApiError) -> str:
     """Return the sentence for an error after the request was accepted."""
     if error.status:
-        return refusal_sentence(error.status, error, ASKED_MODEL)
+        return refusal_sentence(error.status, error)
     return _sentence("failed", error)
 
 
-def refusal_sentence(status: int, error: ApiError, model: str) -> str:
+def refusal_sentence(status: int, error: ApiError) -> str:
     """Return the sentence for an HTTP status of 300 or more."""
-    known = {**SENTENCES["failed"], **SENTENCES["refused"]}
-    code, param = _shown(error.code), _shown(error.param, " at {}")
-    words = [word for word in _words(error) if word in known and word != str(status)]
-    names_place = error.param or "input[" in error.message or "tools[" in error.message
-    if status == 401 or status < 400:
-        word = str(status) if status == 401 else "3"
-    elif words:
-        word, code = words[0], ""
-    elif status == 404 and _ABOUT_A_MODEL.search(error.message):
-        word = "model_not_found"
-    elif str(status) in known and not (status == 404 and names_place):
-        word = str(status)
-    else:
-        word = "5" if status >= 500 else ""
-    return known[word].format(code=code, param=param, model=model, status=status)
+    known, own = {**SENTENCES["failed"], **SENTENCES["refused"]}, str(status)
+    words = [word for word in _words(error) if word != own]
+    if status == 404 and _ABOUT_A_MODEL.search(error.message):
+        words.append("model_not_found")
+    if status != 404 or not (error.param or error.place):
+        words.append(own)
+    if status < 400 or status == 401:
+        words = [own if status == 401 else "3"]
+    words.append("5" if status >= 500 else "")
+    word = next(filter(known.__contains__, words))
+    code, param = "" if word else _shown(error.code), _shown(error.param, " at {}")
+    return known[word].format(code=code, param=param, model=ASKED_MODEL, status=status)
 
 
 def failure_status(failure: Failure) -> str:

@@ -91,6 +91,11 @@ class MalformedEvent(ResponsesError):
     """An event of a stream cannot be read."""
 
 
+_NAMED_PLACE = re.compile(
+    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
+)
+
+
 class ApiError(NamedTuple):
     """The error that the API reports (docs/reference/responses-api.md, "Errors").
 
@@ -106,6 +111,11 @@ class ApiError(NamedTuple):
     def text(self) -> str:
         """The place and the words."""
         return f"{self.param} {self.message}"
+
+    @property
+    def place(self) -> re.Match[str] | None:
+        """The list, the number and the path of the item or tool that is named."""
+        return _NAMED_PLACE.search(self.text)
 
     @property
     def status(self) -> int:

@@ -172,7 +172,7 @@ def has_plain_reasoning(item: JsonObject) -> bool:
     (docs/servers.md).
     """
     is_plain = is_reasoning(item) and not item.get("encrypted_content")
-    return is_plain and any(text for _, text in item_texts(item))
+    return is_plain and has_text(item)
 
 
 def is_encrypted(item: JsonObject) -> bool:
@@ -208,6 +208,11 @@ def message_text(item: JsonObject) -> str:
     if isinstance(content, str):
         return content
     return "".join(map(part_text, content_parts(content)))
+
+
+def has_text(item: JsonObject) -> bool:
+    """Say whether `item` holds a text that deltas grow."""
+    return bool(message_text(item)) or any(text for _, text in item_texts(item))
 
 
 def content_parts(content: object) -> list[Item]:
@@ -327,9 +332,6 @@ def image_message(item: JsonObject) -> Item:
     return {"type": "message", "role": "user", "content": [part]}
 
 
-_DID_NOT_RUN = "The code did not run to its end."
-
-
 def is_code(item: JsonObject) -> bool:
     """Say whether `item` is code that the API ran."""
     return item.get("type") == "code_interpreter_call"
@@ -338,7 +340,7 @@ def is_code(item: JsonObject) -> bool:
 def code_output(item: JsonObject) -> str:
     """Return what code printed, or that it failed."""
     if item.get("status") in ("failed", "incomplete"):
-        return _DID_NOT_RUN
+        return "The code did not run to its end."
     outputs = content_parts(item.get("outputs"))
     return "".join(str(part.get("logs") or "") for part in outputs)
 
@@ -388,15 +390,19 @@ def is_replayed(item: JsonObject) -> bool:
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     """Return `items` without calls, their outputs and their reasoning."""
     kept: list[Item] = []
-    dangling: list[Item] = []
     for item in items:
-        if is_reasoning(item):
-            dangling.append(item)
-            continue
-        if not (is_call(item) or is_call_output(item) or kind_of(item).is_call):
-            kept += [*dangling, item]
-        dangling = []
+        if is_call(item) or is_call_output(item) or kind_of(item).is_call:
+            drop_last_reasoning(kept)
+        else:
+            kept.append(item)
+    drop_last_reasoning(kept)
     return kept
+
+
+def drop_last_reasoning(items: list[Item]) -> None:
+    """Take the reasoning at the end out of `items`."""
+    while items and is_reasoning(items[-1]):
+        items.pop()
 
 
 def search_queries(item: JsonObject) -> list[str]:

@@ -130,6 +130,13 @@ def as_mapping(value: object) -> JsonObject:
     return value if isinstance(value, (dict, Mapping)) else {}
 
 
+def value_at(value: object, *keys: str) -> Any:
+    """Return what stands in objects in each other; None where one is missing."""
+    for key in keys:
+        value = as_mapping(value).get(key)
+    return value
+
+
 def as_list(value: object) -> list[Any]:
     """Return a JSON array, an empty one for anything else."""
     return value if isinstance(value, list) else []

@@ -252,11 +252,10 @@ def drop_stored_instructions(
     if not hidden:
         return instructions
     whole, lines = f"\n{instructions}\n", f"\n{as_text(hidden[0].get('content'))}\n"
-    before, found, after = whole.partition(lines)
-    is_clear = found and (before, found, after) == whole.rpartition(lines)
-    if len(hidden) > 1 or "{{" in lines or not is_clear:
+    place = whole.find(lines)
+    if len(hidden) > 1 or "{{" in lines or place < 0 or place != whole.rfind(lines):
         raise InvalidRequest(_HIDDEN_MESSAGE)
-    return f"{before}\n{after}".strip("\n")
+    return whole.replace(lines, "\n").strip("\n")
 
 
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
@@ -266,8 +265,8 @@ def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
 
 
 _HIDDEN_MESSAGE = (
-    "Somebody wrote a message into this chat that the page does not show and that could "
-    "instruct the model. Nothing was sent: start a new chat."
+    "This chat holds a message that the page does not show and that could instruct the "
+    "model. Nothing was sent: start a new chat."
 )
 
 

@@ -69,14 +69,9 @@ async def answer_events(
                     yield shown
             if isinstance(event, RunDone):
                 _hand_over(prepared, recorder, citations, event, repairs.helped)
-                for told in await _end(prepared, event):
-                    yield told
-
-
-async def _end(prepared: PreparedRequest, ended: RunDone) -> list[AnswerEvent]:
-    """Return the run's end, then the notices: the page shows the last line of all."""
-    end = report_end(prepared, ended)
-    return [end, *map(Status, await notices_of(prepared, ended))]
+                yield report_end(prepared, event)
+                for notice in await notices_of(prepared, event):
+                    yield Status(notice)
 
 
 def _known_sources(prepared: PreparedRequest) -> Sequence[str]:

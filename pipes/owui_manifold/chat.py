@@ -125,7 +125,6 @@ class _Chat(NamedTuple):
     """A chat between two passes."""
 
     call: PipeCall
-    endpoint: Endpoint
     model: ResolvedModel
     store: ChatStore | None
     round: DelegatedRound | None
@@ -187,10 +186,7 @@ def _read_messages(
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, store)
     tools = _offered_tools(call, model)
-    chat = _Chat(
-        *(call, call.endpoint, model, store, before, instructions, parts, records),
-        tools,
-    )
+    chat = _Chat(call, model, store, before, instructions, parts, records, tools)
     for change in _PASSES:
         chat = change(chat)
     return chat, reason
@@ -209,11 +205,8 @@ def _choose_model(
     )
     if choice is None:
         return call.model, ""
-    model = call.resolve(choice.model)
-    return model, f"{model.name} answers: {choice.why}."
-
-
-_LEFT_OUT = "a hidden message in its row was left out"
+    model = call.resolve(choice[0])
+    return model, f"{model.name} answers: {choice[1]}."
 
 
 def _attach_stored(chat: _Chat) -> _Chat:
@@ -225,7 +218,7 @@ def _attach_stored(chat: _Chat) -> _Chat:
     asked = str(metadata.get("user_message_id") or "")
     told = drop_stored_instructions(chat.instructions, rows, asked)
     is_less = len(parts) < len(given) or told != chat.instructions
-    line = f"chat {call.caller.chat_id}: {_LEFT_OUT}"
+    line = f"chat {call.caller.chat_id}: a hidden message in its row was left out"
     if is_less and call.capabilities.first_time(line):
         call.log.line("WARNING", line)
     return chat._replace(parts=attach_files(parts, rows, metadata), instructions=told)
@@ -250,7 +243,7 @@ def _restore_outputs(chat: _Chat) -> _Chat:
 
 def _build_flat(chat: _Chat) -> _Chat:
     """Build the request as if the chat began now, without its input."""
-    settings = _settings(chat.call, chat.endpoint, chat.tools, chat.model)
+    settings = _settings(chat.call, chat.tools, chat.model)
     items = [Item()] * len(chat.parts)
     request = build_request(chat.model, "", items, _body(chat), settings)
     request = _repaired(request, chat.call, chat.store, chat.round)
@@ -291,7 +284,7 @@ def _restore_prefix(chat: _Chat) -> _Chat:
 
 def _appended(chat: _Chat) -> set[str]:
     """Return the types of items that its model and server take."""
-    facts, is_openai = chat.model.facts, chat.endpoint.is_openai
+    facts, is_openai = chat.model.facts, chat.call.endpoint.is_openai
     kinds = [ADDED_TOOLS] * (is_openai and facts.appends_tools)
     kinds += [CONFIGURATION] * (is_openai and facts.appends_configuration)
     return set(kinds).difference(one.target for one in chat.request.repairs)
@@ -299,7 +292,7 @@ def _appended(chat: _Chat) -> set[str]:
 
 def _place_instructions(chat: _Chat) -> _Chat:
     """Let the input begin with the instructions, where a server takes that."""
-    if not (chat.instructions and chat.endpoint.is_openai):
+    if not (chat.instructions and chat.call.endpoint.is_openai):
         return chat
     first = UserMessage(text_message("developer", chat.instructions))
     return chat._replace(parts=[first, *chat.parts], instructions="")
@@ -369,9 +362,7 @@ def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
     return ours and bool(known) and all(name in tools for name in known)
 
 
-def _settings(
-    call: PipeCall, endpoint: Endpoint, tools: OfferedTools, model: ResolvedModel
-) -> Settings:
+def _settings(call: PipeCall, tools: OfferedTools, model: ResolvedModel) -> Settings:
     """Return the settings of a request."""
     config, valves, summary = call.config, call.valves, call.config.summary
     names = (model.id, model.family, call.caller.model)
@@ -387,7 +378,7 @@ def _settings(
         encrypted_reasoning=valves.carries_reasoning(),
         tools=tools.items,
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
-        defaults=_default_parameters(call, endpoint, tools.items),
+        defaults=_default_parameters(call, tools.items),
     )
 
 
@@ -401,7 +392,7 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     plain = call._replace(body=body, config=read_config(call.valves))
     model = call.resolve(sent.model)._replace(pro=call.model.pro)
     tools = OfferedTools(sent.tools or ())
-    settings = _settings(plain, prepared.endpoint, tools, model)
+    settings = _settings(plain, tools, model)
     text = sent.instructions or ""
     built = build_request(model, text, sent.input, body, settings)
     is_changed = any(item_type(item) in APPENDED for item in sent.input)
@@ -430,9 +421,7 @@ def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
     return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
 
 
-def _default_parameters(
-    call: PipeCall, endpoint: Endpoint, tools: Sequence[Item]
-) -> dict[str, Any]:
+def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]:
     """Return parameters of the API; the caller's own replace them.
 
     The same chat and user always get the same values, because the prompt cache and,
@@ -442,7 +431,7 @@ def _default_parameters(
     caller, valves, tier = call.caller, call.valves, call.config.service_tier
     threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
     compaction = [{"type": "compaction", "compact_threshold": threshold}]
-    compacts = valves.COMPACTION_TOKENS and not endpoint.is_azure
+    compacts = valves.COMPACTION_TOKENS and not call.endpoint.is_azure
     chosen = {
         **hash_ids(valves.PROMPT_CACHE_KEY, caller.user_id, caller.chat_id),
         "service_tier": tier if tier != "auto" else None,

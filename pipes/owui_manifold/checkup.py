@@ -75,18 +75,20 @@ class _Diagnostics:
         yield _finding("A small request", "The model answers.", complaint)
         if complaint:
             return
-        yield await self._line_of("Streaming", "Answers can be streamed.", stream=True)
+        works = "Answers can be streamed."
+        tries: list[tuple[str, str, Item]] = [("Streaming", works, {"stream": True})]
         if self._model.facts.summary:
             works = "Summaries of the reasoning can be shown."
-            reasoning = {"summary": "auto"}
-            yield await self._line_of("Summaries", works, reasoning=reasoning)
+            tries.append(("Summaries", works, {"reasoning": {"summary": "auto"}}))
         for tool in self._hosted:
-            kind = str(tool["type"])
-            name = str(tool.get("server_label") or kind)
             works = "The model can be given this tool."
+            tries.append(
+                (tool["type"], works, {"tools": [tool], "tool_choice": "none"})
+            )
+        for kind, works, more in tries:
             advice = _CHECK_ADVICE.get(kind) or _TOOL_ADVICE.format(kind.upper())
-            complaint = await self._complaint(tools=[tool], tool_choice="none")
-            yield _finding(name, works, complaint, advice)
+            name = more.get("tools", [{}])[0].get("server_label") or kind
+            yield _finding(name, works, await self._complaint(**more), advice)
         counts = ", ".join(f"{n} {why}" for why, n in self._dropped.most_common(9))
         lost = counts and _LOST.format(counts)
         yield _finding("Earlier reasoning", "The API left nothing out.", lost)
@@ -103,10 +105,6 @@ class _Diagnostics:
         if missing:
             return f"- ⚠️ **The key**: {_UNLISTED.format(missing)}"
         return _finding("The key", "It is accepted, for all models listed.", "")
-
-    async def _line_of(self, what: str, works: str, **more: Any) -> str:
-        complaint = await self._complaint(**more)
-        return _finding(what, works, complaint, _CHECK_ADVICE[what])
 
     async def _complaint(self, **more: Any) -> str:
         """Return what stands against a small request; nothing when it is answered.

@@ -7,7 +7,6 @@ The switches of the composer come from the companion filter, in
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -78,9 +77,7 @@ class Config(NamedTuple):
 
 
 def read_config(
-    valves: Valves,
-    user: JsonObject | None = None,
-    metadata: JsonObject | None = None,
+    valves: Valves, user: JsonObject | None = None, metadata: JsonObject | None = None
 ) -> Config:
     """Read the valves for a call of `user`, the host's `__user__`.
 
@@ -93,7 +90,7 @@ def read_config(
     wanted, filter_error = _with_switches(given, host.get(_FILTER_KEY))
     own = _allowed_choices(wanted, valves, is_admin)
     own_key = own.API_KEY.strip() if valves.USER_API_KEYS != "off" else ""
-    remote = _known_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
     timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
     prices, price_error = _own_prices(valves)
@@ -137,19 +134,9 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
 
 def _overrides(valves: Valves) -> Mapping[str, ResolvedModel] | InvalidRequest:
     try:
-        return _known_overrides(valves.MODEL_OVERRIDES_JSON)
+        return read_overrides(valves.MODEL_OVERRIDES_JSON)
     except InvalidRequest as error:
         return error
-
-
-@lru_cache(maxsize=8)
-def _known_overrides(text: str) -> Mapping[str, ResolvedModel]:
-    return read_overrides(text)
-
-
-@lru_cache(maxsize=8)
-def _known_servers(text: str) -> RemoteServers:
-    return read_servers(text)
 
 
 def _own_prices(valves: Valves) -> tuple[Mapping[str, ModelPrices] | None, str]:
@@ -215,13 +202,11 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
 def _refused_choices(
     wanted: UserValves, own: UserValves, valves: Valves
 ) -> tuple[str, ...]:
-    lost = [
-        name
-        for name in _CHOICES.values()
-        if getattr(wanted, name) != getattr(own, name)
-    ]
-    has_key = valves.USER_API_KEYS == "off" and wanted.API_KEY.strip()
-    return (*lost, *(["API_KEY"] if has_key else ()))
+    names = _CHOICES.values()
+    lost = [name for name in names if getattr(wanted, name) != getattr(own, name)]
+    if valves.USER_API_KEYS == "off" and wanted.API_KEY.strip():
+        lost.append("API_KEY")
+    return tuple(lost)
 
 
 def _permission_error(valves: Valves) -> str:

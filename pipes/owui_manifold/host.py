@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.json_input import JsonObject, as_mapping
+from openai_responses.json_input import JsonObject, as_mapping, value_at
 from owui_manifold.context import HostContext
 
 _FLOOR = (0, 11, 4)
@@ -148,13 +148,10 @@ async def allowed_features(metadata: JsonObject, user: JsonObject) -> JsonObject
     `features` is the client's word (docs/reference/open-webui.md, "Parameters and
     switches of a call").
     """
-    asked, about = as_mapping(metadata.get("features")), as_mapping(
-        metadata.get("model")
-    )
+    asked = as_mapping(metadata.get("features"))
     if not asked.get("web_search") or user.get("role") == "admin":
         return metadata
-    for key in ("info", "meta", "capabilities"):
-        about = as_mapping(about.get(key))
+    about = as_mapping(value_at(metadata, "model", "info", "meta", "capabilities"))
     config = _host_name("models.config", "Config")
     has_permission = _host_name("utils.access_control", "has_permission")
     rights = await config.get("user.permissions", {})
@@ -227,7 +224,7 @@ async def process_tool_result(
     user: Any,
     name: str,
     tool: JsonObject,
-    params: JsonObject,
+    params: dict[str, Any],
     result: Any,
 ) -> tuple[str, list[dict[str, Any]], list[Any]]:
     """Return a tool's result as text, its files and its embeds, as the host does.
@@ -236,26 +233,25 @@ async def process_tool_result(
     """
     build = _host_name("utils.middleware", "build_terminal_file_tool_result")
     process = _host_name("utils.middleware", "process_tool_result")
-    shown = build(name, dict(params), result, tool, host.metadata) or result
+    shown = build(name, params, result, tool, host.metadata) or result
     kind, direct = tool.get("type", ""), bool(tool.get("direct"))
     text, files, embeds = await process(
         host.request, name, shown, kind, direct, host.metadata, user
     )
     if host.event_emitter is not None:
         tell = _host_name("utils.middleware", "terminal_event_handler")
-        await tell(name, dict(params), str(text or ""), host.event_emitter)
+        await tell(name, params, str(text or ""), host.event_emitter)
     return str(text or ""), files, embeds
 
 
 def citation_sources(
-    name: str, params: JsonObject, text: str, tool_id: str
+    name: str, params: dict[str, Any], text: str, tool_id: str
 ) -> list[dict[str, Any]]:
     """Return the sources that a result of the host's own tools names."""
     read = _host_name("utils.middleware", "get_citation_source_from_tool_result")
-    found: list[dict[str, Any]] = read(
-        tool_name=name, tool_params=dict(params), tool_result=text, tool_id=tool_id
+    return list(
+        read(tool_name=name, tool_params=params, tool_result=text, tool_id=tool_id)
     )
-    return found
 
 
 async def stored_image(host: HostContext, user: Any, url: str) -> str:
@@ -276,9 +272,7 @@ async def store_file(
     upload = _host_name("routers.files", "upload_file_handler")
     refused = _host_name("routers.files", "HTTPException")
     arriving = _host_name("routers.files", "UploadFile")(
-        BytesIO(file.content),
-        filename=file.name,
-        headers={"content-type": file.kind},
+        BytesIO(file.content), filename=file.name, headers={"content-type": file.kind}
     )
     try:
         row = await upload(
@@ -290,8 +284,8 @@ async def store_file(
         chats = _host_name("models.chats", "Chats")
         await chats.insert_chat_files(**place, file_ids=[row.id], user_id=user.id)
     url = request.app.url_path_for("get_file_content_by_id", id=row.id)
-    about = {"id": row.id, "url": str(url), "name": file.name}
-    return {**about, "content_type": file.kind}
+    entry = {"id": row.id, "url": str(url), "name": file.name}
+    return {**entry, "content_type": file.kind}
 
 
 def _host_name(module: str, name: str) -> Any:

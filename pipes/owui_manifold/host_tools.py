@@ -18,9 +18,9 @@ from openai_responses.clock import new_ulid
 from openai_responses.json_input import (
     JsonObject,
     JsonTooLarge,
-    as_mapping,
     json_size,
     parse_json_object,
+    value_at,
 )
 from openai_responses.loop.tools import Approver, Ask, ToolResult
 from openai_responses.requests.json_schema import LARGEST_SCHEMA
@@ -45,12 +45,12 @@ def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approv
     host's `ask_user` only asks a question.
     """
     host, rules = call.host, call.config.approval_rules
-    params = as_mapping(host.metadata.get("params"))
+    mode = value_at(host.metadata, "params", "tool_approval_mode")
     if _is_builtin(host, "ask_user"):
         rules = [*rules, ("ask_user", "auto")]
     return Approver(
         rules=rules,
-        default_rule="ask" if params.get("tool_approval_mode") == "ask" else "auto",
+        default_rule="ask" if mode == "ask" else "auto",
         ask=_ask_in_page(host.event_call) if host.event_call else None,
         log=log,
         other_names=partial(_other_names, host),
@@ -122,12 +122,10 @@ def _ask_in_page(event_call: EventCall) -> Ask:
     """
 
     async def ask(call_id: str, name: str, arguments: JsonObject) -> bool:
-        tool_call = {"id": call_id, "name": name, "arguments": dict(arguments)}
-        message = _question(ToolNames().sent_name(name), arguments)
         data = {
             "title": "Allow this tool?",
-            "message": message,
-            "tool_call": tool_call,
+            "message": _question(ToolNames().sent_name(name), arguments),
+            "tool_call": {"id": call_id, "name": name, "arguments": dict(arguments)},
         }
         return await event_call({"type": "confirmation", "data": data}) is True
 
@@ -148,10 +146,8 @@ _CITED = frozenset(
 
 def _cites(name: str, metadata: JsonObject) -> bool:
     """Say whether a tool's result names sources, as far as the model may have any."""
-    found = metadata.get("model")
-    for key in ("info", "meta", "capabilities", "citations"):
-        found = as_mapping(found).get(key)
-    return name in _CITED and found is not False
+    may = value_at(metadata, "model", "info", "meta", "capabilities", "citations")
+    return name in _CITED and may is not False
 
 
 def _is_error_text(text: str) -> bool:

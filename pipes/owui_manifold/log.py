@@ -26,7 +26,7 @@ class RunLog:
     def __init__(self, threshold: str, secrets: Iterable[str], run_id: str) -> None:
         """Start empty; lines from `threshold` on are written to the server's log."""
         self.run_id = run_id
-        self._threshold = LOG_LEVELS.get(threshold, logging.INFO)
+        self._threshold = LOG_LEVELS[threshold]
         self._secrets = tuple(secrets)
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._lock = Lock()
@@ -39,16 +39,14 @@ class RunLog:
         """Keep `text` as one line, with its time in UTC; also write it, with the run's
         id, if its level is enough.
 
-        An unknown level counts as INFO. Long text is cut: an exception of a tool may
-        say anything.
+        Long text is cut: an exception of a tool may say anything.
         """
-        known = level if level in LOG_LEVELS else "INFO"
         one_line = redact_line(text[: 2 * _LONGEST_LINE], self._secrets)[:_LONGEST_LINE]
         time = datetime.fromtimestamp(unix_seconds(), UTC)
         with self._lock:
-            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {known:<8} {one_line}")
-        if LOG_LEVELS[known] >= self._threshold:
-            _write(known, f"{self.run_id} {one_line}")
+            self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {level:<8} {one_line}")
+        if LOG_LEVELS[level] >= self._threshold:
+            _write(level, f"{self.run_id} {one_line}")
 
     def audit(self, line: str) -> None:
         """Write a line of the audit log, which has its own valve."""

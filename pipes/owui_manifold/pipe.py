@@ -14,6 +14,7 @@ from typing import Any
 
 from openai_responses.clock import monotonic_seconds, new_ulid, unix_seconds
 from openai_responses.endings import CUT
+from openai_responses.items import Item
 from openai_responses.loop.events import RunDone
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.entra import EntraTokens, entra_scope
@@ -136,17 +137,16 @@ class Pipe:
         The page shows no finish_reason: an answer that ended early gets a sentence. The
         host would show the text of an exception.
         """
-        view = NativeRenderer(monotonic_seconds, HostedItems)
         try:
-            ended = await self._watch(call, await self._answer(call), view)
+            ended, items = await self._watch(call, await self._answer(call))
         except Exception as error:
             return error_chunk(report_exception(call, error))
         result = completion(ended, *_response_head(call))
         if not call.caller.host_reads:
             return result
-        failure = ended.ending.is_failure
-        told = error_chunk(ended.ending.sentence) if failure else {}
-        return result | told | ({"output": view.items} if view.items else {})
+        if ended.ending.is_failure:
+            result |= error_chunk(ended.ending.sentence)
+        return result | ({"output": items} if items else {})
 
     async def _do_task(self, call: PipeCall) -> Chunk:
         """Return a title, tags or the like; an empty text when it failed.
@@ -166,11 +166,9 @@ class Pipe:
 
     async def _task_text(self, call: PipeCall) -> str:
         while True:
-            request, view = build_task_request(call), NativeRenderer(
-                monotonic_seconds, HostedItems
-            )
+            request = build_task_request(call)
             events = answer_events(request, self._connections)
-            ended = await self._watch(call, events, view)
+            ended, _ = await self._watch(call, events)
             if not lacks_task_model(request, ended):
                 return "" if ended.ending.is_failure else completion_text(ended)
 
@@ -200,25 +198,17 @@ class Pipe:
         return await permitted_call(call._replace(config=config))
 
     async def _watch(
-        self,
-        call: PipeCall,
-        events: AsyncGenerator[AnswerEvent, None],
-        view: NativeRenderer,
-    ) -> RunDone:
-        """Read `events` to their end; `view` keeps the items for the host."""
-        ended = RunDone(CUT)
+        self, call: PipeCall, events: AsyncGenerator[AnswerEvent, None]
+    ) -> tuple[RunDone, list[Item]]:
+        """Read `events`; return their end and the items for the host."""
+        ended, view = RunDone(CUT), NativeRenderer(monotonic_seconds, HostedItems)
         async with aclosing(events):
             async for event in events:
                 for chunk in view.render(event):
-                    await _tell_page(call, chunk)
+                    if "event" in chunk and call.page:  # a status, or a source
+                        await call.page(chunk["event"])
                 ended = event if isinstance(event, RunDone) else ended
-        return ended
-
-
-async def _tell_page(call: PipeCall, chunk: Chunk) -> None:
-    """Send a status or a source: without a stream the host reads none of them."""
-    if "event" in chunk and call.page is not None:
-        await call.page(chunk["event"])
+        return ended, view.shown.items
 
 
 def _response_head(call: PipeCall) -> tuple[str, int, str]:

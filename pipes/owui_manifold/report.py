@@ -20,7 +20,7 @@ from openai_responses.items import (
     message_text,
     open_calls,
 )
-from openai_responses.json_input import as_mapping, as_text, parse_json_object
+from openai_responses.json_input import as_mapping, as_text, parse_json_object, value_at
 from openai_responses.loop.events import RunDone
 from openai_responses.models.choice import retirement_notice
 from openai_responses.models.resolve import resolve_model
@@ -65,7 +65,7 @@ def compare_cache(prepared: PreparedRequest) -> PreparedRequest:
     row = as_mapping(store.messages.get(call.caller.message_id))
     for _ in range(2):
         row = as_mapping(store.messages.get(as_text(row.get("parentId"))))
-    earlier = as_text(as_mapping(row.get("usage")).get("response_id"))
+    earlier = as_text(value_at(row, "usage", "response_id"))
     if not earlier.startswith("resp") or len(earlier) > _LONGEST_ID:
         return prepared
     options = {
@@ -261,16 +261,14 @@ _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 async def _legacy_notices(call: PipeCall) -> list[str]:
     """Tell an administrator once about a model with legacy function calling."""
-    params = as_mapping(call.host.metadata.get("params"))
-    if params.get("function_calling") != "legacy":
+    if value_at(call.host.metadata, "params", "function_calling") != "legacy":
         return []
-    model_id = call.model_id
-    row = await legacy_model(model_id)
+    row = await legacy_model(call.model_id)
     if row is None:
         return []
     changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
-    return [notice] if _tell_once(call, f"{model_id}: {notice}") else []
+    return [notice] if _tell_once(call, f"{call.model_id}: {notice}") else []
 
 
 def _valve_notices(call: PipeCall) -> list[str]:

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import Any
 
 from openai_responses.clock import new_ulid, run_work
-from openai_responses.json_input import JsonObject, as_mapping, count_entries
+from openai_responses.json_input import JsonObject, as_mapping, count_entries, value_at
 from openai_responses.requests.repairs import Repair
 from owui_chat.events import StoredRecord
 from owui_chat.input.prefix import SentContext, add_sent_context, read_sent_context
@@ -281,4 +281,4 @@ async def open_store(
 
 def _messages_of(chat: JsonObject) -> JsonObject:
     """Return the messages of a chat as the host stores them, by their ids."""
-    return as_mapping(as_mapping(chat.get(_HISTORY)).get("messages"))
+    return as_mapping(value_at(chat, _HISTORY, "messages"))

@@ -50,61 +50,59 @@ class Valves(BaseModel):
     ORGANIZATION: str = _valve("", "Organization to bill, if the key has several.")
     PROJECT: str = _valve("", "Project to bill, if the key has several.")
     EXTRA_HEADERS: str = _valve(
-        "",
-        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`.',
-        secret=True,
+        "", 'Headers to add or replace: `{"X-Team": "blue"}`.', secret=True
     )
     AUTH: Literal["key", "bearer", "entra_id"] = _valve(
         "key",
-        "How the key is sent: `key` as the server expects it, `bearer` always as a "
-        "bearer token. `entra_id` sends a token of Microsoft Entra ID for the identity "
-        "of this server instead.",
+        "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
+        "token. `entra_id` sends a token of Microsoft Entra ID for this server's "
+        "identity instead.",
     )
     AUTH_SCOPE: str = _valve(
-        "", "What an Entra ID token is asked for. Empty: that of Azure's own addresses."
+        "", "What an Entra ID token is asked for. Empty: that of Azure."
     )
     FORWARD_USER_INFO: Literal["auto", "always", "never"] = _valve(
         "auto",
-        "Send Open WebUI's headers about the user, if ENABLE_FORWARD_USER_INFO_HEADERS "
-        "is on there: `auto` not to OpenAI and Azure.",
+        "Send Open WebUI's headers about the user, if its "
+        "ENABLE_FORWARD_USER_INFO_HEADERS is on; `auto`: not to OpenAI and Azure.",
     )
     COMPATIBILITY: Literal["auto", "openai", "strict"] = _valve(
         "auto",
-        "`auto` and `openai` send what OpenAI knows, and leave out what a server refused "
-        "once. `strict` sends only what every server knows.",
+        "`auto` and `openai` send what OpenAI knows, but not again what a server "
+        "refused. `strict` sends only what every server knows.",
     )
 
     # Models
     MODEL_ID: str = _valve(
         "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2",
         "Models to offer, separated by commas; a name can end with an effort. `auto` "
-        "lists the newest of each family, `gpt-5-auto` chooses a model for each chat.",
+        "lists the newest of each family, `gpt-5-auto` chooses one for each chat.",
     )
     FETCH_MODELS: bool = _valve(
         True,
-        "`auto` in MODEL_ID lists only what the server offers for this key; its days of "
-        "shutdown are used in notices.",
+        "`auto` in MODEL_ID lists only what the server offers for this key; notices "
+        "use its days of shutdown.",
     )
     MODEL_OVERRIDES_JSON: str = _valve(
         "",
-        "Corrections to what this pipe knows about models: "
-        '`{"my-deployment": {"like": "gpt-5.2", "name": "Our GPT"}}`.',
+        'Corrections to what is known about models: `{"my-deployment": {"like": '
+        '"gpt-5.2", "name": "Our GPT"}}`.',
     )
     TASK_MODEL: str = _valve(
         "gpt-6-luna",
-        "Model for titles, tags and other tasks, at its lowest effort. The chat's own "
-        "model if this is empty, or unchanged at another server than OpenAI's.",
+        "Model for titles and other tasks, at its lowest effort. If empty, or "
+        "unchanged at another server than OpenAI's: the chat's own.",
     )
     BACKGROUND_MODELS: str = _valve(
         "",
-        "Models whose answers survive a broken connection: names separated by commas, "
-        "`*` for any text (`*-pro`). OpenAI stores their requests and answers (`store: "
-        "true`, 30 days), which breaks zero data retention; never in `strict`.",
+        "Models whose answers survive a broken connection: names or patterns "
+        "(`*-pro`), separated by commas. OpenAI stores their requests and answers for "
+        "30 days, which breaks zero data retention; never in `strict`.",
     )
 
     # What OpenAI's tools may do: search
     ENABLE_WEB_SEARCH: bool = _valve(
-        False, "Offer OpenAI's web search in every chat. Each search is billed."
+        False, "Offer OpenAI's web search in every chat. Searches are billed."
     )
     MAP_WEB_SEARCH: bool = _valve(
         True, "The page's Web Search switch means OpenAI's search, not Open WebUI's."
@@ -141,13 +139,13 @@ class Valves(BaseModel):
     )
     # ... files
     FILE_SEARCH_VECTOR_STORES: str = _valve(
-        "", "Ids of vector stores at OpenAI to search, separated by commas."
+        "", "Ids of vector stores at OpenAI, separated by commas."
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
-        "Which attached files the model reads itself and whole. With `pdf` or `all` "
-        "(documents), turn off the model's capability File Context, or Open WebUI sends "
-        "the same text again.",
+        "Attached files that the model reads itself and whole. With `pdf` or `all` "
+        "(documents), turn off the model's File Context, or Open WebUI sends their "
+        "text again.",
     )
     # ... remote servers
     REMOTE_MCP_SERVERS_JSON: str = _valve(
@@ -162,8 +160,8 @@ class Valves(BaseModel):
     # Reasoning and history
     REASONING_SUMMARY: _Summary = _valve(
         "auto",
-        "OpenAI gives summaries to verified organizations only; choose `disabled` if "
-        "yours is not.",
+        "OpenAI gives summaries to verified organizations only; otherwise choose "
+        "`disabled`.",
     )
     PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
         "conversation",
@@ -172,14 +170,14 @@ class Valves(BaseModel):
     )
     PERSIST_TOOL_RESULTS: bool = _valve(
         True,
-        "Send tool calls and their results again in later turns. Off: they are removed "
-        "after the answer, with the reasoning before them.",
+        "Send tool calls and results again in later turns. Off: not, nor the reasoning "
+        "before them.",
     )
     HISTORY_CARRIER: Literal["output", "markers"] = _valve(
         "output",
         "Where a chat keeps what it does not show: in Open WebUI's stored output of "
-        "each answer, or under keys of its own, with lines in the answers that the page "
-        "does not draw but a copy has. Both are always read.",
+        "each answer, or under keys of its own, with lines in the answers that only "
+        "copies show. Both are always read.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
@@ -190,71 +188,71 @@ class Valves(BaseModel):
     )
     STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
         "auto",
-        "Keep the first instructions of a chat and send changes (a date, a memory) with "
-        "the next message, so that reasoning and the prompt cache stay valid. The chat "
-        "stores them encrypted. `auto`: for models from gpt-5.6 on.",
+        "Keep the first instructions of a chat and send changes (a date, a memory) "
+        "with the next message: reasoning and the prompt cache stay valid. The chat "
+        "stores them encrypted. `auto`: from gpt-5.6 on.",
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
-        "Which requests share OpenAI's prompt cache: those of a chat, those of a user, "
-        "or as OpenAI decides. Only a hash is sent.",
+        "Which requests share OpenAI's prompt cache: a chat's, a user's, or as OpenAI "
+        "decides. Only a hash is sent.",
     )
     PROMPT_CACHE_DIAGNOSTICS: bool = _valve(
         False,
-        "Log why OpenAI's prompt cache missed, compared with the answer before, from "
-        "gpt-5.6 on. The usage of answers then names their response.",
+        "Log why OpenAI's prompt cache missed, from gpt-5.6 on. The usage of answers "
+        "then names their response.",
     )
     TRUNCATION: Literal["disabled", "auto"] = _valve(
         "disabled",
-        "`auto` drops the oldest messages of a chat that is too long, and with them "
-        "reasoning and the prompt cache. `disabled` shows an error.",
+        "When a chat is too long, `auto` drops its oldest messages, with reasoning and "
+        "the prompt cache; `disabled` shows an error.",
     )
     COMPACTION_TOKENS: int = _valve(
         0,
-        "Let OpenAI compact a chat when its input has more tokens than this. 0: never; "
-        "Azure cannot do it.",
+        "Let OpenAI compact a chat whose input has more tokens. 0: never; not with "
+        "Azure.",
         ge=0,
     )
     MAX_OUTPUT_TOKENS: int = _valve(
-        0, "Limit of one answer, reasoning included. 0: that of the model.", ge=0
+        0, "Limit of one answer, with reasoning. 0: that of the model.", ge=0
     )
 
     # Open WebUI's tools
     TOOL_EXECUTION: Literal["pipe", "open_webui"] = _valve(
         "pipe",
         "Who runs the tools: this pipe, in parallel and within limits, or Open WebUI, "
-        "one after the other with its own lasting approvals, unless TOOL_APPROVAL has a "
-        "rule for one of them.",
+        "one by one with its lasting approvals, unless TOOL_APPROVAL has a rule for "
+        "one of them.",
     )
     PARALLEL_TOOL_CALLS: bool = _valve(
         True, "Let the model call several tools at once."
     )
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
-        10, "Most rounds of tool calls in one answer; then the model answers.", ge=1
+        10, "Most rounds of tool calls before the model has to answer.", ge=1
     )
     MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
     TOOL_TIMEOUT_SECONDS: float = _valve(
         120,
-        "Time limit of one tool call; calls made at once have five times as long "
-        "together. Time that people take does not count.",
+        "Time limit of a tool call; calls made at once have five times as long "
+        "together. People's time does not count.",
         gt=0,
     )
     TOOL_TIMEOUTS: str = _valve(
         "",
-        "Other limits for tools by name or pattern, in seconds: `crawl_*: 600, render: "
-        "1800`. Open WebUI's own sub-agents and pictures have an hour.",
+        "Other limits in seconds, for tools by name or pattern: `crawl_*: 600, render: "
+        "1800`. Open WebUI's sub-agents and pictures have an hour.",
     )
     TOOL_OUTPUT_CHARACTERS: int = _valve(
-        100_000, "Of a longer output the model gets the beginning and the end.", ge=1000
+        100_000, "The model gets the beginning and the end of a longer output.", ge=1000
     )
     TOOL_APPROVAL: str = _valve(
         "",
         "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
         "shell=deny`; other tools follow the chat controls. A rule holds for a tool's "
-        "name in the chat and for its own, without the id of a server or toolkit.",
+        "name in the chat and its own, without a server's id.",
     )
     AUTO_NATIVE_TOOLS: bool = _valve(
-        False, "Set Function Calling of a model that uses Legacy to Native."
+        False, "Change Function Calling of models from Legacy to Native."
     )
     ENABLE_STRICT_TOOL_CALLING: bool = _valve(
         False, "Have OpenAI enforce the schemas of tools where they are simple."
@@ -264,19 +262,19 @@ class Valves(BaseModel):
     USER_MAY_CHANGE: str = _valve(
         "effort, summary, verbosity, web_search, code_interpreter, show_cost, "
         "log_level",
-        "Settings that users may change, separated by commas; also `image_generation` "
-        "and `service_tier` (expensive), `all`, `nothing`. Administrators change all.",
+        "Settings that users may change, separated by commas; also `image_generation`, "
+        "`service_tier` (expensive), `all`, `nothing`. Administrators change all.",
     )
     CALLER_MAY_SET: str = _valve(
         "",
-        "What requests may set although it is the administrator's: parameters, types "
-        "of OpenAI's tools, fields (`mcp.server_url`), separated by commas; "
+        "What requests may set that is the administrator's, separated by commas: "
+        "parameters, types of OpenAI's tools, fields (`mcp.server_url`); "
         "`admin:service_tier` for administrators alone.",
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = _valve(
         "off",
-        "Whether users can, or must, set a key of their own, also for their tasks. "
-        "Administrators may always use the key of this pipe.",
+        "Whether users can, or must, set their own key, also for tasks. Administrators "
+        "may always use this pipe's.",
     )
     USER_KEYS_GET: Literal["nothing", "headers", "all"] = _valve(
         "nothing",
@@ -287,45 +285,45 @@ class Valves(BaseModel):
     # Cost
     SHOW_COST: bool = _valve(
         False,
-        "Show the cost of an answer in its last status line and its usage: tokens and "
-        "web searches, no pictures, containers or file searches.",
+        "Show the cost of an answer in its last status line and usage: tokens and web "
+        "searches only.",
     )
     CUSTOM_MODEL_PRICING_JSON: str = _valve(
         "",
-        "US dollars per million tokens, instead of the prices of this pipe: "
-        '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`.',
+        'US dollars per million tokens, instead of known prices: `{"my-model": '
+        '{"input": 2, "cached": 0.5, "output": 8}}`.',
     )
     SERVICE_TIER: _Tier = _valve(
         "auto",
-        "`flex` is slower and costs half, `fast` (or `priority`) double, `ultrafast` 3 to "
-        "6 times, if the model and the project have them.",
+        "`flex` is slower and costs half, `fast` (or `priority`) double, `ultrafast` 3 "
+        "to 6 times, if model and project have them.",
     )
 
     # Network
     ENABLE_STREAM: bool = _valve(
         True,
-        "Off: each answer comes as a whole, for servers or organizations that may not "
+        "Off: each answer comes whole, for servers or organizations that may not "
         "stream.",
     )
     MAX_RETRIES: int = _valve(
         2, "How often a request that failed before any text is sent again, 0 to 5."
     )
     MAX_RETRY_WAIT_SECONDS: float = _valve(
-        60, "If the server asks for a longer wait, the error is shown at once.", ge=0
+        60, "If the server asks for a longer wait, the error is shown.", ge=0
     )
     CONNECT_TIMEOUT_SECONDS: float = _valve(
         30, "Time limit for opening a connection.", gt=0
     )
     FIRST_EVENT_TIMEOUT_SECONDS: float = _valve(
-        300, "Longest wait for the beginning of an answer, 30 to 900."
+        300, "Longest wait for an answer to begin, 30 to 900."
     )
     IDLE_TIMEOUT_SECONDS: float = _valve(
         300,
-        "Longest silence within an answer, 30 to 900. Reasoning without a summary can "
-        "be silent for minutes.",
+        "Longest silence within an answer, 30 to 900. Reasoning can be silent for "
+        "minutes.",
     )
     TOTAL_TIMEOUT_SECONDS: float = _valve(
-        0, "Limit of an answer, without the time of tools and people. 0: none.", ge=0
+        0, "Limit of an answer, without tools' and people's time. 0: none.", ge=0
     )
     VERIFY_SSL: bool = _valve(
         True,
@@ -333,20 +331,20 @@ class Valves(BaseModel):
         "can then read the key.",
     )
     CA_BUNDLE: str = _valve(
-        "", "Path of a file with the certificates to trust instead of the system's."
+        "", "Path of a file of certificates to trust instead of the system's."
     )
     PROXY: str = _valve(
         "",
-        "Address of an HTTP proxy, also with user and password. Empty: HTTPS_PROXY and "
-        "NO_PROXY of the environment.",
+        "Address of an HTTP proxy, also with user and password. Empty: the "
+        "environment's HTTPS_PROXY and NO_PROXY.",
         secret=True,
     )
 
     # Log
     AUDIT_LOG: bool = _valve(
         False,
-        "Log one JSON line per request, success and error, without any text of the "
-        "chat. `OPENAI_GPT5_AUDIT_LOG=true` in the environment does the same.",
+        "Log one JSON line per request, success and error, without text of the chat. "
+        "So does `OPENAI_GPT5_AUDIT_LOG=true` in the environment.",
     )
     LOG_LEVEL: _LogLevel = _valve(
         "INFO", "Lowest level in the server's log, which holds no key or chat text."
@@ -399,8 +397,8 @@ class UserValves(BaseModel):
         "inherit", "none", "minimal", "low", "medium", "high", "xhigh", "max"
     ] = _valve(
         "inherit",
-        "How long a model thinks. `max` is the most that it has; another effort that it "
-        "does not have is not sent.",
+        "How long a model thinks. `max` is the most that it has; another effort that "
+        "it lacks is not sent.",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = _valve(
         "inherit", "Show a summary of the reasoning."
@@ -419,16 +417,15 @@ class UserValves(BaseModel):
     SHOW_COST: _Choice = _valve("inherit", "Show the cost of an answer.")
     LOG_LEVEL: Literal["inherit", _LogLevel] = _valve(
         "inherit",
-        "What the pipe writes to the server's log about your chats: more than the "
-        "administrator chose, never less.",
+        "What the server's log says about your chats: more than the administrator "
+        "chose, never less.",
     )
     API_KEY: str = _valve(
         "",
-        "Your own key for OpenAI, if an administrator allows one. Your chats are then "
-        "billed to its account.",
+        "Your own key for OpenAI, if an administrator allows one; your chats are "
+        "billed to it.",
         secret=True,
     )
     SHOW_LOG_ON_ERROR: bool = _valve(
-        False,
-        "For administrators: show the log of a failed answer as a source below it.",
+        False, "For administrators: show the log of a failed answer as a source."
     )

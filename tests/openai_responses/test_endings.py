@@ -13,6 +13,7 @@ from openai.types.responses import ResponseError
 from openai.types.responses.response import IncompleteDetails
 
 from openai_responses.endings import (
+    ASKED_MODEL,
     COMPLETED,
     CUT,
     SENTENCES,
@@ -39,7 +40,7 @@ from openai_responses.errors import (
 from quota_codes import QUOTA_CODES
 
 CANARY = "sk-proj-CANARY123"
-MODEL = "gpt-5.6-sol"
+MODEL = ASKED_MODEL
 
 
 def entries() -> Iterator[tuple[str, str]]:
@@ -76,9 +77,9 @@ def refusals(code: str, error: ApiError) -> Iterator[str]:
         status = {"": 418, "5": 599}.get(code) or int(code)
         # A 404 that names a part of the request is not about the address.
         named = error._replace(param=None) if code == "404" else error
-        yield refusal_sentence(status, named, MODEL)
+        yield refusal_sentence(status, named)
     else:
-        yield refusal_sentence(400, ApiError(code, error.type, error.param), MODEL)
+        yield refusal_sentence(400, ApiError(code, error.type, error.param))
 
 
 @pytest.mark.parametrize(("kind", "code"), list(entries()))
@@ -140,8 +141,8 @@ def test_reasons_of_the_api(reason: str) -> None:
 @pytest.mark.parametrize("code", QUOTA_CODES)
 def test_used_up_quotas(code: str) -> None:
     """They are told as such, and not as a limit that a minute cures."""
-    assert "no credit" in refusal_sentence(429, ApiError(code), MODEL)
-    assert "no credit" in refusal_sentence(429, ApiError(None, code), MODEL)
+    assert "no credit" in refusal_sentence(429, ApiError(code))
+    assert "no credit" in refusal_sentence(429, ApiError(None, code))
 
 
 REFUSED = ApiRefused("A sentence.", Failure(418, ApiError("odd_code", "odd_type")))
@@ -309,7 +310,7 @@ def test_code_of_a_failure(error: ApiError, code: str | None) -> None:
 )
 def test_refusal(status: int, error: ApiError, words: str) -> None:
     """The code decides before the status; the key is wrong whatever the code says."""
-    assert words in refusal_sentence(status, error, MODEL)
+    assert words in refusal_sentence(status, error)
 
 
 @given(
@@ -321,16 +322,16 @@ def test_refusal_quotes_no_secret(
     status: int, code: str | None, param: str | None
 ) -> None:
     """A sentence in one line, without anything that is not a word of the API."""
-    sentence = refusal_sentence(status, ApiError(code, code, param, CANARY), MODEL)
+    sentence = refusal_sentence(status, ApiError(code, code, param, CANARY))
     assert sentence.endswith((".", "shortly."))
     for quoted in ("CANARY", "a b", "\n", "<", "{"):
         assert quoted not in sentence
 
 
 def test_name_of_a_model_is_not_a_format() -> None:
-    """Braces in a model's name stay braces."""
-    sentence = refusal_sentence(404, ApiError("model_not_found"), "{0}{model}")
-    assert "The model {0}{model} does" in sentence
+    """The name is put in later, so braces in it stay braces."""
+    sentence = refusal_sentence(404, ApiError("model_not_found"))
+    assert f"The model {ASKED_MODEL} does" in sentence
 
 
 def test_endings_compare_by_value() -> None:
@@ -357,7 +358,7 @@ OTHER_WORDS = {
 def test_words_of_other_servers(words: str, status: int) -> None:
     """They lead to the sentence for the cause, whatever the status."""
     error = read_api_error({"error": {"message": words}})
-    assert OTHER_WORDS[words] in refusal_sentence(status, error, MODEL)
+    assert OTHER_WORDS[words] in refusal_sentence(status, error)
     in_stream = failure_sentence(error._replace(code=error.code or str(status)))
     assert OTHER_WORDS[words] in in_stream
 
@@ -381,5 +382,5 @@ def test_numeric_codes_in_a_stream(code: str, words: str) -> None:
 def test_words_are_searched_in_linear_time() -> None:
     """A hostile text costs nothing."""
     began = time.process_time()
-    refusal_sentence(400, ApiError(message="model " * 300_000), MODEL)
+    refusal_sentence(400, ApiError(message="model " * 300_000))
     assert time.process_time() - began < 1

@@ -46,16 +46,6 @@ def test_the_threshold(threshold: str, caplog: pytest.LogCaptureFixture) -> None
     assert [line.split()[2] for line in log.text().splitlines()] == LEVELS
 
 
-def test_an_unknown_level_counts_as_info(caplog: pytest.LogCaptureFixture) -> None:
-    """On both sides: of a line, and of the threshold."""
-    RunLog("INFO", [], "run-1").line("LOUD", "one")
-    RunLog("WARNING", [], "run-1").line("LOUD", "two")
-    RunLog("LOUD", [], "run-1").line("DEBUG", "three")
-    RunLog("LOUD", [], "run-1").line("INFO", "four")
-
-    assert written(caplog) == [("INFO", "run-1 one"), ("INFO", "run-1 four")]
-
-
 def test_lines_as_they_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each has its time, its level and its text, on one line."""
     monkeypatch.setattr("owui_manifold.log.unix_seconds", Ticking())

@@ -45,6 +45,14 @@ def seal_secret(typed: str) -> str:
     return f"{_SEALED_PREFIX}{token.decode()}"
 
 
+def server_secret() -> str:
+    """Return a secret that only this server has; another one each time without a file."""
+    with suppress(ImportError, OSError, ValueError):
+        _write_sealing_key(import_module(_FERNET).Fernet.generate_key())
+        return _read_sealing_key().decode()
+    return os.urandom(32).hex()
+
+
 def seal_values(typed: str) -> str:
     """Return a JSON object with its texts sealed; other text is sealed as a whole."""
     given = parse_json_object(typed)

@@ -133,7 +133,7 @@ class HostRenderer:
 
         The page shows no finish_reason: an answer that ended early needs its sentence.
         """
-        items, ending = self._native.items, self._run_end.ending
+        items, ending = self._native.shown.items, self._run_end.ending
         shown = self._run_end._replace(output=tuple(items))
         result = completion(shown, completion_id, created, model)
         early = error_chunk(ending.sentence) if ending.is_failure else {}
@@ -147,7 +147,7 @@ class HostRenderer:
             and not event.parent
         ):
             self._thoughts.begin_round(may_call=event.may_call)
-            self._first_place = len(self._native.items)
+            self._first_place = len(self._native.shown.items)
 
     def _render_run_event(self, event: RunEvent) -> Iterator[Chunk]:
         self._note_count += isinstance(event, Status)
@@ -155,7 +155,7 @@ class HostRenderer:
             self._run_end = event
         yield from self._render_shown(self._thoughts.show(event))
         if note := _read_note(event):  # shown as if the model had said it
-            index = -1 - len(self._native.items)
+            index = -1 - len(self._native.shown.items)
             item = {"type": "message", "phase": "commentary", "id": f"note_{index}"}
             yield from self._native.render(ItemAdded(index, item))
             yield from self._native.render(ItemDone(index, item, shown=note))
@@ -183,11 +183,11 @@ class HostRenderer:
             details = write_details(
                 event.name, pairs, self._origin, event.notes, self._sign
             )
-            thought = {**self._native.items[place], "reasoning_details": details}
-            yield self._native.amend(place, thought)
+            thought = {**self._native.shown.items[place], "reasoning_details": details}
+            yield self._native.shown.end(place, thought)
 
     def _thought_place(self) -> int | None:
-        items = self._native.items
+        items = self._native.shown.items
         places = range(self._first_place, len(items))
         return next((place for place in places if is_reasoning(items[place])), None)
 

@@ -16,12 +16,13 @@ from pathlib import Path
 
 from gpt5_agent.pipeline import STRATEGY_NAMES
 from gpt5_agent.ports import AgentContext, Listener
+from gpt5_agent.shell.identity import open_endpoint
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import read_server_settings
 from gpt5_agent.shell.settings import (
     AgentInput,
+    PipelineCaller,
     build_agent_request,
-    build_endpoint,
 )
 from gpt5_agent.shell.valves import Valves
 from gpt5_agent.terminal.interface import KeyboardContext, Terminal
@@ -29,6 +30,7 @@ from gpt5_agent.terminal.listeners import HttpListener, StdinListener
 from gpt5_agent.terminal.session import Session
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
+from openai_responses.transport.entra import EntraTokens
 from toolbox.server_entries import ToolServerSettings
 from toolbox.tool_servers import ToolServers
 
@@ -68,7 +70,7 @@ def _build_parser() -> argparse.ArgumentParser:
 
 async def _run_terminal(options: argparse.Namespace) -> None:
     valves, log = _parse_valves(options.valves), AgentLog("terminal")
-    endpoint = build_endpoint(valves, log)
+    endpoint = await open_endpoint(valves, PipelineCaller(), EntraTokens(), log)
     terminal = Terminal(_write_stdout, emits_thoughts=valves.EMIT_INTERMEDIATE_THOUGHTS)
     connections, servers = Connections(), ToolServers()
     async with AsyncExitStack() as stack:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from openai_responses.json_input import JsonBudget, JsonObject, json_size
 from openai_responses.requests.json_schema import (
     LARGEST_SCHEMA,
+    ODD_SCHEMA,
     SchemaReferences,
     is_json_number,
     joined_schemas,
@@ -142,10 +143,6 @@ def _same(one: Any, other: Any) -> bool:
     return bool(one == other) and isinstance(one, bool) is isinstance(other, bool)
 
 
-_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-"""Errors of a schema that is not valid; servers send such schemas."""
-
-
 def check_arguments(
     arguments: object, schema: JsonObject
 ) -> tuple[dict[str, Any], str | None]:
@@ -158,7 +155,7 @@ def check_arguments(
     if not isinstance(arguments, Mapping):
         return {}, "The arguments must be a JSON object."
     given, found = dict(arguments), ""
-    with suppress(*_ODD_SCHEMA):
+    with suppress(*ODD_SCHEMA):
         json_size(schema, LARGEST_SCHEMA)
         check = _SchemaCheck(SchemaReferences(schema), JsonBudget(_MOST_WORK), {})
         given = _drop_nulls(arguments, schema, check, 0)

@@ -37,12 +37,7 @@ from openai_responses.errors import (
     ResponsesError,
     TimedOut,
 )
-from openai_responses.items import (
-    is_reasoning,
-    item_texts,
-    item_type,
-    message_text,
-)
+from openai_responses.items import has_text, is_reasoning, item_type
 from openai_responses.json_input import as_mapping, as_text, json_weight
 from openai_responses.loop.events import (
     NO_THOUGHT,
@@ -482,9 +477,7 @@ def _is_visible(event: RunEvent) -> bool:
     """Say whether the page draws something for an event."""
     if not isinstance(event, ItemAdded | ItemDone):
         return not isinstance(event, ResponseDone)
-    item = event.item
-    has_text = message_text(item) or any(text for _, text in item_texts(item))
-    return bool(has_text) or item_type(item) not in ("message", "reasoning")
+    return has_text(event.item) or item_type(event.item) not in ("message", "reasoning")
 
 
 def _may_run(error: ResponsesError | None) -> bool:

@@ -82,7 +82,7 @@ def _is_retried(failure: Failure) -> bool:
     if failure.should_retry is not None:
         return failure.should_retry
     if failure.status in (None, 200):
-        is_nameless = words == {None} and not _NAMED_PLACE.search(failure.error.text)
+        is_nameless = words == {None} and not failure.error.place
         return is_nameless or bool(words & _RETRIED_CODES)
     return failure.status in _RETRIED_STATUS or failure.status >= 500
 
@@ -107,9 +107,6 @@ _UNKNOWN = re.compile(
     r"|extra_?(forbidden| inputs are not permitted| fields not permitted)"
     r"|additional properties",
     re.IGNORECASE,
-)
-_NAMED_PLACE = re.compile(
-    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 )
 _INNER_TOOL = re.compile(r"\.tools\[(\d{1,6})\]")
 _NO_NAMESPACE = re.compile(r"namespace for function_call '([\w.-]{1,64})'")
@@ -170,7 +167,7 @@ def find_repair(
     refusal = _Refusal(request.payload(), rows, error, repairs)
     if done < _MOST_REPAIRS and (found := _best(refusal, _repairs(refusal))):
         return found
-    is_lost = failure.status == 404 and not _NAMED_PLACE.search(error.text)
+    is_lost = failure.status == 404 and not error.place
     if failure.status is None or is_lost or _is_retried(failure):
         return None
     plain = Repair("plain", refusal.last)
@@ -262,7 +259,7 @@ def _find_place(
     payload: Mapping[str, Any], error: ApiError
 ) -> tuple[str, int, str, Item] | None:
     """Return the list, the number, the path and the item that a refusal names."""
-    found = _NAMED_PLACE.search(error.text)
+    found = error.place
     rows = payload.get(found[1]) or () if found else ()
     if found is None or int(found[2]) >= len(rows):
         return None
@@ -274,7 +271,7 @@ def named_place(request: ResponsesRequest, error: ApiError) -> str:
 
     Most runs have no error, and a payload may be large.
     """
-    found = _NAMED_PLACE.search(error.text) and _find_place(request.payload(), error)
+    found = error.place and _find_place(request.payload(), error)
     if not found:
         return ""
     where, number, _, named = found

@@ -48,7 +48,7 @@ from openai_responses.items import (
     kind_of,
 )
 from openai_responses.json_input import JsonObject, as_mapping, as_text
-from openai_responses.loop.events import ResponseDone, RunEvent, Trace
+from openai_responses.loop.events import NO_THOUGHT, ResponseDone, RunEvent, Trace
 from openai_responses.models.usage import Usage, read_usage
 from openai_responses.transport.stream import (
     AnnotationAdded,
@@ -84,7 +84,7 @@ class ResponseState:
         self._items: list[Item] = []
         self._ids: dict[str, int] = {}
         self._latest: dict[int, int] = {}
-        self._early: dict[str | int, list[TextDelta | TextDone]] = {}
+        self._early: dict[str | int, list[TextDelta]] = {}
         self._open: dict[int, dict[TextPlace, list[str]]] = {}
         self._growing = _NO_TEXT
         self._ended: dict[int, Item] = {}
@@ -101,7 +101,7 @@ class ResponseState:
 
     def _take(self, event: StreamEvent) -> list[RunEvent]:
         match event:
-            case TextDelta() | TextDone():
+            case TextDelta():
                 return self._grow(event) if event.text else []
             case AnnotationAdded() | PartialImage():
                 place = self._find(event.output_index, [event.item_id], bool)
@@ -165,7 +165,7 @@ class ResponseState:
                     events += self._grow(early)
         return events
 
-    def _grow(self, event: TextDelta | TextDone) -> list[RunEvent]:
+    def _grow(self, event: TextDelta) -> list[RunEvent]:
         """Show a text that grows; one that grows on needs no search for its item."""
         index, kind, item_id = event.output_index, event.kind, event.item_id
         text, place = self._growing
@@ -254,12 +254,11 @@ _NOWHERE = -2
 """An `output_index` that no event has."""
 
 _EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
-_EMPTY_REASONING: Item = {"type": "reasoning", "summary": []}
 _OPENED_BY = {
     "text": _EMPTY_MESSAGE,
     "refusal": _EMPTY_MESSAGE,
-    "summary": _EMPTY_REASONING,
-    "reasoning": _EMPTY_REASONING,
+    "summary": NO_THOUGHT,
+    "reasoning": NO_THOUGHT,
 }
 """Items that their texts alone open."""
 

@@ -15,9 +15,8 @@ Only the first message of a chat counts, so a chat always gets the same answer.
 """
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from datetime import date, timedelta
-from typing import NamedTuple
 
 from openai_responses.items import Item, content_parts, part_text
 from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
@@ -60,30 +59,23 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
     `today` is an ISO date; `usable` holds the ids that the key can use, if known.
     """
     known = CATALOG_FACTS if usable is None else usable
-    names = [name for name in known if _is_offered(name, today)]
-    newest: dict[str, str] = {}
-    for name in sorted(names, key=_version):
-        newest[_family(name)] = name
-    return sorted(newest.values(), key=_version, reverse=True)
+    newest: dict[str, re.Match[str]] = {}
+    for found in sorted(filter(None, map(_VERSIONED_ID.match, known)), key=_version):
+        if _is_offered(found, today):
+            newest[found[2]] = found
+    return [one[0] for one in sorted(newest.values(), key=_version, reverse=True)]
 
 
-def _is_offered(name: str, today: str) -> bool:
-    facts = CATALOG_FACTS.get(name)
+def _is_offered(found: re.Match[str], today: str) -> bool:
+    facts = CATALOG_FACTS.get(found[0])
     if facts and (facts.successor or (facts.shutdown or "9") <= today):
         return False
-    return bool(_VERSIONED_ID.match(name)) and _family(name) not in _CLOSED_CIRCLES
+    return found[2] not in _CLOSED_CIRCLES
 
 
-def _family(name: str) -> str:
-    match = _VERSIONED_ID.match(name)
-    return (match[2] or "") if match else ""
-
-
-def _version(name: str) -> tuple[tuple[int, ...], str]:
+def _version(found: re.Match[str]) -> tuple[tuple[int, ...], str]:
     """Return a key that sorts ids by age; a plain name comes after a longer one."""
-    match = _VERSIONED_ID.match(name)
-    numbers: Iterable[str] = match[1].split(".") if match else ()
-    return tuple(map(int, numbers)), name
+    return tuple(map(int, found[1].split("."))), found[0]
 
 
 _NOTICE_DAYS = 30
@@ -132,14 +124,9 @@ _LONG_QUESTION = 600
 _ATTACHED = ("input_file", "input_image")
 
 
-class _ModelChoice(NamedTuple):
-    model: str
-    why: str
-
-
 def choose_auto_model(
     name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
-) -> _ModelChoice | None:
+) -> tuple[str, str] | None:
     """Return the model that an automatic name means, and why; None for other names.
 
     `first` is the user's first message, `tools` says whether the user chose some,
@@ -150,10 +137,10 @@ def choose_auto_model(
     small, large = _AUTO_MODELS[name]
     for model in (small, large):
         if model in earlier:
-            return _ModelChoice(model, "it began this chat")
+            return model, "it began this chat"
     if reason := _reason_for_large(first, tools):
-        return _ModelChoice(large, reason)
-    return _ModelChoice(small, "the question is short, without files or tools")
+        return large, reason
+    return small, "the question is short, without files or tools"
 
 
 def _reason_for_large(first: JsonObject | None, tools: bool) -> str:

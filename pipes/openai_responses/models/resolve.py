@@ -15,6 +15,7 @@ and replaces some of them: `{"my-gpt": {"like": "gpt-5.2", "vision": false}}`.
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -303,6 +304,7 @@ _UNUSED_FACTS = ("phase",)
 _OVERRIDE_TEXTS = ("default_effort", "shutdown", "successor", "like", "name")
 
 
+@lru_cache(maxsize=8)
 def read_overrides(text: str) -> dict[str, ResolvedModel]:
     """Return the models that a JSON object describes; raises InvalidRequest."""
     table = parse_json_object(text.strip() or "{}")

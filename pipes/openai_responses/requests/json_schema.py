@@ -187,7 +187,7 @@ def function_parameters(
     """
     mended = _MendedSchema(schema)
     if strict_left and mended.is_simple:
-        with suppress(_NotStrict, TypeError, AttributeError, ValueError):
+        with suppress(*ODD_SCHEMA):
             strict_left.spend(json_size(mended.root, _LARGEST_STRICT))
             return _strict(mended.root, 1), True
     return mended.root, False
@@ -317,19 +317,19 @@ _LARGEST_STRICT = 10_000
 """As `json_size` counts, ten for each value. Strict mode takes 5,000 properties, 1,000
 values of enums, 120,000 characters of both, and 15,000 of one long enum."""
 
+ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+"""Errors of a schema that is not valid; servers send such schemas."""
+
 LARGEST_SCHEMA = 300_000
 """The size of the largest schema that is read."""
 MOST_STRICT_WORK = 300_000
 """Of one request."""
 
 
-class _NotStrict(Exception):
-    """The schema has no strict form, or not a simple one."""
-
-
 def _strict(node: Any, depth: int) -> _Schema:
+    """Return the strict form; raises ValueError if there is none, or no simple one."""
     if not isinstance(node, Mapping) or depth > _DEEPEST_STRICT:
-        raise _NotStrict
+        raise ValueError
     if "anyOf" in node or "oneOf" in node:
         return _strict_choice(node, depth)
     strict = {key: node[key] for key in node if key in _KEPT}
@@ -351,16 +351,16 @@ def _strict_choice(node: JsonObject, depth: int) -> _Schema:
     if node.keys() & {"properties", "items", "enum", "const", "required"} or (
         {"anyOf", "oneOf"} <= node.keys()
     ):
-        raise _NotStrict
+        raise ValueError
     options = node.get("anyOf") or node["oneOf"]
-    return {**_description(node), "anyOf": [_strict(one, depth + 1) for one in options]}
+    return _choice_of([_strict(one, depth + 1) for one in options], node)
 
 
 def _strict_object(node: JsonObject, depth: int) -> _Schema:
     properties, required = node.get("properties", {}), set(node.get("required", ()))
     closed = node.get("additionalProperties", not properties and depth > 1) is False
     if not closed or not required <= properties.keys():
-        raise _NotStrict
+        raise ValueError
     strict = {}
     for name, part in properties.items():
         made = _strict(part, depth + 1)
@@ -378,7 +378,7 @@ def _make_nullable(schema: _Schema) -> _Schema:
         rest = {key: value for key, value in schema.items() if key != "description"}
         options = rest["anyOf"] if rest.keys() == {"anyOf"} else [rest]
         none = [] if {"type": "null"} in options else [{"type": "null"}]
-        return {**_description(schema), "anyOf": [*options, *none]}
+        return _choice_of([*options, *none], schema)
     listed = kinds if isinstance(kinds, list) else [kinds]
     made = {**schema, "type": listed if "null" in listed else [*listed, "null"]}
     if "enum" in schema and None not in schema["enum"]:
@@ -386,8 +386,14 @@ def _make_nullable(schema: _Schema) -> _Schema:
     return made
 
 
-def _description(node: JsonObject) -> _Schema:
-    return {key: node[key] for key in ("description",) if key in node}
+def _choice_of(options: list[Any], node: JsonObject) -> _Schema:
+    """Return a choice with the description of `node`."""
+    choice = {"anyOf": options}
+    return (
+        {**choice, "description": node["description"]}
+        if "description" in node
+        else choice
+    )
 
 
 def _types_of(node: JsonObject, enum: object) -> list[str]:
@@ -395,5 +401,5 @@ def _types_of(node: JsonObject, enum: object) -> list[str]:
     if stated is None and isinstance(enum, list):
         stated = list(dict.fromkeys(_JSON_TYPES.get(type(one), "") for one in enum))
     if not (kinds := known_types(stated)):
-        raise _NotStrict
+        raise ValueError
     return kinds

@@ -7,6 +7,7 @@ value, because any value may be a secret.
 import json
 import re
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import NamedTuple
 from urllib.parse import parse_qsl
 
@@ -96,6 +97,7 @@ class RemoteServers(NamedTuple):
     secrets: tuple[str, ...] = ()
 
 
+@lru_cache(maxsize=8)
 def read_servers(text: str) -> RemoteServers:
     """Return the servers of a JSON list, or of a single JSON object.
 

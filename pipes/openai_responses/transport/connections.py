@@ -68,8 +68,7 @@ _DNS_SECONDS = 300
 class _Pool:
     """The session of one event loop, lent to the active runs."""
 
-    def __init__(self, idle_seconds: float) -> None:
-        self._idle_seconds = idle_seconds
+    def __init__(self) -> None:
         self._session: aiohttp.ClientSession | None = None
         self._lent = 0
         self._timer: asyncio.TimerHandle | None = None
@@ -89,7 +88,7 @@ class _Pool:
             self._lent -= 1
             if self._lent == 0:
                 loop = asyncio.get_running_loop()
-                self._timer = loop.call_later(self._idle_seconds, self.close_later)
+                self._timer = loop.call_later(_IDLE_SECONDS, self.close_later)
 
     def close_later(self) -> None:
         """Close the session, which no run can borrow from now on, in a task.
@@ -301,7 +300,7 @@ class _HttpResponse:
             raise ApiRefused(failure_sentence(error), failure, self.request_id)
         raise UnreadableAnswer(UNREADABLE.sentence)
 
-    async def refusal(self, model: str) -> ApiRefused:
+    async def refusal(self) -> ApiRefused:
         """Return the error of a response with a bad status, with or without a body."""
         status, headers = self._response.status, self._response.headers
         error = ApiError()
@@ -312,7 +311,7 @@ class _HttpResponse:
         wish = headers.get("x-should-retry", "").lower()
         should_retry = {"true": True, "false": False}.get(wish)
         failure = Failure(status, error, _retry_after(headers), should_retry)
-        sentence = refusal_sentence(status, error, model)
+        sentence = refusal_sentence(status, error)
         return ApiRefused(sentence, failure, self.request_id)
 
 
@@ -340,9 +339,8 @@ _NEVER_CONNECTED = (
 class Connections:
     """Sends requests; has one session for each event loop."""
 
-    def __init__(self, idle_seconds: float = _IDLE_SECONDS) -> None:
-        """Open nothing yet; close a session after `idle_seconds` without a run."""
-        self._idle_seconds = idle_seconds
+    def __init__(self) -> None:
+        """Open nothing yet."""
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
         self._certificates: dict[tuple[str, int], ssl.SSLContext] = {}
 
@@ -357,7 +355,7 @@ class Connections:
         loop = asyncio.get_running_loop()
         if loop not in self._pools:
             alive = {one: p for one, p in self._pools.items() if not one.is_closed()}
-            self._pools = {**alive, loop: _Pool(self._idle_seconds)}
+            self._pools = {**alive, loop: _Pool()}
         return self._pools[loop]
 
     @asynccontextmanager
@@ -391,7 +389,7 @@ class Connections:
             with closing(await _receive(sent, endpoint, deadlines)) as response:
                 answer = _HttpResponse(response, deadlines)
                 if response.status >= 300 or (body is None and response.status != 200):
-                    raise await answer.refusal(str((payload or {}).get("model", "")))
+                    raise await answer.refusal()
                 if response.headers.get("Content-Encoding", "identity") != "identity":
                     raise UnreadableAnswer(SENTENCES["unreadable"]["compressed"])
                 yield answer
@@ -446,14 +444,12 @@ async def _encode(payload: JsonObject) -> bytes:
     """
     if not payload:
         return b""
-    items, texts = payload.get("input"), list[str]()
-    if isinstance(items, list) and len(items) > _ITEMS_AT_ONCE:
-        payload = {**payload, "input": []}
-        for place in range(0, len(items), _ITEMS_AT_ONCE):
-            part = items[place : place + _ITEMS_AT_ONCE]
-            texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
-            await asyncio.sleep(0)
-    whole = json.dumps(payload, ensure_ascii=False)
+    items, texts = payload["input"], list[str]()
+    for place in range(0, len(items), _ITEMS_AT_ONCE):
+        part = items[place : place + _ITEMS_AT_ONCE]
+        texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
+        await asyncio.sleep(0)
+    whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
     before, found, after = whole.partition('"input": [')
     return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
 

@@ -126,14 +126,8 @@ class TextDelta(NamedTuple):
     item_id: str = ""
 
 
-class TextDone(NamedTuple):
+class TextDone(TextDelta):
     """A text that has ended: it replaces the deltas of the same kind and place."""
-
-    output_index: int
-    kind: str
-    part: int
-    text: str
-    item_id: str = ""
 
 
 class AnnotationAdded(NamedTuple):
@@ -200,7 +194,7 @@ On the wire `item_id` and `output_index` name the item, or one of them: "" and -
 for none. Behind `loop.response` the index alone does, and counts over the whole run.
 """
 
-StreamEvent = ItemEvent | TextDone | FinalResponse | StreamError | None
+StreamEvent = ItemEvent | FinalResponse | StreamError | None
 """None stands for all other events."""
 
 
@@ -209,13 +203,13 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     out: list[StreamEvent] = []
     for place, neighbours in groupby(
         events,
-        lambda one: one[:3] + one[4:] if isinstance(one, TextDelta) else None,
+        lambda one: one[:3] + one[4:] if type(one) is TextDelta else None,
     ):
         if place is None:
             out += neighbours
         else:
             texts = [event.text for event in neighbours if isinstance(event, TextDelta)]
-            out.append(TextDelta(*place[:3], "".join(texts), place[3]))
+            out.append(TextDelta._make((*place[:3], "".join(texts), place[3])))
     return out
 
 
@@ -263,9 +257,7 @@ def _index(wire: JsonObject) -> int:
     return -1 if index is None else _checked(index, int)
 
 
-def _text_reader(
-    event: type[TextDelta] | type[TextDone], kind: str, part: str, field: str
-) -> _Reader:
+def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
     """Return the reader of a text in `field`, whose place is the field `part`.
 
     The tuple is made in half the time of the named tuple's own `__new__`.
@@ -273,17 +265,12 @@ def _text_reader(
     new = partial(tuple.__new__, event)
 
     def read(wire: JsonObject) -> StreamEvent:
-        place, index, text = wire.get(part, 0), wire.get("output_index"), wire[field]
-        if index is None:
-            index = -1
-        if not (
-            isinstance(text, str) and isinstance(index, int) and isinstance(place, int)
-        ):
+        place, text, item_id = wire.get(part, 0), wire[field], wire.get("item_id")
+        if not (isinstance(text, str) and isinstance(place, int)):
             raise TypeError
-        item_id = wire.get("item_id")
         if not isinstance(item_id, str):
             item_id = ""
-        return new((index, kind, place, text, item_id))
+        return new((_index(wire), kind, place, text, item_id))
 
     return read
 

@@ -22,7 +22,7 @@ from itertools import chain, islice
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, content_parts, item_type
-from openai_responses.json_input import JsonObject, as_mapping
+from openai_responses.json_input import JsonObject, value_at
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
 from owui_chat.messages import (
     Attachment,
@@ -252,10 +252,8 @@ def _files_without_row(
     metadata: JsonObject,
 ) -> tuple[list[Attachment], list[Attachment]]:
     """Return the files of the last message, and others but for a model's knowledge."""
-    own = _read_attachments(as_mapping(metadata.get("user_message")).get("files"))
-    knowledge = metadata.get("model")
-    for key in ("info", "meta", "knowledge"):
-        knowledge = as_mapping(knowledge).get(key)
+    own = _read_attachments(value_at(metadata, "user_message", "files"))
+    knowledge = value_at(metadata, "model", "info", "meta", "knowledge")
     known = {str(row.get("id")) for row in content_parts(knowledge)}
     known.update(found.file_id for found in own)
     others = _read_attachments(metadata.get("files"))
@@ -358,11 +356,12 @@ def _assign_images(
 
 def _image_counts(rows: JsonObject) -> dict[str, int]:
     """Return the number of pictures in each output, by the ids of their calls."""
-    outputs = (content_parts(as_mapping(row).get("output")) for row in rows.values())
+    outputs = (content_parts(value_at(row, "output")) for row in rows.values())
     return {
-        str(item.get("call_id")): list(
-            map(item_type, content_parts(item.get("output")))
-        ).count("input_image")
+        str(item.get("call_id")): sum(
+            item_type(part) == "input_image"
+            for part in content_parts(item.get("output"))
+        )
         for item in chain.from_iterable(outputs)
         if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
     }

@@ -36,10 +36,7 @@ _ANSWER_KEYS = (
 
 
 def task_request(
-    model: ResolvedModel,
-    messages: Sequence[JsonObject],
-    body: JsonObject,
-    task: str,
+    model: ResolvedModel, messages: Sequence[JsonObject], body: JsonObject, task: str
 ) -> ResponsesRequest:
     """Return the request for a task: short, without tools or stored reasoning.
 

@@ -26,7 +26,7 @@ from openai_responses.items import (
     search_pages,
     search_queries,
 )
-from openai_responses.json_input import as_mapping
+from openai_responses.json_input import value_at
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.requests.replay import remote_call, remote_failed, remote_output
 from openai_responses.transport.stream import (
@@ -123,7 +123,7 @@ class _ImageHostItem(_HostedItem):
 
 
 def _failure(item: Item) -> str:
-    code = as_mapping(item.get("error")).get("code")
+    code = value_at(item, "error", "code")
     return _REFUSED if code == "moderation_blocked" else _FAILED
 
 

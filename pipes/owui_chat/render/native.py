@@ -105,29 +105,21 @@ class NativeRenderer:
     def __init__(self, now: Callable[[], float], hosted: Any = None) -> None:
         """Take a clock in seconds.
 
-        `hosted` makes what shows the items of OpenAI's own tools, like `HostedItems`;
+        `shown` has what the host stored so far. `hosted` makes what shows the items of
+        OpenAI's own tools, like `HostedItems`;
         without it there are none, and no last status line.
         """
         self._now = now
         self._began = now()
-        self._shown = OutputItems()
+        self.shown = OutputItems()
         self._commentary: dict[int, Commentary] = {}
-        self._hosted = hosted and hosted(self._shown)
+        self._hosted = hosted and hosted(self.shown)
         self._places: dict[int, int] = {}
         self._marker = ""
         self._notes = 0
         self._markers: dict[int, str] = {}
         self._started: dict[int, float] = {}
         self._parts: dict[int, int] = {}
-
-    @property
-    def items(self) -> list[Item]:
-        """What the host has stored of the run so far."""
-        return self._shown.items
-
-    def amend(self, place: int, item: Item) -> Chunk:
-        """Return the event that replaces the item at a place that was shown before."""
-        return self._shown.end(place, item)
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
@@ -143,7 +135,7 @@ class NativeRenderer:
             case Marker():
                 self._marker = event.text
             case ToolOutput():
-                yield from self._shown.answer(event)
+                yield from self.shown.answer(event)
             case RunDone():
                 yield from self._end_run(event)
             case _:
@@ -153,7 +145,7 @@ class NativeRenderer:
         """Yield the chunks for commentary and for items of OpenAI's own tools."""
         index = event.output_index
         if isinstance(event, ItemAdded) and is_commentary(event.item):
-            self._commentary[index] = Commentary(self._shown)
+            self._commentary[index] = Commentary(self.shown)
         if index in self._commentary:
             yield from self._commentary[index].render(event, self._take_marker())
         else:
@@ -168,9 +160,9 @@ class NativeRenderer:
                 self._notes += bool(event.sentence)
                 yield status_chunk(event.sentence)
             case StoredRecord():
-                yield from self._shown.add_record(event, self._place_of(event))
+                yield from self.shown.add_record(event, self._place_of(event))
             case TurnDetails():
-                yield from self._shown.add_details(event)
+                yield from self.shown.add_details(event)
 
     def _place_of(self, stored: StoredRecord) -> int | None:
         index = -1 if stored.output_index is None else stored.output_index
@@ -190,11 +182,11 @@ class NativeRenderer:
         for commentary in self._commentary.values():
             yield from commentary.become_answer(closing)
         if failed:
-            yield from self._shown.break_off_calls()
+            yield from self.shown.break_off_calls()
         if marker := self._take_marker():
-            yield from self._shown.add_marker(marker)
-        yield from self._shown.show_files(is_last=True)
-        yield from _end_after_code(self._shown)
+            yield from self.shown.add_marker(marker)
+        yield from self.shown.show_files(is_last=True)
+        yield from _end_after_code(self.shown)
         told = self._notes if failed else not open_calls(event.output)
         if self._hosted and told:
             seconds = self._now() - self._began
@@ -205,16 +197,16 @@ class NativeRenderer:
             yield error_chunk(event.ending.sentence)
 
     def _start(self, event: ItemAdded) -> Chunk:
-        self._places[event.output_index] = len(self.items)
+        self._places[event.output_index] = len(self.shown.items)
         self._started[event.output_index] = self._now()
-        return self._shown.begin(begun_host_item(event.item))
+        return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
         marker = self._take_marker()
         if marker:
             self._markers[event.output_index] = marker
         if text := marker + self._gap(event) + event.text:
-            yield self._shown.grow(self._places[event.output_index], event.kind, text)
+            yield self.shown.grow(self._places[event.output_index], event.kind, text)
 
     def _gap(self, event: TextDelta) -> str:
         """Return the blank line between two parts of a thought.
@@ -233,7 +225,7 @@ class NativeRenderer:
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 del self._places[index]
-                item = {**self.items[place], "type": "openai_responses:end"}
+                item = {**self.shown.items[place], "type": "openai_responses:end"}
             case "message":
                 text = self._markers.get(index, "") + event.shown
                 item = message_host_item(event.item, text)
@@ -242,8 +234,8 @@ class NativeRenderer:
                 item = reasoning_host_item(event.item, round(seconds))
             case _:
                 item = call_host_item(event.item)
-        yield self._shown.end(place, item)
-        yield from self._shown.add_files(event.card)
+        yield self.shown.end(place, item)
+        yield from self.shown.add_files(event.card)
 
 
 def _is_shown(item: Item) -> bool:

@@ -163,9 +163,10 @@ async def test_many_runs_share_one_connection(connections: Connections) -> None:
         assert len(upstream.connections) == 1
 
 
-async def test_run_after_an_idle_while() -> None:
+async def test_run_after_an_idle_while(monkeypatch: pytest.MonkeyPatch) -> None:
     """A session that was closed meanwhile is opened again; nothing is left over."""
-    connections = Connections(idle_seconds=0.01)
+    monkeypatch.setattr("openai_responses.transport.connections._IDLE_SECONDS", 0.01)
+    connections = Connections()
     async with Upstream(streaming(wire.on_the_wire(*HELLO))) as upstream:
         before = asyncio.all_tasks()
         for _ in range(2):

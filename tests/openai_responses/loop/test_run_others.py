@@ -151,7 +151,7 @@ async def test_texts_are_shown_when_they_come(name: str) -> None:
     decoder = EventStreamDecoder()
     read = [parse_event(e) for e in [*decoder.feed(wire), *decoder.close()]]
 
-    deltas = [one for one in read if isinstance(one, TextDelta)]
+    deltas = [one for one in read if type(one) is TextDelta]
     shown = [[type(told) for told in state.feed(one)] for one in deltas]
 
     assert len(deltas) >= 3

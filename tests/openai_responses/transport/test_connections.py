@@ -107,12 +107,12 @@ async def test_query_of_the_address(connections: Connections) -> None:
 async def test_lone_surrogate(connections: Connections) -> None:
     """Half a character of a broken paste does not stop the request."""
     async with Upstream(ANSWER) as upstream:
-        payload = {"input": "a\ud83d"}
+        payload = {"input": ["a\ud83d"]}
         async with connections.request(
             upstream.endpoint, "/responses", payload, Deadlines(Timeouts())
         ):
             pass
-    assert upstream.bodies == [{"input": "a?"}]
+    assert upstream.bodies == [{"input": ["a?"]}]
 
 
 async def test_leaving_early_closes_the_connection(connections: Connections) -> None:
@@ -135,8 +135,8 @@ def error_body(**fields: str | None) -> str:
     ("status", "text", "words"),
     [
         (401, error_body(code="invalid_api_key"), "does not accept the API key"),
-        (403, error_body(code=None), "may not use gpt-5.6-sol"),
-        (404, error_body(code="model_not_found"), "gpt-5.6-sol does not exist"),
+        (403, error_body(code=None), "may not use this model"),
+        (404, error_body(code="model_not_found"), "this model does not exist"),
         (404, "<html>404</html>", "no Responses API at BASE_URL"),
         (429, error_body(code="rate_limit_exceeded"), "rate limit"),
         (429, error_body(type="insufficient_quota"), "credit"),

@@ -35,9 +35,10 @@ async def test_one_connection_for_many_requests(connections: Connections) -> Non
         assert len(upstream.connections) == 1
 
 
-async def test_idle_connections_are_closed() -> None:
+async def test_idle_connections_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """After a while without a run nothing is open and no task is left."""
-    connections = Connections(idle_seconds=0.01)
+    monkeypatch.setattr("openai_responses.transport.connections._IDLE_SECONDS", 0.01)
+    connections = Connections()
     async with Upstream(ANSWER) as upstream:
         before = asyncio.all_tasks()
         await ask(connections, upstream)
@@ -49,9 +50,12 @@ async def test_idle_connections_are_closed() -> None:
 
 
 @pytest.mark.parametrize("turns", range(6))
-async def test_request_while_the_session_is_being_closed(turns: int) -> None:
+async def test_request_while_the_session_is_being_closed(
+    monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
     """Whatever the loop does first, no run gets a session that is going away."""
-    connections = Connections(idle_seconds=0.0)
+    monkeypatch.setattr("openai_responses.transport.connections._IDLE_SECONDS", 0.0)
+    connections = Connections()
     async with Upstream(ANSWER) as upstream:
         await ask(connections, upstream)
         for _ in range(turns):
@@ -60,9 +64,12 @@ async def test_request_while_the_session_is_being_closed(turns: int) -> None:
         await connections.close()
 
 
-async def test_session_of_a_run_under_way_stays_open() -> None:
+async def test_session_of_a_run_under_way_stays_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The idle time does not begin while another run still reads."""
-    connections = Connections(idle_seconds=0.0)
+    monkeypatch.setattr("openai_responses.transport.connections._IDLE_SECONDS", 0.0)
+    connections = Connections()
     gate = asyncio.Event()
 
     async def answer(request: web.Request) -> web.StreamResponse:
@@ -90,9 +97,10 @@ async def test_close_without_anything_open(connections: Connections) -> None:
         await until(lambda: upstream.open_connections == 0)
 
 
-async def test_timer_finds_nothing_to_close() -> None:
+async def test_timer_finds_nothing_to_close(monkeypatch: pytest.MonkeyPatch) -> None:
     """A session that was closed by hand is not closed again by the clock."""
-    connections = Connections(idle_seconds=0.0)
+    monkeypatch.setattr("openai_responses.transport.connections._IDLE_SECONDS", 0.0)
+    connections = Connections()
     async with Upstream(ANSWER) as upstream:
         async with connections.request(
             upstream.endpoint, "/responses", {}, Deadlines(Timeouts())

@@ -63,10 +63,10 @@ def test_remark_is_a_quotation_between_the_cards() -> None:
     """In its place; the answer is the only message."""
     told = tell(run_of(reasoning("1"), LOOK, reasoning("2"), ANSWER))
 
-    kinds = [item["type"] for item in told.view.items]
+    kinds = [item["type"] for item in told.view.shown.items]
     assert kinds == ["reasoning", COMMENTARY_TYPE, "message", "reasoning", "message"]
-    assert remarks(told.view.items) == ["> I look:\n> \n> - here"]
-    assert texts(told.view.items) == ["Rain."]
+    assert remarks(told.view.shown.items) == ["> I look:\n> \n> - here"]
+    assert texts(told.view.shown.items) == ["Rain."]
 
 
 def test_host_stores_it_and_gives_it_to_no_model(host_functions: HostFunctions) -> None:
@@ -125,17 +125,17 @@ def test_remark_without_words_is_nothing() -> None:
     """The page draws no card without text."""
     view = tell(run_of(message("1", "", "commentary"), ANSWER)).view
 
-    assert remarks(view.items) == [""]
-    assert texts(view.items) == ["Rain."]
+    assert remarks(view.shown.items) == [""]
+    assert texts(view.shown.items) == ["Rain."]
 
 
 def test_remark_that_broke_off_is_shown_as_far_as_it_came() -> None:
     """It is no answer."""
     told = tell(run_of_transcript("remark-cut.sse"))
 
-    [remark] = remarks(told.view.items)
+    [remark] = remarks(told.view.shown.items)
     assert remark.startswith("> One line.\n> \n> And")
-    assert texts(told.view.items) == []
+    assert texts(told.view.shown.items) == []
     assert told.written == []
 
 
@@ -151,7 +151,7 @@ def test_remark_with_which_a_run_ends_is_its_answer(
 
     stored = host_functions.reduce([c for c in told.chunks if "type" in c])
 
-    assert stored == told.view.items
+    assert stored == told.view.shown.items
     assert texts(stored) == ["Done."]
     assert [text for text in remarks(stored) if text] == ["> I look:\n> \n> - here"]
 
@@ -211,5 +211,5 @@ def test_sources_of_a_remark_count() -> None:
 
     told = tell(run_of(remark, ANSWER))
 
-    assert remarks(told.view.items) == ["> So far: rain [1]."]
+    assert remarks(told.view.shown.items) == ["> So far: rain [1]."]
     assert [c for c in told.chunks if c.get("event", {}).get("type") == "source"]

@@ -97,9 +97,9 @@ def test_host_reduces_the_events_to_what_the_view_holds(
 
     reduced = host_functions.reduce(natives(told.chunks))
 
-    assert len(reduced) == len(told.view.items)
+    assert len(reduced) == len(told.view.shown.items)
     ended = {event.output_index for event in events if isinstance(event, ItemDone)}
-    for item, held in zip(reduced, told.view.items, strict=True):
+    for item, held in zip(reduced, told.view.shown.items, strict=True):
         if held.get("status") != "in_progress":
             assert item == held
         else:
@@ -118,7 +118,7 @@ def test_no_event_carries_what_nobody_may_read(name: str) -> None:
     """Sealed reasoning stays between us and the API."""
     told = tell(run_of_transcript(name))
 
-    assert "encrypted_content" not in json.dumps([told.chunks, told.view.items])
+    assert "encrypted_content" not in json.dumps([told.chunks, told.view.shown.items])
 
 
 @each_transcript
@@ -133,7 +133,9 @@ def test_marker_is_whole_in_one_event(name: str) -> None:
     for chunk in with_marker:
         assert chunk["delta"].startswith("\n\n[openai_responses:v2:")
         assert "]: #\n\n" in chunk["delta"]
-    alone = [i for i in told.view.items if str(i.get("id")).startswith("msg_kept_")]
+    alone = [
+        i for i in told.view.shown.items if str(i.get("id")).startswith("msg_kept_")
+    ]
     assert len(with_marker) + len(alone) == len(told.records)
 
 
@@ -293,7 +295,7 @@ def test_parts_of_a_thought_are_shown_as_one(key: str) -> None:
 
     deltas = [chunk["delta"] for chunk in told.chunks if "delta" in chunk]
     assert "".join(deltas) == "One\n\nTwo"
-    [item] = told.view.items
+    [item] = told.view.shown.items
     assert [part["text"] for part in item[key]] == ["One\n\nTwo"]
 
 
@@ -302,7 +304,7 @@ def test_thought_grows_to_what_stands_there_after_a_reload(name: str) -> None:
     """The parts that grew are the parts that are stored."""
     told = tell(run_of_transcript(name))
 
-    for place, item in enumerate(told.view.items):
+    for place, item in enumerate(told.view.shown.items):
         if item["type"] == "reasoning" and item["status"] == "completed":
             grown = [
                 chunk["delta"]

@@ -89,7 +89,7 @@ def test_run_is_given_back_as_it_came(
     events: list[RunEvent], host_functions: HostFunctions
 ) -> None:
     """Every item in its order, although the host gives none of the thoughts back."""
-    items = shown(events).items
+    items = shown(events).shown.items
 
     expected = replay_output(ended_items(events), with_reasoning=True)
     assert sent(host_functions, items) == expected
@@ -99,7 +99,7 @@ def test_remark_goes_with_its_call(host_functions: HostFunctions) -> None:
     """The host has no text of it."""
     made = {**output("1"), "output": [{"type": "input_text", "text": "rain"}]}
 
-    items = [*shown(ROUND_OF_REMARKS).items, {**made, "status": "completed"}]
+    items = [*shown(ROUND_OF_REMARKS).shown.items, {**made, "status": "completed"}]
 
     received = ended_items(ROUND_OF_REMARKS)
     expected = [*replay_output(received, with_reasoning=True), output("1")]
@@ -117,7 +117,7 @@ def test_each_turn_rides_in_a_thought_of_its_own() -> None:
         ResponseDone("completed"),
     ]
 
-    items = shown([*events, *second]).items
+    items = shown([*events, *second]).shown.items
 
     thoughts = [item["reasoning_details"] for item in filter(is_reasoning, items)]
     assert [{entry["turn"] for entry in one} for one in thoughts] == [{"0"}, {"1"}]
@@ -125,7 +125,7 @@ def test_each_turn_rides_in_a_thought_of_its_own() -> None:
 
 def test_turn_without_a_thought_is_not_carried() -> None:
     """There is nothing of it that the host would not give back."""
-    [item] = shown(run_of(message("1", "Rain."))).items
+    [item] = shown(run_of(message("1", "Rain."))).shown.items
 
     assert "reasoning_details" not in item
 
