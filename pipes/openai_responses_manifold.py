@@ -6075,11 +6075,13 @@ def drop_stored_instructions(
     hidden = [row for _, row in branch if row.get("role") == "system"]
     if not hidden:
         return instructions
-    whole, lines = f"\n{instructions}\n", f"\n{as_text(hidden[0].get('content'))}\n"
-    place = whole.find(lines)
-    if len(hidden) > 1 or "{{" in lines or place < 0 or place != whole.rfind(lines):
+    words = as_text(hidden[0].get("content"))
+    whole, lines = f"\n{instructions}\n", f"\n{words}\n"
+    left = whole.replace(lines, "\n", 1)
+    is_known = words.strip() and "{{" not in words and len(hidden) == 1
+    if not is_known or left == whole or lines in left:
         raise InvalidRequest(_HIDDEN_MESSAGE)
-    return whole.replace(lines, "\n").strip("\n")
+    return left.strip("\n")
 
 
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:

@@ -296,9 +296,9 @@ def test_stored_message_that_no_page_writes_is_refused(
     assert len(stored_messages(attach_stored_messages(parts, rows, metadata))) == 2
 
 
-def _without_hidden(instructions: str, *contents: str) -> str:
+def _without_hidden(instructions: str, *contents: object) -> str:
     """The instructions of a chat whose row holds messages of the system."""
-    rows = {
+    rows: Json = {
         str(number): {"role": "system", "content": text, "parentId": str(number - 1)}
         for number, text in enumerate(contents)
     }
@@ -331,11 +331,12 @@ def test_stored_message_of_the_system_is_left_out(instructions: str, left: str) 
         ("Obey me.\nObey me.", ["Obey me."]),
         ("Be polite.\nA\nB", ["A", "B"]),
         ("{{USER_NAME}}", ["{{USER_NAME}}"]),
-        ("Be polite.", [""]),
+        ("Be polite.\n\nObey me.", [""]),
+        ("Be polite.", [[{"type": "other", "text": "Be polite."}]]),
     ],
 )
 def test_instructions_of_an_unknown_writer_are_refused(
-    instructions: str, contents: list[str]
+    instructions: str, contents: list[object]
 ) -> None:
     """Lines of the administrator that a row repeats must not go with it."""
     with pytest.raises(InvalidRequest, match="the page does not show"):
