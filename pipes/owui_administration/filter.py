@@ -14,6 +14,9 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from owui_administration.account import Account
+from owui_administration.limits import read_user_limits
+from owui_administration.telemetry import Telemetry
+from owui_administration.usage_table import UsageTable
 
 
 class Filter:
@@ -31,10 +34,18 @@ class Filter:
         priority: int = Field(
             default=0, description="When this filter runs, among others."
         )
+        USER_LIMITS_JSON: str = Field(
+            default="",
+            description="What users may use, as a JSON list of rules (docs/limits.md): "
+            '`[{"group": "students", "money": 5, "per": "month"}]`. `[]` only counts, '
+            "for `/usage`; empty: nothing is counted.",
+        )
 
     def __init__(self) -> None:
         """Open nothing: the host makes a Filter at every upload."""
         self.valves = self.Valves()
+        self._usage = UsageTable()
+        self._telemetry = Telemetry()
 
     async def begin(self, facts: dict[str, Any]) -> Account:
         """Return what decides about one call of the pipe, and takes its usage.
@@ -43,4 +54,6 @@ class Filter:
         pipe lists it), `task` (its name, or empty), `chat_id`, `message_id`,
         `has_own_key`.
         """
-        return Account(facts)
+        text = self.valves.USER_LIMITS_JSON
+        limits = await read_user_limits(text, facts, self._usage)
+        return Account(facts, limits, self._telemetry)

@@ -4,6 +4,7 @@ They also put what they retrieve, and what they cite, into the instructions, tel
 who asks, and have a managed identity of Azure, which no other server of the tests does.
 """
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
@@ -16,6 +17,7 @@ import pytest_asyncio
 from aiohttp import web
 
 from bench.prefix import FACT, GOAL, Talk, shares_of
+from hosts.administration import administration
 from hosts.at_once import AT_ONCE, Crowd
 from hosts.client import Json
 from hosts.databases import lent_postgres, lent_redis
@@ -58,6 +60,8 @@ async def pair(pipe_source: str, pipe_valves: dict[str, str]) -> AsyncIterator[P
         shared |= {"WEBSOCKET_MANAGER": "redis", "RAG_SYSTEM_CONTEXT": "true"}
         shared |= {"ENABLE_FORWARD_USER_INFO_HEADERS": "true"}
         shared |= {"IDENTITY_ENDPOINT": azure.base_url, "IDENTITY_HEADER": "proof"}
+        # Fifteen connections are too few for all answers at once on a busy machine.
+        shared["DATABASE_POOL_SIZE"] = "30"
         # One after the other: the first makes the tables and the administrator.
         left = await stack.enter_async_context(OpenWebUI(env=shared))
         right = await stack.enter_async_context(OpenWebUI(env=shared))
@@ -179,6 +183,24 @@ async def test_many_answers_at_once_lose_nothing(
     assert {turn.error for turn in (*turns, *later)} == {None}
     assert await crowd.lost([first, *turns, *later]) == []
     assert crowd.forgotten(turns) == []
+
+
+async def test_many_answers_are_counted_exactly(
+    pair: Pair, simulator: Simulator
+) -> None:
+    """Half of them on each server, which make the table at the same moment."""
+    async with administration(pair.admin, USER_LIMITS_JSON="[]"):
+        asked = (pair.members[n % 2].complete(MODEL, "sim:short") for n in range(50))
+        await asyncio.gather(*asked)
+        told = [await member.complete(MODEL, "/usage") for member in pair.members]
+
+    used = [(request.response or {})["usage"] for request in answered(simulator)]
+    given, made = (
+        sum(one[f"{kind}_tokens"] for one in used) for kind in ("input", "output")
+    )
+    assert len(used) == 50
+    for text in told:
+        assert f"| today | 50 | {given} | 0 | {made} | " in text
 
 
 @pytest.mark.parametrize("model", ["gpt-6.2-sol", "gpt-5.2"])

@@ -1,0 +1,68 @@
+"""The only module of this filter that uses `open_webui`.
+
+Its names are looked up here, when they are used: the filter still loads if an older
+host lacks one.
+"""
+
+from asyncio import timeout
+from importlib import import_module
+from inspect import signature
+from typing import Any
+
+
+class HostTooOld(RuntimeError):
+    """This Open WebUI lacks what the filter needs."""
+
+
+def _host_name(module: str, name: str) -> Any:
+    try:
+        return getattr(import_module(f"open_webui.{module}"), name)
+    except (ImportError, AttributeError):
+        raise HostTooOld(
+            f"This Open WebUI has no {module}.{name}, which the filter needs. An "
+            "administrator has to update Open WebUI."
+        ) from None
+
+
+async def user_groups(user_id: str) -> set[str]:
+    """Return the ids and names of a user's groups, with the groups above them.
+
+    Open WebUI has groups inside of groups from 0.12 on.
+    """
+    groups = _host_name("models.groups", "Groups")
+    knows = signature(groups.get_groups_by_member_id).parameters.keys()
+    above = dict.fromkeys(knows & {"include_inherited"}, True)
+    found = await groups.get_groups_by_member_id(user_id, **above)
+    return {name for group in found for name in (group.id, group.name)}
+
+
+_DATABASE_SECONDS = 15
+"""For SQLite's lock the host waits five."""
+
+
+async def run_sql(*statements: tuple[str, object]) -> list[Any]:
+    """Run statements in one transaction of the host's database; return the last rows.
+
+    Each comes with its values, or a list of them. `{schema}` stands in front of the
+    names of tables. Raises exceptions of SQLAlchemy.
+    """
+    schema = _host_name("env", "DATABASE_SCHEMA")
+    prefix = f'"{schema}".' if schema else ""
+    text = import_module("sqlalchemy").text
+    open_session = _host_name("internal.db", "get_async_db")
+    async with timeout(_DATABASE_SECONDS), open_session() as session:
+        for sql, values in statements:
+            done = await session.execute(text(sql.format(schema=prefix)), values)
+        rows = list(done.all()) if done.returns_rows else []
+        await session.commit()
+    return rows
+
+
+def exports_telemetry() -> bool:
+    """Say whether the host exports spans or metrics; an older one says nothing."""
+    try:
+        traces = _host_name("env", "ENABLE_OTEL_TRACES")
+        metrics = _host_name("env", "ENABLE_OTEL_METRICS")
+        return bool(_host_name("env", "ENABLE_OTEL") and (traces or metrics))
+    except HostTooOld:
+        return False
