@@ -48,8 +48,8 @@ async def answer_events(
     call, recorder = prepared.call, _recorder(prepared)
     citations = Citations(_known_sources(prepared))
     report_request(prepared)
-    for notice in prepared.notices:
-        yield Status(notice)
+    if prepared.reason:
+        yield Status(prepared.reason)
     artifacts = ArtifactStore(prepared, connections)
     repairs = _Repairs(prepared)
     lines = WaitingLines(call, connections)

@@ -357,4 +357,4 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     notices.append(await _legacy_notice(call))
     if call.account:
         notices += call.account.limits.notices()
-    return list(filter(None, notices))
+    return list(filter(None, [*notices, *prepared.notices]))
