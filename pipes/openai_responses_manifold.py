@@ -3679,9 +3679,10 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
-    if isinstance(wire, Mapping) and wire.get("family"):
-        endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
-        return Origin(str(wire["family"]), endpoint, account)
+    fields = as_mapping(wire)
+    if family := fields.get("family"):
+        endpoint, account = fields.get("endpoint"), fields.get("account")
+        return Origin(str(family), str(endpoint or ""), str(account or ""))
     return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
 
 
@@ -6029,14 +6030,30 @@ def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
     return is_hidden
 
 
+def drop_stored_instructions(
+    instructions: str, rows: JsonObject, message_id: str
+) -> str:
+    branch = walk_branch(rows, message_id)
+    hidden = [row for _, row in branch if row.get("role") == "system"]
+    if not hidden:
+        return instructions
+    words = as_text(hidden[0].get("content"))
+    whole, lines = f"\n{instructions}\n", f"\n{words}\n"
+    left = whole.replace(lines, "\n", 1)
+    is_known = words.strip() and "{{" not in words and len(hidden) == 1
+    if not is_known or left == whole or lines in left:
+        raise InvalidRequest(_HIDDEN_MESSAGE)
+    return left.strip("\n")
+
+
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
     found = (part.stored for part in parts if isinstance(part, UserMessage))
     return [stored for stored in found if stored]
 
 
 _HIDDEN_MESSAGE = (
-    "Somebody wrote a message into this chat that the page does not show and that could "
-    "instruct the model. Nothing was sent: start a new chat."
+    "This chat holds a message that the page does not show and that could instruct the "
+    "model. Nothing was sent: start a new chat."
 )
 
 
@@ -6049,8 +6066,8 @@ def _stored_branch(
             answer_id = ""
         elif row.get("role") == "assistant":
             answer_id = name
-        elif row.get("role") == "developer":
-            hidden[_plain_text(row.get("content"))] += 1
+        elif (role := row.get("role")) in ("developer", "system"):
+            hidden[_plain_text(row.get("content"))] += role == "developer"
         else:
             raise InvalidRequest(_HIDDEN_MESSAGE)
 
@@ -6296,11 +6313,16 @@ def _payload(value: object) -> tuple[Item, ...]:
 def _record(
     ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...], shown: str
 ) -> Record:
-    model, message_id = (str(wire.get(key) or "") for key in ("model", "message_id"))
-    origin = read_origin(wire.get("origin"), model)
-    time = wire.get("created_at")
-    created_at = time if isinstance(time, int) else 0
-    return Record(ulid, model, created_at, payload, message_id, origin, shown)
+    model, time = str(wire.get("model") or ""), wire.get("created_at")
+    return Record(
+        ulid,
+        model,
+        time if isinstance(time, int) else 0,
+        payload,
+        str(wire.get("message_id") or ""),
+        read_origin(wire.get("origin"), model),
+        shown,
+    )
 
 
 def _wire(record: Record) -> dict[str, Any]:
@@ -6472,10 +6494,11 @@ class _RunHistory:
         self._pieces = [piece for part in run for piece in _split(part)]
         self._items: dict[str, list[Item]] = {}
         self._shown: dict[str, str] = {}
-        for ulid in [p.ulid for p in self._pieces if isinstance(p, MarkedText)]:
-            if record := records.pop(ulid, None):
-                self._items[ulid] = [*_readable_items(record, reader)]
-                self._shown[ulid] = record.shown
+        for piece in self._pieces:
+            if isinstance(piece, MarkedText) and piece.ulid in records:
+                record = records.pop(piece.ulid)
+                self._items[piece.ulid] = _readable_items(record, reader)
+                self._shown[piece.ulid] = record.shown
         self._take_out_code()
         self._ends = {
             str(item.get("call_id")): (ulid, end)
@@ -6535,15 +6558,12 @@ class _RunHistory:
         return [*items, _message_item(message, piece.text)] if piece.text else items
 
 
-def _readable_items(record: Record, reader: Origin | None) -> Iterator[Item]:
-    is_ours = reader is not None and reader.can_decrypt(record.origin)
-    for item in filter(is_replayed, record.payload):
-        if is_encrypted(item):
-            is_read = is_ours and item.get("encrypted_content")
-        else:
-            is_read = is_ours or item_type(item) != CONFIGURATION
-        if is_read:
-            yield item
+def _readable_items(record: Record, reader: Origin | None) -> list[Item]:
+    items = [item for item in record.payload if is_replayed(item)]
+    if reader and reader.can_decrypt(record.origin):
+        return [i for i in items if i.get("encrypted_content") or not is_encrypted(i)]
+    foreign = (item for item in items if not is_encrypted(item))
+    return [item for item in foreign if item_type(item) != CONFIGURATION]
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -6991,10 +7011,10 @@ _Place = tuple[int, int]
 
 
 def output_values(messages: JsonObject) -> dict[str, Any]:
-    items = (item for message in messages.values() for item in _output_of(message))
     return {
         message_key(_item_id(item)): item.get("kept")
-        for item in filter(_is_record, items)
+        for message in messages.values()
+        for item in _records_in(_output_of(message))
     }
 
 
@@ -7031,7 +7051,7 @@ def restore_from_outputs(
 def _merge_output(
     answer: Sequence[ChatPart], run: Sequence[Item]
 ) -> Iterable[ChatPart]:
-    records = list(filter(_is_record, run))
+    records = _records_in(run)
     places = _places(answer, run) if records else None
     return answer if places is None else _with_records(answer, records, places)
 
@@ -7124,8 +7144,9 @@ def _host_text(item: Item) -> str:
     return code_text(as_text(item.get("code"))) if is_code else ""
 
 
-def _is_record(item: Item) -> bool:
-    return item.get("type") == _RECORD_TYPE and _item_id(item).startswith(_RECORD_ID)
+def _records_in(run: Iterable[Item]) -> list[Item]:
+    found = [item for item in run if item.get("type") == _RECORD_TYPE]
+    return [item for item in found if _item_id(item).startswith(_RECORD_ID)]
 
 
 def _item_id(item: Item) -> str:
@@ -10785,18 +10806,18 @@ def _choose_model(
     return model, f"{model.name} answers: {choice[1]}."
 
 
-_LEFT_OUT = "a developer's message in its row was left out"
-
-
 def _attach_stored(chat: _Chat) -> _Chat:
     rows = chat.store.messages if chat.store else {}
     call, metadata = chat.call, chat.call.host.metadata
     given = add_tool_images(chat.parts, rows)
     parts = attach_stored_messages(given, rows, metadata)
-    told = f"chat {call.caller.chat_id}: {_LEFT_OUT}"
-    if len(parts) < len(given) and call.capabilities.first_time(told):
-        call.log.line("WARNING", told)
-    return chat._replace(parts=attach_files(parts, rows, metadata))
+    asked = str(metadata.get("user_message_id") or "")
+    told = drop_stored_instructions(chat.instructions, rows, asked)
+    is_less = len(parts) < len(given) or told != chat.instructions
+    line = f"chat {call.caller.chat_id}: a hidden message in its row was left out"
+    if is_less and call.capabilities.first_time(line):
+        call.log.line("WARNING", line)
+    return chat._replace(parts=attach_files(parts, rows, metadata), instructions=told)
 
 
 def _take_directive(chat: _Chat) -> _Chat:
