@@ -9700,6 +9700,7 @@ class PipeCall(NamedTuple):
             "chat_id": caller.chat_id,
             "message_id": caller.message_id,
             "has_own_key": bool(self.config.own_key),
+            "base_url": self.valves.BASE_URL,
         }
 
     def resolve(self, name: str) -> ResolvedModel:
@@ -10460,6 +10461,7 @@ class DelegatedRound(NamedTuple):
     received: tuple[Item, ...]
     pending: tuple[Item, ...]
     cited: tuple[str, ...] = ()
+    origin: Origin | None = None
 
 
 def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:
@@ -10696,6 +10698,7 @@ class PreparedRequest(NamedTuple):
     notices: tuple[str, ...] = ()
     sign: Sign | None = None
     cites: bool = False
+    records: Mapping[str, Record] = MappingProxyType({})
 
     @property
     def delegates(self) -> bool:
@@ -10749,6 +10752,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         notices=() if before else tuple(filter(None, notices)),
         sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
+        records=chat.records,
     )
 
 
@@ -11723,7 +11727,8 @@ def _hand_over(
     pending = tuple(recorder.pending) if recorder else ()
     repairs = (*prepared.request.repairs, *(one.repair for one in helped if one.repair))
     request = prepared.request.model_copy(update={"repairs": repairs})
-    ended_round = DelegatedRound(request, received, pending, citations.keys)
+    origin, cited = prepared.origin, citations.keys
+    ended_round = DelegatedRound(request, received, pending, cited, origin)
     save_round(call.state, call.caller.message_id, ended_round)
 
 
@@ -11832,7 +11837,8 @@ class _Diagnostics:
         )
 
     async def lines(self) -> AsyncGenerator[str, None]:
-        yield f"The set-up of this pipe, tried with {self._model.name}:\n"
+        place, name = self._endpoint.host, self._model.name
+        yield f"The set-up of this pipe, tried with {name} at {place}:\n"
         yield await self._models_line()
         complaint = await self._complaint()
         yield _finding("A small request", "The model answers.", complaint)
@@ -11914,6 +11920,66 @@ async def run_diagnostics(
     whole = {**message, "content": content}
     yield ItemDone(0, whole, shown=text)
     yield RunDone(COMPLETED, output=(whole,))
+
+
+# ==== owui_manifold.failover
+
+_ASKS_NEXT = (
+    "The server did not answer. The next one that an administrator named is asked."
+)
+_OTHER_ACCOUNT = "The earlier reasoning of this chat is at another server or account."
+
+
+def at_endpoint(call: PipeCall) -> PipeCall:
+    endpoints = call.account and call.account.endpoints
+    if not endpoints:
+        return call
+    if endpoints.problem:
+        raise InvalidRequest(endpoints.problem)
+    config, replaced = call.config, endpoints.valves()
+    if key := replaced["API_KEY"]:
+        call.log.hide(key)
+        config = config._replace(secrets=(*config.secrets, key))
+    valves = config.valves.model_copy(update=replaced)
+    return call._replace(config=config._replace(valves=valves))
+
+
+async def answer_somewhere(
+    call: PipeCall,
+    permit: Callable[[], Awaitable[PipeCall]],
+    connections: Connections,
+) -> AsyncGenerator[AnswerEvent, None]:
+    prepared, endpoints = await build_chat_request(call), call.account.endpoints
+    begun = prepared.round is not None
+    home = prepared.round.origin if prepared.round else _last_origin(prepared.records)
+    if home and endpoints.return_to(home.endpoint, home.account, is_same_answer=begun):
+        prepared = await build_chat_request(await permit())
+    while True:
+        if home and not origin_at(home.family, prepared.endpoint).can_decrypt(home):
+            yield Status(_OTHER_ACCOUNT)
+        held = list[AnswerEvent]()
+        async with aclosing(answer_events(prepared, connections)) as events:
+            async for event in events:
+                if isinstance(event, RunDone) and not begun:
+                    ending, status = event.ending, event.trace.status or 0
+                    if endpoints.leave_failed(ending.kind, ending.code, status):
+                        break
+                held.append(event)
+                if not isinstance(event, StoredRecord):
+                    begun = begun or not isinstance(event, Status)
+                    for one in held:
+                        yield one
+                    held.clear()
+            else:
+                return
+        yield Status(_ASKS_NEXT)
+        prepared = await build_chat_request(await permit())
+
+
+def _last_origin(records: Mapping[str, Record]) -> Origin | None:
+    made = (one for one in records.values() if any(map(is_encrypted, one.payload)))
+    last = max(made, key=lambda one: one.ulid, default=None)
+    return last.origin if last else None
 
 
 # ==== owui_manifold.pipe
@@ -12030,13 +12096,18 @@ class Pipe:
         permitted = await self._permitted(call)
         if is_check_command(call):
             return run_diagnostics(permitted, self._connections)
+        if permitted.account and permitted.account.endpoints:
+            permit = partial(self._permitted, call._replace(account=permitted.account))
+            return answer_somewhere(permitted, permit, self._connections)
         request = await build_chat_request(permitted)
         return answer_events(request, self._connections)
 
     async def _permitted(self, call: PipeCall) -> PipeCall:
-        if administration := await active_administration(call.host.request):
-            account = await administration.begin(call.facts)
-            call = call._replace(account=account)
+        if not call.account:
+            if administration := await active_administration(call.host.request):
+                account = await administration.begin(call.facts)
+                call = call._replace(account=account)
+        call = at_endpoint(call)
         config, valves, endpoint = call.config, call.valves, call.endpoint
         if valves.AUTH == "entra_id" and not config.own_key:
             scope = valves.AUTH_SCOPE.strip() or entra_scope(endpoint)

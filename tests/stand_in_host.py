@@ -83,6 +83,24 @@ class Users:
 
 
 @dataclass
+class Groups:
+    """The groups of users: the members by the name of a group."""
+
+    members: dict[str, set[str]] = field(default_factory=dict)
+
+    async def get_groups_by_member_id(
+        self, user_id: str, db: Any = None, *, include_inherited: bool = False
+    ) -> list[SimpleNamespace]:
+        """Return the groups of a user (models/groups.py)."""
+        assert include_inherited
+        return [
+            SimpleNamespace(id=f"id of {name}", name=name)
+            for name, members in self.members.items()
+            if user_id in members
+        ]
+
+
+@dataclass
 class Models:
     """The table of models."""
 
@@ -303,7 +321,11 @@ class StandInHost:
     def __init__(self, patch: pytest.MonkeyPatch, folder: Path) -> None:
         self.chats = Chats({"chat-1": Row("user-1", {"title": "Rain"})})
         self._patch = patch
-        self.provide("env", VERSION="0.12.4", WEBUI_SECRET_KEY=SERVER_SECRET)
+        names = {"WEBUI_SECRET_KEY": SERVER_SECRET, "DATABASE_SCHEMA": None}
+        forwards = {"ENABLE_FORWARD_USER_INFO_HEADERS": False}
+        self.provide("env", VERSION="0.12.4", **names, **forwards)
+        self.groups = Groups()
+        self.provide("models.groups", Groups=self.groups)
         self.provide("models.chats", Chats=self.chats)
         self.provide("models.users", Users=Users())
         self.provide("utils.tools", get_updated_tool_function=updated_tool_function)

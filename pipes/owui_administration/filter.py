@@ -14,6 +14,7 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from owui_administration.account import Account
+from owui_administration.endpoints import choose_endpoints
 
 
 class Filter:
@@ -31,16 +32,26 @@ class Filter:
         priority: int = Field(
             default=0, description="When this filter runs, among others."
         )
+        ENDPOINTS_JSON: str = Field(
+            default="",
+            description="Other addresses and keys for some groups and models, as a JSON "
+            "list of which the first that fits is used (docs/gateways.md): "
+            '`[{"groups": ["staff"], "base_url": "https://eu.api.openai.com/v1", '
+            '"api_key": "..."}]`.',
+            json_schema_extra={"input": {"type": "password"}},
+        )
 
     def __init__(self) -> None:
         """Open nothing: the host makes a Filter at every upload."""
         self.valves = self.Valves()
+        self._down = dict[str, float]()
 
     async def begin(self, facts: dict[str, Any]) -> Account:
         """Return what decides about one call of the pipe, and takes its usage.
 
         `facts`: `user` (as the host tells it: id, name, email, role), `model` (as the
         pipe lists it), `task` (its name, or empty), `chat_id`, `message_id`,
-        `has_own_key`.
+        `has_own_key`, `base_url` (that of its valves).
         """
-        return Account(facts)
+        text = self.valves.ENDPOINTS_JSON
+        return Account(facts, await choose_endpoints(text, facts, self._down))

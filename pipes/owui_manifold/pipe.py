@@ -10,6 +10,7 @@ How a request is handled, from Open WebUI's call to the last chunk.
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from openai_responses.clock import monotonic_seconds, new_ulid, unix_seconds
@@ -34,6 +35,7 @@ from owui_manifold.chat import (
 from owui_manifold.checkup import is_check_command, run_diagnostics
 from owui_manifold.config import AccountCapabilities, read_config
 from owui_manifold.context import HostContext, PipeCall, read_caller
+from owui_manifold.failover import answer_somewhere, at_endpoint
 from owui_manifold.host import active_administration, allowed_features, identity_headers
 from owui_manifold.log import RunLog
 from owui_manifold.models import Listing, list_models
@@ -177,14 +179,19 @@ class Pipe:
         permitted = await self._permitted(call)
         if is_check_command(call):
             return run_diagnostics(permitted, self._connections)
+        if permitted.account and permitted.account.endpoints:
+            permit = partial(self._permitted, call._replace(account=permitted.account))
+            return answer_somewhere(permitted, permit, self._connections)
         request = await build_chat_request(permitted)
         return answer_events(request, self._connections)
 
     async def _permitted(self, call: PipeCall) -> PipeCall:
         """Return the call with what its caller may set, and with what proves who asks."""
-        if administration := await active_administration(call.host.request):
-            account = await administration.begin(call.facts)
-            call = call._replace(account=account)
+        if not call.account:
+            if administration := await active_administration(call.host.request):
+                account = await administration.begin(call.facts)
+                call = call._replace(account=account)
+        call = at_endpoint(call)
         config, valves, endpoint = call.config, call.valves, call.endpoint
         if valves.AUTH == "entra_id" and not config.own_key:
             scope = valves.AUTH_SCOPE.strip() or entra_scope(endpoint)

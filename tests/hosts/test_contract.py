@@ -25,6 +25,7 @@ PROMISED = {
     "env:FORWARD_SESSION_INFO_HEADER_CHAT_ID": "str",
     "env:VERSION": "str",
     "env:WEBUI_SECRET_KEY": "str",
+    "models.groups:Groups.get_groups_by_member_id": "async (user_id)",
     "models.config:Config.get": "async (key, default)",
     "models.files:Files.get_file_by_id": "async (id)",
     "models.models:ModelForm": "ModelMetaclass",
