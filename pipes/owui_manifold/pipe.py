@@ -187,10 +187,10 @@ class Pipe:
 
     async def _permitted(self, call: PipeCall) -> PipeCall:
         """Return the call with what its caller may set, and with what proves who asks."""
-        if not call.account:
-            if administration := await active_administration(call.host.request):
-                account = await administration.begin(call.facts)
-                call = call._replace(account=account)
+        asked = None if call.account else call.host.request
+        if administration := await active_administration(asked):
+            account = await administration.begin(call.facts)
+            call = call._replace(account=account)
         call = at_endpoint(call)
         config, valves, endpoint = call.config, call.valves, call.endpoint
         if valves.AUTH == "entra_id" and not config.own_key:
