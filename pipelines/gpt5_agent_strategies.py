@@ -4052,6 +4052,7 @@ class Limits(NamedTuple):
     poll_seconds: float = 5.0
     most_bytes: int = MAX_ANSWER_BYTES
     heard: Callable[[bool], object] = bool
+    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
 
 
 class Attempts:
@@ -5098,6 +5099,9 @@ class _Answers:
         self.output += output
         calls = list(filter(is_call, output))
         approvals = list(filter(is_approval_request, output))
+        reached = attempts.limits.spent(attempts.usages, output)
+        if reached and (calls or approvals):
+            attempts.response.ending = Ending("incomplete", sentence=reached)
         if attempts.ending.is_failure:
             for event in self._refuse(calls, _BROKEN_OFF):
                 yield event
@@ -5387,14 +5391,12 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
     for call in content_parts(tool_calls):
-        call_id = str(call.get("id"))
-        match call:
-            case {"function": {} as function}:
-                arguments = str(function.get("arguments") or "{}")
-                yield ToolCall(call_id, str(function.get("name")), arguments)
-            case {"custom": {} as custom}:
-                given = str(custom.get("input") or "")
-                yield ToolCall(call_id, str(custom.get("name")), given, is_custom=True)
+        kind, field, empty = "function", "arguments", "{}"
+        if kind not in call:
+            kind, field, empty = "custom", "input", ""
+        if isinstance(called := call.get(kind), Mapping):
+            name, given = str(called.get("name")), str(called.get(field) or empty)
+            yield ToolCall(str(call.get("id")), name, given, kind == "custom")
 
 
 def _output(content: object) -> str | list[Item]:
@@ -5964,9 +5966,7 @@ def link_files(text: str, card: JsonObject) -> str:
 
 def file_lines(card: JsonObject) -> str:
     links = (card.get("links") or {}).items()
-    lines = [
-        f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
-    ]
+    lines = [f"[{PurePosixPath(unquote(one)).name}]({url})" for one, url in links]
     return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
 
 
@@ -6049,7 +6049,10 @@ class Citations:
             case ToolOutput():
                 yield event
                 yield from self._sources(ended=True)
-                yield from self._host_sources(event.card.get("sources", ()))
+                sources = event.card.get("sources", ())
+                for key in source_keys(sources):
+                    self._numbers.setdefault(key, len(self._numbers) + 1)
+                yield from map(SourceCited, sources)
             case RunDone():
                 for index in [*self._growing]:
                     yield from self._rest(index)
@@ -6057,11 +6060,6 @@ class Citations:
                 yield event
             case _:
                 yield event
-
-    def _host_sources(self, sources: Iterable[JsonObject]) -> Iterator[CitedEvent]:
-        for key in source_keys(sources):
-            self._numbers.setdefault(key, len(self._numbers) + 1)
-        yield from map(SourceCited, sources)
 
     def _rest(self, index: int) -> Iterator[CitedEvent]:
         if text := self._take_held(index):
@@ -6384,11 +6382,11 @@ def _chat_image(item: Item) -> dict[str, Any]:
 
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
+    kind, field, empty = "function", "arguments", "{}"
     if item_type(item) == "custom_tool_call":
-        custom = {"name": item.get("name"), "input": item.get("input") or ""}
-        return {"id": item.get("call_id"), "type": "custom", "custom": custom}
-    function = {"name": item.get("name"), "arguments": item.get("arguments") or "{}"}
-    return {"id": item.get("call_id"), "type": "function", "function": function}
+        kind, field, empty = "custom", "input", ""
+    called = {"name": item.get("name"), field: item.get(field) or empty}
+    return {"id": item.get("call_id"), "type": kind, kind: called}
 
 
 def _error(ending: Ending) -> Chunk:
@@ -6759,9 +6757,8 @@ _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 def _end_after_code(shown: OutputItems) -> Chunks:
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
-        yield from shown.add(
-            {"type": "openai_responses:end", "id": f"end_{last['id']}"}
-        )
+        end = {"type": "openai_responses:end", "id": f"end_{last['id']}"}
+        yield from shown.add(end)
 
 
 class NativeRenderer:
@@ -6907,7 +6904,7 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 
 _ANSWER_KEYS = (
     "tools tool_choice parallel_tool_calls reasoning reasoning_effort text verbosity "
-    "response_format"
+    "response_format reasoning_summary json_schema"
 )
 
 

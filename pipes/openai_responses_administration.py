@@ -9,28 +9,43 @@ description: Limits, several accounts and telemetry for OpenAI Responses Manifol
 Built by scripts/bundle.py from pipes/; do not edit.
 """
 
+import asyncio
 import hashlib
 import json
 import re
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from asyncio import timeout
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib import import_module
 from inspect import signature
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 # ==== openai_responses.clock
 
 
 def monotonic_seconds() -> float:
     return time.monotonic()
+
+
+def utc_today() -> date:
+    return datetime.now(UTC).date()
 
 
 def hex_digest(text: str) -> str:
@@ -522,6 +537,22 @@ async def user_groups(user_id: str) -> set[str]:
     return {name for group in found for name in (group.id, group.name)}
 
 
+_DATABASE_SECONDS = 15
+
+
+async def run_sql(*statements: tuple[str, object]) -> list[Any]:
+    schema = _host_name("env", "DATABASE_SCHEMA")
+    prefix = f'"{schema}".' if schema else ""
+    text = import_module("sqlalchemy").text
+    open_session = _host_name("internal.db", "get_async_db")
+    async with timeout(_DATABASE_SECONDS), open_session() as session:
+        for sql, values in statements:
+            done = await session.execute(text(sql.format(schema=prefix)), values)
+        rows = list(done.all()) if done.returns_rows else []
+        await session.commit()
+    return rows
+
+
 # ==== owui_administration.endpoints
 
 _UNREADABLE = (
@@ -643,15 +674,385 @@ async def choose_endpoints(
     return EndpointChoice(found, str(facts.get("base_url")), down) if found else None
 
 
+# ==== owui_administration.rules
+
+
+class LimitRule(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    user: str = ""
+    group: str = ""
+    role: Literal["", "user", "admin"] = ""
+    money: Annotated[float, Field(ge=0)] | None = None
+    tokens: Annotated[int, Field(ge=0)] | None = None
+    per: Literal["", "day", "week", "month"] = ""
+    models: list[str] | None = None
+    efforts: list[str] | None = None
+    tools: list[str] | None = None
+    show: bool = False
+    last: bool = False
+    unreadable: bool = False
+
+
+@lru_cache(maxsize=8)
+def read_limits(text: str) -> tuple[Sequence[LimitRule] | None, str]:
+    if not text.strip():
+        return None, ""
+    try:
+        rows = load_json(text)
+    except ValueError:
+        rows = None
+    rules = [_read_rule(row) for row in (rows if isinstance(rows, list) else [rows])]
+    unread = [str(place) for place, rule in enumerate(rules, 1) if rule.unreadable]
+    if not unread:
+        return rules, ""
+    return rules, (
+        f"Rule {', '.join(unread[:9])} of USER_LIMITS_JSON cannot be read, so users that "
+        "it names get no answers. An administrator has to correct it in the valves of "
+        'the filter, for example `[{"role": "user", "money": 5, "per": "month"}]`.'
+    )
+
+
+def _read_rule(row: object) -> LimitRule:
+    try:
+        rule = LimitRule.model_validate(row)
+        if rule.per or (rule.money is None and rule.tokens is None):
+            return rule
+    except ValidationError:
+        pass
+    given = as_mapping(row)
+    named = {k: v for k in ("user", "group") if isinstance(v := given.get(k), str)}
+    role = given["role"] if given.get("role") in ("user", "admin") else ""
+    return LimitRule.model_validate({**named, "role": role, "unreadable": True})
+
+
+def rules_of(
+    rules: Sequence[LimitRule],
+    names: Collection[str],
+    groups: Collection[str],
+    role: str,
+) -> list[LimitRule]:
+    found = list[LimitRule]()
+    for rule in rules:
+        is_named = rule.user.lower() in ("", *map(str.lower, names))
+        if is_named and rule.group in ("", *groups) and rule.role in ("", role):
+            found.append(rule)
+            if rule.last:
+                break
+    return found
+
+
+PERIODS = {"day": "today", "week": "this week", "month": "this month"}
+PERIOD_DAYS = {"day": 1, "week": 7, "month": 31}
+
+
+def period_start(per: str, today: date) -> date:
+    if per == "month":
+        return today.replace(day=1)
+    return today - timedelta(today.weekday() if per == "week" else 0)
+
+
+def next_start(per: str, today: date) -> date:
+    next_day = period_start(per, today) + timedelta(PERIOD_DAYS[per])
+    return period_start(per, next_day)
+
+
+def longest_ago(today: date) -> str:
+    return min(period_start(per, today) for per in PERIODS).isoformat()
+
+
+# ==== owui_administration.usage_table
+
+
+class UsageRow(NamedTuple):
+    user_id: str
+    day: str
+    model: str
+    requests: int
+    input: int
+    cached: int
+    output: int
+    money: int
+
+
+_TABLE = "{schema}openai_responses_usage"
+_CREATE = (
+    f"CREATE TABLE IF NOT EXISTS {_TABLE} (user_id TEXT, day TEXT, model TEXT, "
+    "requests BIGINT, input BIGINT, cached BIGINT, output BIGINT, money BIGINT, "
+    "PRIMARY KEY (user_id, day, model))"
+)
+_COUNTS = UsageRow._fields[3:]
+_ADD = (
+    f"INSERT INTO {_TABLE} AS old VALUES "
+    "(:user_id, :day, :model, :requests, :input, :cached, :output, :money) "
+    "ON CONFLICT (user_id, day, model) DO UPDATE SET "
+    + ", ".join(f"{name} = old.{name} + excluded.{name}" for name in _COUNTS)
+)
+OWN_ROWS = f"SELECT * FROM {_TABLE} WHERE user_id = :user_id AND day >= :day"
+ALL_ROWS = (
+    f"SELECT COALESCE(email, user_id), '', model, SUM({'), SUM('.join(_COUNTS)}) "
+    f'FROM {_TABLE} LEFT JOIN {{schema}}"user" ON id = user_id WHERE day >= :day '
+    "GROUP BY email, user_id, model ORDER BY SUM(money) DESC LIMIT :most"
+)
+_NOT_COUNTED = "What users use is not counted: Open WebUI's database answers {}."
+
+
+class UsageTable:
+    def __init__(self) -> None:
+        self.problem = ""
+        self._due: list[UsageRow] = []
+        self._writer: asyncio.Task[None] | None = None
+
+    def add(self, *rows: UsageRow) -> None:
+        self._due += rows
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.create_task(self._write())
+
+    async def _write(self) -> None:
+        while rows := sorted(self._due):  # in one order: servers never wait crosswise
+            self._due, self.problem = [], ""
+            try:
+                await run_sql((_CREATE, {}), (_ADD, [row._asdict() for row in rows]))
+            except Exception as error:
+                self._due += rows
+                self.problem = _NOT_COUNTED.format(type(error).__name__)
+                return
+
+    async def flush(self) -> None:
+        self.add()
+        if self._writer:
+            await asyncio.wait([self._writer])
+
+    async def rows(self, sql: str, **values: object) -> list[UsageRow]:
+        await self.flush()
+        found = await run_sql((_CREATE, {}), (sql, values))
+        return [UsageRow(*row[:3], *map(int, row[3:])) for row in found]
+
+
+# ==== owui_administration.usage_command
+
+_COMMAND = re.compile(r"/usage(?: +(\d{1,3})d)?( +csv)?")
+_MOST_SHOWN, _MOST_LISTED = 100, 5000
+_SUMS = ("requests", "input tokens", "of these cached", "output tokens", "US dollars")
+_RULE = ("---", *["---:"] * len(_SUMS))
+
+
+def read_command(words: str) -> tuple[int, bool] | None:
+    found = _COMMAND.fullmatch(words)
+    return (int(found[1] or 30), bool(found[2])) if found else None
+
+
+class UsageReport:
+    def __init__(self, table: UsageTable, user: JsonObject, today: date) -> None:
+        self._table = table
+        self._user = user
+        self._today = today
+
+    async def lines(
+        self, days: int, as_csv: bool, left: Sequence[str]
+    ) -> AsyncGenerator[str, None]:
+        own = [("What you have used (UTC)", *_SUMS), _RULE]
+        own += map(_sums, (await self._own_rows()).items())
+        yield "\n".join(map(_line, own))
+        yield "".join(f"\n- {line}" for line in left)
+        if self._user.get("role") != "admin":
+            return
+        since = (self._today - timedelta(days - 1)).isoformat()
+        rows = await self._table.rows(ALL_ROWS, day=since, most=_MOST_LISTED)
+        cells = [(f"All users since {since}", *_SUMS), _RULE]
+        cells += [_sums((f"{row.user_id}, {row.model}", [row])) for row in rows]
+        if as_csv:
+            del cells[1]
+            yield "\n".join(["```csv", *(map(_csv_line, cells)), "```"])
+        else:
+            yield "\n".join(map(_line, cells[: _MOST_SHOWN + 2]))
+
+    async def _own_rows(self) -> dict[str, list[UsageRow]]:
+        user_id, day = str(self._user.get("id")), longest_ago(self._today)
+        rows = await self._table.rows(OWN_ROWS, user_id=user_id, day=day)
+        groups: dict[str, list[UsageRow]] = {}
+        for period, name in PERIODS.items():
+            start = period_start(period, self._today).isoformat()
+            groups[name] = [row for row in rows if row.day >= start]
+        for row in groups["this month"]:
+            groups.setdefault(f"this month, {row.model}", []).append(row)
+        return groups
+
+
+def _sums(group: tuple[str, Iterable[UsageRow]]) -> tuple[str, ...]:
+    name, rows = group
+    columns = zip(*(row[3:] for row in rows), strict=True)
+    *counts, money = list(map(sum, columns)) or [0] * len(_SUMS)
+    return name, *map(str, counts), f"{money / 1e6:.4f}"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cell.replace('|', ' ') for cell in cells)} |"
+
+
+def _csv_line(cells: Sequence[str]) -> str:
+    cleaned = (cell.lstrip("=+-@").replace('"', "'") for cell in cells)
+    return ",".join(f'"{cell}"' for cell in cleaned)
+
+
+# ==== owui_administration.limits
+
+_OVERDRAFT = 1.1
+_HOSTED_TYPES = (
+    *("web_search", "file_search", "code_interpreter", "image_generation", "mcp"),
+    *("shell", "local_shell", "apply_patch", "computer", "programmatic_tool_calling"),
+)
+_NOT_READ = (
+    "A rule of USER_LIMITS_JSON about you cannot be read. Tell an administrator."
+)
+_NO_PRICE = (
+    "Your use is limited in money, and the price of {} is not known. An administrator "
+    "has to set it in CUSTOM_MODEL_PRICING_JSON."
+)
+
+
+def format_money(dollars: float) -> str:
+    return f"${dollars:,.2f}" if dollars >= 1 else f"${dollars:.2g}"
+
+
+class _Budget(NamedTuple):
+    rule: LimitRule
+    most: float
+    used: float
+    text: Callable[[float], str]
+
+
+@dataclass
+class UserLimits:
+    rules: Sequence[LimitRule] = ()
+    rows: list[UsageRow] = field(default_factory=list)
+    facts: JsonObject = field(default_factory=dict)
+    table: UsageTable | None = None
+    problem: str = ""
+    today: date = field(default_factory=utc_today)
+    refused: str = ""
+
+    @property
+    def _user(self) -> JsonObject:
+        user: JsonObject = self.facts.get("user") or {}
+        return user
+
+    @property
+    def _counts(self) -> bool:
+        return self.table is not None and not self.facts.get("has_own_key")
+
+    def refusal(self, model: str, has_price: bool, goes_on: bool) -> str:
+        if self._user.get("role") != "admin" and any(r.unreadable for r in self.rules):
+            return _NOT_READ
+        has_money = any(rule.money is not None for rule in self.rules)
+        if self._counts and has_money and not has_price:
+            return _NO_PRICE.format(model)
+        used_up = self._used_up(_OVERDRAFT if goes_on else 1)
+        return used_up or self.refused or self._wrong_model(model)
+
+    def _wrong_model(self, model: str) -> str:
+        names = [name.lower() for name in (model, str(self.facts.get("model")))]
+        for known in [] if self.facts.get("task") else self._lists("models"):
+            if not any(fnmatchcase(name, p.lower()) for name in names for p in known):
+                listed = ", ".join(known) or "none"
+                return f"{model} is not for you. You may use: {listed}."
+        return ""
+
+    def _lists(self, name: str) -> list[list[str]]:
+        lists = (getattr(rule, name) for rule in self.rules)
+        return [one for one in lists if one is not None]
+
+    def closed_tools(self) -> list[str]:
+        tools = self._lists("tools")
+        return [one for one in _HOSTED_TYPES if not all(one in t for t in tools)]
+
+    def other_effort(self, asked: str | None, known: Sequence[str]) -> str:
+        allowed = self._lists("efforts")
+        usable = [one for one in known if all(one in some for some in allowed)]
+        if not known or not allowed or asked in usable:
+            return ""
+        if not usable:
+            self.refused = "This model has no effort that you may use. Choose another."
+            return ""
+        rank = [*known, asked].index
+        lower = [one for one in usable if rank(one) < rank(asked)]
+        return lower[-1] if lower else usable[0]
+
+    def count(
+        self, model: str, counts: tuple[int, int, int, int], cost: float | None
+    ) -> str:
+        if self._counts and self.table and counts[0]:
+            user_id, day = str(self._user.get("id")), self.today.isoformat()
+            row = UsageRow(user_id, day, model, *counts, round((cost or 0) * 1e6))
+            self.rows.append(row)
+            self.table.add(row)
+        return self._used_up(_OVERDRAFT)
+
+    def _budgets(self) -> Iterator[_Budget]:
+        for rule in self.rules if self._counts else ():
+            start = period_start(rule.per, self.today).isoformat()
+            rows = [row for row in self.rows if row.day >= start]
+            if rule.money is not None:
+                used = sum(row.money for row in rows) / 1e6
+                yield _Budget(rule, rule.money, used, format_money)
+            if rule.tokens is not None:
+                used = sum(row.input + row.output for row in rows)
+                yield _Budget(rule, rule.tokens, used, "{:,.0f} tokens".format)
+
+    def _used_up(self, share: float) -> str:
+        reached = [one for one in self._budgets() if one.used >= one.most * share]
+        if not reached:
+            return ""
+        longest = max(reached, key=lambda one: PERIOD_DAYS[one.rule.per])
+        rule, most, used, text = longest
+        return (
+            f"Your limit of {text(most)} a {rule.per} is used up: {text(used)} so far. "
+            f"It begins anew on {next_start(rule.per, self.today)} at 00:00 UTC."
+        )
+
+    def notices(self) -> list[str]:
+        is_admin = self._user.get("role") == "admin"
+        uncounted = self.table.problem if self.table else ""
+        problems = (self.problem, uncounted) if is_admin else ()
+        return [*filter(None, problems), *self._left(all_rules=False)]
+
+    def _left(self, *, all_rules: bool) -> list[str]:
+        return [
+            f"{text(max(0, most - used))} of {text(most)} left {PERIODS[rule.per]}"
+            for rule, most, used, text in self._budgets()
+            if rule.show or all_rules
+        ]
+
+    def answer(self, words: str) -> AsyncGenerator[str, None] | None:
+        asked = read_command(words) if self.table else None
+        if asked is None or self.table is None:
+            return None
+        report = UsageReport(self.table, self._user, self.today)
+        return report.lines(*asked, self._left(all_rules=True))
+
+
+async def read_user_limits(
+    text: str, facts: JsonObject, table: UsageTable
+) -> UserLimits:
+    every, problem = read_limits(text)
+    if every is None:
+        return UserLimits()
+    user, today = facts.get("user") or {}, utc_today()
+    user_id, names = str(user.get("id")), {str(user.get(k)) for k in ("id", "email")}
+    groups = await user_groups(user_id) if any(rule.group for rule in every) else ()
+    rules = rules_of(every, names, groups, str(user.get("role")))
+    rows = list[UsageRow]()
+    if any(rule.per for rule in rules) and not facts.get("has_own_key"):
+        rows = await table.rows(OWN_ROWS, user_id=user_id, day=longest_ago(today))
+    return UserLimits(rules, rows, facts=facts, table=table, problem=problem)
+
+
 # ==== owui_administration.account
 
 
-class Account:
-    def __init__(
-        self, facts: dict[str, Any], endpoints: EndpointChoice | NoEndpoint | None
-    ) -> None:
-        self._facts = facts
-        self.endpoints = endpoints
+class Account(NamedTuple):
+    limits: UserLimits
+    endpoints: EndpointChoice | NoEndpoint | None = None
 
 
 # ==== owui_administration.filter
@@ -664,6 +1065,12 @@ class Filter:
         priority: int = Field(
             default=0, description="When this filter runs, among others."
         )
+        USER_LIMITS_JSON: str = Field(
+            default="",
+            description="What users may use, as a JSON list of rules (docs/limits.md): "
+            '`[{"group": "students", "money": 5, "per": "month"}]`. `[]` only counts, '
+            "for `/usage`; empty: nothing is counted.",
+        )
         ENDPOINTS_JSON: str = Field(
             default="",
             description="Other addresses and keys for some groups and models, as a JSON "
@@ -675,8 +1082,12 @@ class Filter:
 
     def __init__(self) -> None:
         self.valves = self.Valves()
+        self._usage = UsageTable()
         self._down = dict[str, float]()
 
     async def begin(self, facts: dict[str, Any]) -> Account:
-        text = self.valves.ENDPOINTS_JSON
-        return Account(facts, await choose_endpoints(text, facts, self._down))
+        valves = self.valves
+        return Account(
+            await read_user_limits(valves.USER_LIMITS_JSON, facts, self._usage),
+            await choose_endpoints(valves.ENDPOINTS_JSON, facts, self._down),
+        )

@@ -4426,6 +4426,7 @@ class Limits(NamedTuple):
     poll_seconds: float = 5.0
     most_bytes: int = MAX_ANSWER_BYTES
     heard: Callable[[bool], object] = bool
+    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
 
 
 class Attempts:
@@ -5222,151 +5223,6 @@ def _name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
-# ==== openai_responses.loop.run
-
-_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
-_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
-_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
-_RAN_ALREADY = "was not run: a call with this call_id ran already."
-_BROKEN_OFF = "was not run: the answer that asked for it broke off."
-
-
-async def run(
-    request: ResponsesRequest,
-    endpoint: Endpoint,
-    connections: Connections,
-    limits: Limits,
-    toolset: Toolset | None = None,
-) -> RunEvents:
-    attempts = Attempts(endpoint, connections, limits)
-    answers = _Answers(request)
-    while answers.request is not None:
-        had_output = bool(answers.output)
-        sent = attempts.events(answers.request, len(answers.output))
-        for part in (sent, answers.events(attempts, toolset)):
-            async with aclosing(part) as events:
-                async for event in events:
-                    yield event
-    has_text = had_output or attempts.has_shown
-    yield RunDone(
-        attempts.ending if has_text else attempts.ending.without_text(),
-        reduce(add_usage, attempts.usages, None),
-        attempts.response.usage,
-        tuple(answers.output),
-        attempts.trace,
-        usages=tuple(attempts.usages),
-    )
-
-
-class _Answers:
-    def __init__(self, request: ResponsesRequest) -> None:
-        self.request: ResponsesRequest | None = request
-        self.output: list[Item] = []
-        self._is_limited = False
-        self._rounds = 0
-        self._calls_run = 0
-        self._seen: set[str] = set()
-
-    async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
-        output, self.request = attempts.response.output, None
-        self._items: list[Item] = []
-        self.output += output
-        calls = list(filter(is_call, output))
-        approvals = list(filter(is_approval_request, output))
-        if attempts.ending.is_failure:
-            for event in self._refuse(calls, _BROKEN_OFF):
-                yield event
-            return
-        if toolset is None or not (calls or approvals):
-            return
-        was_last = self._is_limited
-        with attempts.deadlines.paused():
-            async with aclosing(self._answer_all(calls, approvals, toolset)) as rest:
-                async for answer in rest:
-                    yield answer
-        if not was_last and (toolset.runs_calls or not calls):
-            reasoning = toolset.carries_reasoning or bool(approvals)
-            self.request = self._next_request(attempts, reasoning)
-
-    async def _answer_all(
-        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
-    ) -> RunEvents:
-        is_over = self._rounds >= toolset.rounds
-        for request in approvals:
-            refusal = await _remote_refusal(request, toolset, is_over)
-            for event in self._decide(request, refusal):
-                yield event
-        new, repeated = self._new_calls(calls if toolset.runs_calls else ())
-        for event in self._refuse(repeated, _RAN_ALREADY):
-            yield event
-        left = 0 if is_over else toolset.most_calls - self._calls_run
-        async with aclosing(run_calls(new[:left], toolset)) as results:
-            async for call, result in results:
-                yield self._answer(call, result)
-        why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
-        for event in self._refuse(new[left:], why):
-            yield event
-        self._is_limited = is_over or len(new) > left
-        self._rounds += 1
-        self._calls_run += len(new[:left])
-
-    def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
-        request = attempts.request
-        received = replay_output(attempts.response.output, with_reasoning=reasoning)
-        items = drop_settled_approvals([*request.input, *received, *self._items])
-        choice = "none" if self._is_limited else next_tool_choice(request.tool_choice)
-        changed = {"input": since_compaction(items), "tool_choice": choice}
-        return request.model_copy(update=changed)
-
-    def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
-        found: tuple[list[Item], list[Item]] = [], []
-        for call in calls:
-            call_id = as_text(call.get("call_id"))
-            found[call_id in self._seen].append(call)
-            self._seen.add(call_id)
-        return found
-
-    def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
-        for call in calls:
-            yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
-
-    def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
-        item, index = output_item(call, result), len(self.output)
-        self.output.append(item)
-        self._items.append(item)
-        return ToolOutput(index, item, result.failed, result.card)
-
-    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
-        response: Item = {
-            "type": "mcp_approval_response",
-            "approval_request_id": request.get("id"),
-            "approve": refusal is None,
-        }
-        self._items.append(response)
-        if refusal is None:
-            self.output.append(response)
-            return
-        response["reason"] = refusal
-        call, output = refused_pair(request, refusal)
-        call, index = {**call, "id": f"fc_{call['call_id']}"}, len(self.output)
-        self.output += [call, output]
-        yield ItemAdded(index, call)
-        yield ItemDone(index, call)
-        yield ToolOutput(index + 1, output, failed=True)
-
-
-async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
-    name = remote_name(request)
-    if is_over:
-        return f"{name} {_ROUNDS_USED_UP}"
-    text = str(request.get("arguments") or "{}")
-    arguments = parse_json_object(text)
-    shown = {"arguments": text} if arguments is None else arguments
-    approver = replace(toolset.approver, default_rule="ask")
-    own_name = str(request.get("name"))
-    return await approver.refusal(str(request.get("id")), name, shown, own_name)
-
-
 # ==== openai_responses.models.choice
 
 _VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
@@ -5804,6 +5660,154 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
     return value if redact(value) == value else None
 
 
+# ==== openai_responses.loop.run
+
+_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
+_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
+_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
+_RAN_ALREADY = "was not run: a call with this call_id ran already."
+_BROKEN_OFF = "was not run: the answer that asked for it broke off."
+
+
+async def run(
+    request: ResponsesRequest,
+    endpoint: Endpoint,
+    connections: Connections,
+    limits: Limits,
+    toolset: Toolset | None = None,
+) -> RunEvents:
+    attempts = Attempts(endpoint, connections, limits)
+    answers = _Answers(request)
+    while answers.request is not None:
+        had_output = bool(answers.output)
+        sent = attempts.events(answers.request, len(answers.output))
+        for part in (sent, answers.events(attempts, toolset)):
+            async with aclosing(part) as events:
+                async for event in events:
+                    yield event
+    has_text = had_output or attempts.has_shown
+    yield RunDone(
+        attempts.ending if has_text else attempts.ending.without_text(),
+        reduce(add_usage, attempts.usages, None),
+        attempts.response.usage,
+        tuple(answers.output),
+        attempts.trace,
+        usages=tuple(attempts.usages),
+    )
+
+
+class _Answers:
+    def __init__(self, request: ResponsesRequest) -> None:
+        self.request: ResponsesRequest | None = request
+        self.output: list[Item] = []
+        self._is_limited = False
+        self._rounds = 0
+        self._calls_run = 0
+        self._seen: set[str] = set()
+
+    async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
+        output, self.request = attempts.response.output, None
+        self._items: list[Item] = []
+        self.output += output
+        calls = list(filter(is_call, output))
+        approvals = list(filter(is_approval_request, output))
+        reached = attempts.limits.spent(attempts.usages, output)
+        if reached and (calls or approvals):
+            attempts.response.ending = Ending("incomplete", sentence=reached)
+        if attempts.ending.is_failure:
+            for event in self._refuse(calls, _BROKEN_OFF):
+                yield event
+            return
+        if toolset is None or not (calls or approvals):
+            return
+        was_last = self._is_limited
+        with attempts.deadlines.paused():
+            async with aclosing(self._answer_all(calls, approvals, toolset)) as rest:
+                async for answer in rest:
+                    yield answer
+        if not was_last and (toolset.runs_calls or not calls):
+            reasoning = toolset.carries_reasoning or bool(approvals)
+            self.request = self._next_request(attempts, reasoning)
+
+    async def _answer_all(
+        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
+    ) -> RunEvents:
+        is_over = self._rounds >= toolset.rounds
+        for request in approvals:
+            refusal = await _remote_refusal(request, toolset, is_over)
+            for event in self._decide(request, refusal):
+                yield event
+        new, repeated = self._new_calls(calls if toolset.runs_calls else ())
+        for event in self._refuse(repeated, _RAN_ALREADY):
+            yield event
+        left = 0 if is_over else toolset.most_calls - self._calls_run
+        async with aclosing(run_calls(new[:left], toolset)) as results:
+            async for call, result in results:
+                yield self._answer(call, result)
+        why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
+        for event in self._refuse(new[left:], why):
+            yield event
+        self._is_limited = is_over or len(new) > left
+        self._rounds += 1
+        self._calls_run += len(new[:left])
+
+    def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
+        request = attempts.request
+        received = replay_output(attempts.response.output, with_reasoning=reasoning)
+        items = drop_settled_approvals([*request.input, *received, *self._items])
+        choice = "none" if self._is_limited else next_tool_choice(request.tool_choice)
+        changed = {"input": since_compaction(items), "tool_choice": choice}
+        return request.model_copy(update=changed)
+
+    def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
+        found: tuple[list[Item], list[Item]] = [], []
+        for call in calls:
+            call_id = as_text(call.get("call_id"))
+            found[call_id in self._seen].append(call)
+            self._seen.add(call_id)
+        return found
+
+    def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
+        for call in calls:
+            yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
+
+    def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
+        item, index = output_item(call, result), len(self.output)
+        self.output.append(item)
+        self._items.append(item)
+        return ToolOutput(index, item, result.failed, result.card)
+
+    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
+        response: Item = {
+            "type": "mcp_approval_response",
+            "approval_request_id": request.get("id"),
+            "approve": refusal is None,
+        }
+        self._items.append(response)
+        if refusal is None:
+            self.output.append(response)
+            return
+        response["reason"] = refusal
+        call, output = refused_pair(request, refusal)
+        call, index = {**call, "id": f"fc_{call['call_id']}"}, len(self.output)
+        self.output += [call, output]
+        yield ItemAdded(index, call)
+        yield ItemDone(index, call)
+        yield ToolOutput(index + 1, output, failed=True)
+
+
+async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
+    name = remote_name(request)
+    if is_over:
+        return f"{name} {_ROUNDS_USED_UP}"
+    text = str(request.get("arguments") or "{}")
+    arguments = parse_json_object(text)
+    shown = {"arguments": text} if arguments is None else arguments
+    approver = replace(toolset.approver, default_rule="ask")
+    own_name = str(request.get("name"))
+    return await approver.refusal(str(request.get("id")), name, shown, own_name)
+
+
 # ==== owui_chat.events
 
 
@@ -5971,14 +5975,12 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
     for call in content_parts(tool_calls):
-        call_id = str(call.get("id"))
-        match call:
-            case {"function": {} as function}:
-                arguments = str(function.get("arguments") or "{}")
-                yield ToolCall(call_id, str(function.get("name")), arguments)
-            case {"custom": {} as custom}:
-                given = str(custom.get("input") or "")
-                yield ToolCall(call_id, str(custom.get("name")), given, is_custom=True)
+        kind, field, empty = "function", "arguments", "{}"
+        if kind not in call:
+            kind, field, empty = "custom", "input", ""
+        if isinstance(called := call.get(kind), Mapping):
+            name, given = str(called.get("name")), str(called.get(field) or empty)
+            yield ToolCall(str(call.get("id")), name, given, kind == "custom")
 
 
 def _output(content: object) -> str | list[Item]:
@@ -6633,7 +6635,7 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 
 _ANSWER_KEYS = (
     "tools tool_choice parallel_tool_calls reasoning reasoning_effort text verbosity "
-    "response_format"
+    "response_format reasoning_summary json_schema"
 )
 
 
@@ -6747,9 +6749,7 @@ def file_citations(item: JsonObject) -> list[Item]:
 
 def container_addresses(text: str, name: str) -> list[str]:
     found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
-    return [
-        address for address in found if PurePosixPath(unquote(address)).name == name
-    ]
+    return [one for one in found if PurePosixPath(unquote(one)).name == name]
 
 
 def link_files(text: str, card: JsonObject) -> str:
@@ -6760,9 +6760,7 @@ def link_files(text: str, card: JsonObject) -> str:
 
 def file_lines(card: JsonObject) -> str:
     links = (card.get("links") or {}).items()
-    lines = [
-        f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
-    ]
+    lines = [f"[{PurePosixPath(unquote(one)).name}]({url})" for one, url in links]
     return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
 
 
@@ -6845,7 +6843,10 @@ class Citations:
             case ToolOutput():
                 yield event
                 yield from self._sources(ended=True)
-                yield from self._host_sources(event.card.get("sources", ()))
+                sources = event.card.get("sources", ())
+                for key in source_keys(sources):
+                    self._numbers.setdefault(key, len(self._numbers) + 1)
+                yield from map(SourceCited, sources)
             case RunDone():
                 for index in [*self._growing]:
                     yield from self._rest(index)
@@ -6853,11 +6854,6 @@ class Citations:
                 yield event
             case _:
                 yield event
-
-    def _host_sources(self, sources: Iterable[JsonObject]) -> Iterator[CitedEvent]:
-        for key in source_keys(sources):
-            self._numbers.setdefault(key, len(self._numbers) + 1)
-        yield from map(SourceCited, sources)
 
     def _rest(self, index: int) -> Iterator[CitedEvent]:
         if text := self._take_held(index):
@@ -7278,11 +7274,11 @@ def _chat_image(item: Item) -> dict[str, Any]:
 
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
+    kind, field, empty = "function", "arguments", "{}"
     if item_type(item) == "custom_tool_call":
-        custom = {"name": item.get("name"), "input": item.get("input") or ""}
-        return {"id": item.get("call_id"), "type": "custom", "custom": custom}
-    function = {"name": item.get("name"), "arguments": item.get("arguments") or "{}"}
-    return {"id": item.get("call_id"), "type": "function", "function": function}
+        kind, field, empty = "custom", "input", ""
+    called = {"name": item.get("name"), field: item.get(field) or empty}
+    return {"id": item.get("call_id"), "type": kind, kind: called}
 
 
 def _error(ending: Ending) -> Chunk:
@@ -7829,9 +7825,8 @@ _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 def _end_after_code(shown: OutputItems) -> Chunks:
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
-        yield from shown.add(
-            {"type": "openai_responses:end", "id": f"end_{last['id']}"}
-        )
+        end = {"type": "openai_responses:end", "id": f"end_{last['id']}"}
+        yield from shown.add(end)
 
 
 class NativeRenderer:
@@ -8546,15 +8541,12 @@ def _with_readable(
 ) -> UserMessage:
     shown = [part for part in message.content if part.get("image_url")]
     names = [found.name for found in message.attachments if found.is_image]
-    left = iter(names if len(names) == len(shown) else [""] * len(shown))
-    parts = [
-        (
-            part_or_note(_readable_part(part, next(left), scale), is_asked=is_asked)
-            if part.get("image_url")
-            else part
-        )
-        for part in message.content
-    ]
+    left, parts = iter(names if len(names) == len(shown) else ()), list[Item]()
+    for part in message.content:
+        found: Item | str = part
+        if part.get("image_url"):
+            found = _readable_part(part, next(left, ""), scale)
+        parts.append(part_or_note(found, is_asked=is_asked))
     return message.with_content(parts) if shown else message
 
 
@@ -8895,12 +8887,10 @@ _Tier = Literal["auto", "default", "flex", "priority", "fast", "ultrafast"]
 _Choice = Literal["inherit", "on", "off"]
 
 
-def _valve(
-    default: object, description: str, *, secret: bool = False, **limits: Any
-) -> Any:
+def _valve(default: object, text: str, *, secret: bool = False, **limits: Any) -> Any:
     return Field(
         default=default,
-        description=f"{description} {_default_sentence(default)}",
+        description=f"{text} {_default_sentence(default)}",
         json_schema_extra={"input": {"type": "password"}} if secret else None,
         **limits,
     )
@@ -9034,8 +9024,8 @@ class Valves(BaseModel):
     )
     PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
         "conversation",
-        "Where the model gets its encrypted reasoning back: nowhere, between the tool "
-        "calls of an answer, or in the whole conversation (stored in the chat).",
+        "Where the model gets its encrypted reasoning back: nowhere, within an answer, "
+        "or in the whole conversation (stored in the chat).",
     )
     PERSIST_TOOL_RESULTS: bool = _valve(
         True,
@@ -9045,21 +9035,20 @@ class Valves(BaseModel):
     HISTORY_CARRIER: Literal["output", "markers"] = _valve(
         "output",
         "Where a chat keeps what it does not show: in Open WebUI's stored output of "
-        "each answer, or under keys of its own, with lines in the answers that only "
-        "copies show. Both are always read.",
+        "each answer, or under keys of its own, with lines that copies of answers "
+        "show. Both are read.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
-        "A long random text, from which the keys for what chats store are made. After a "
-        "change, what was stored before is used only in part. Empty: the server's "
-        "WEBUI_SECRET_KEY.",
+        "A long random text that protects what chats store. After a change, older "
+        "chats are read only in part. Empty: the server's WEBUI_SECRET_KEY.",
         secret=True,
     )
     STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
         "auto",
         "Keep the first instructions of a chat and send changes (a date, a memory) "
-        "with the next message: reasoning and the prompt cache stay valid. The chat "
-        "stores them encrypted. `auto`: from gpt-5.6 on.",
+        "with the next message: reasoning and the prompt cache stay valid. `auto`: "
+        "from gpt-5.6 on.",
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
@@ -9092,9 +9081,7 @@ class Valves(BaseModel):
         "one by one with its lasting approvals, unless TOOL_APPROVAL has a rule for "
         "one of them.",
     )
-    PARALLEL_TOOL_CALLS: bool = _valve(
-        True, "Let the model call several tools at once."
-    )
+    PARALLEL_TOOL_CALLS: bool = _valve(True, "Let the model call tools in parallel.")
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
         10, "Most rounds of tool calls before the model has to answer.", ge=1
     )
@@ -9177,7 +9164,7 @@ class Valves(BaseModel):
         60, "If the server asks for a longer wait, the error is shown.", ge=0
     )
     CONNECT_TIMEOUT_SECONDS: float = _valve(
-        30, "Time limit for opening a connection.", gt=0
+        30, "Time limit to open a connection.", gt=0
     )
     FIRST_EVENT_TIMEOUT_SECONDS: float = _valve(
         300, "Longest wait for an answer to begin, 30 to 900."
@@ -9260,9 +9247,7 @@ class UserValves(BaseModel):
         "inherit", "How long answers are."
     )
     WEB_SEARCH: _Choice = _valve("inherit", "Let the model search the web with OpenAI.")
-    IMAGE_GENERATION: _Choice = _valve(
-        "inherit", "Let the model draw pictures with OpenAI."
-    )
+    IMAGE_GENERATION: _Choice = _valve("inherit", "Let the model draw pictures.")
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
     SERVICE_TIER: Literal["inherit", _Tier] = _valve(
         "inherit", "`flex` is cheaper and slower, `fast` and `ultrafast` cost more."
@@ -9310,7 +9295,7 @@ class Config(NamedTuple):
     shows_cost: bool
     shows_log: bool
     log_level: str
-    refused: tuple[str, ...]
+    refused: Sequence[str]
     token: str = ""
     identity: Mapping[str, str] = MappingProxyType({})
 
@@ -9431,14 +9416,12 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
     return user.model_copy(update=reset)
 
 
-def _refused_choices(
-    wanted: UserValves, own: UserValves, valves: Valves
-) -> tuple[str, ...]:
+def _refused_choices(wanted: UserValves, own: UserValves, valves: Valves) -> list[str]:
     names = _CHOICES.values()
     lost = [name for name in names if getattr(wanted, name) != getattr(own, name)]
     if valves.USER_API_KEYS == "off" and wanted.API_KEY.strip():
         lost.append("API_KEY")
-    return tuple(lost)
+    return lost
 
 
 def _permission_error(valves: Valves) -> str:
@@ -9616,11 +9599,7 @@ class Caller(NamedTuple):
 
     @property
     def may_have_row(self) -> bool:
-        return self.host_reads and names_a_row(self.chat_id)
-
-
-def names_a_row(chat_id: str) -> bool:
-    return bool(chat_id) and not chat_id.startswith(_ROWLESS_CHATS)
+        return self.host_reads and not self.chat_id.startswith(_ROWLESS_CHATS)
 
 
 def read_caller(
@@ -9968,46 +9947,37 @@ async def _read_tool_image(address: str, user: Any) -> Item:
 async def add_documents(
     parts: Sequence[ChatPart], user: Any, wanted: str
 ) -> list[ChatPart]:
-    result, question = list(parts), question_index(parts)
-    documents = _DocumentReader(user, wanted)
+    result, question, left = list(parts), question_index(parts), _MOST_BYTES
     for place, part in enumerate(parts):
         if isinstance(part, UserMessage) and part.attachments:
-            found = [await documents.part(file) for file in part.attachments]
-            read = [part_or_note(f, is_asked=place == question) for f in found if f]
+            read = list[Item]()
+            for file in part.attachments:
+                found, size = await _read_document(file, user, wanted, left)
+                left -= size
+                if found:
+                    read.append(part_or_note(found, is_asked=place == question))
             result[place] = part.with_content([*read, *part.content])
     return result
 
 
-class _DocumentReader:
-    def __init__(self, user: Any, wanted: str) -> None:
-        self._user = user
-        self._wanted = wanted
-        self._left = _MOST_BYTES
+async def _read_document(
+    file: Attachment, user: Any, wanted: str, left: int
+) -> tuple[Item | str, int]:
+    row = None if file.is_image else await file_row(file.file_id, user)
+    name = file.name or (row.filename if row else "")
+    meta = (row.meta if row else None) or {}
+    kind = document_type(name, file.content_type or str(meta.get("content_type")))
+    if file.is_image or not kind or (kind != PDF_TYPE and wanted != "all"):
+        return "", 0
+    if int(meta.get("size") or 0) > left:
+        return _TOO_LARGE.format(name), 0
 
-    async def part(self, file: Attachment) -> Item | str | None:
-        if file.is_image:
-            return None
-        row = await file_row(file.file_id, self._user)
-        name = file.name or (row.filename if row else "")
-        meta = (row.meta if row else None) or {}
-        kind = document_type(name, file.content_type or str(meta.get("content_type")))
-        if not kind or (kind != PDF_TYPE and self._wanted != "all"):
-            return None
-        if row is None:
-            return GONE_FILE.format(name)
-        if int(meta.get("size") or 0) > self._left:
-            return _TOO_LARGE.format(name)
+    def sized_part(content: bytes) -> tuple[Item, int]:
+        return document_part(name, kind, content), len(content)
 
-        def sized_part(content: bytes) -> tuple[Item, int]:
-            return document_part(name, kind, content), len(content)
-
-        part, size = await _read_file(row, sized_part) or (None, 0)
-        if part is None:
-            return GONE_FILE.format(name)
-        if size > self._left:
-            return _TOO_LARGE.format(name)
-        self._left -= size
-        return part
+    read = await _read_file(row, sized_part) if row else None
+    part, size = read or (GONE_FILE.format(name), 0)
+    return (part, size) if size <= left else (_TOO_LARGE.format(name), 0)
 
 
 _StoreImage = Callable[[str], Awaitable[str]]
@@ -10238,8 +10208,8 @@ class HostTools:
     async def _answer(
         self, name: str, tool: JsonObject, params: dict[str, Any], result: Any
     ) -> ToolResult:
-        host = self._host
-        user = await user_model(str(host.metadata.get("user_id") or ""))
+        host, caller = self._host, self._call.caller
+        user = await user_model(caller.user_id)
         text, files, embeds = await process_tool_result(
             host, user, name, tool, params, result
         )
@@ -10247,9 +10217,8 @@ class HostTools:
         tool_id = str(tool.get("tool_id") or "")
         sources = citation_sources(name, params, text, tool_id) if cited else []
         store = partial(stored_image, host, user)
-        has_row = names_a_row(str(host.metadata.get("chat_id") or ""))
         output, card = await split_result_files(
-            files, text, store, user, has_row=has_row
+            files, text, store, user, has_row=caller.may_have_row
         )
         card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}
@@ -10498,9 +10467,7 @@ _NONCE_BYTES = 12
 class ChatKeys:
     def __init__(self, secret: str, user_id: str) -> None:
         self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
-        self._cipher = (
-            _cipher(derive_key(secret, f"{_PURPOSE}sent")) if secret else None
-        )
+        self._cipher = _cipher(secret) if secret else None
         self._user_id = user_id
 
     def seal(self, value: object, message_id: str) -> str:
@@ -10516,9 +10483,8 @@ class ChatKeys:
         try:
             whole = base64.b64decode(sealed, validate=True)
             nonce, rest = whole[:_NONCE_BYTES], whole[_NONCE_BYTES:]
-            return json.loads(
-                self._cipher.decrypt(nonce, rest, self._scope(message_id))
-            )
+            text = self._cipher.decrypt(nonce, rest, self._scope(message_id))
+            return json.loads(text)
         except Exception:
             return None
 
@@ -10526,7 +10492,8 @@ class ChatKeys:
         return json.dumps([self._user_id, message_id]).encode()
 
 
-def _cipher(key: bytes) -> Any:
+def _cipher(secret: str) -> Any:
+    key = derive_key(secret, f"{_PURPOSE}sent")
     try:
         return import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM(key)
     except ImportError:
@@ -10765,6 +10732,9 @@ def _read_messages(
     instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, store)
+    if call.account:
+        lacks = (*model.facts.lacks, *call.account.limits.closed_tools())
+        model = model._replace(facts=model.facts._replace(lacks=lacks))
     tools = _offered_tools(call, model)
     chat = _Chat(call, model, store, before, instructions, parts, records, tools)
     for change in _PASSES:
@@ -10820,7 +10790,13 @@ def _restore_outputs(chat: _Chat) -> _Chat:
 def _build_flat(chat: _Chat) -> _Chat:
     settings = _settings(chat.call, chat.tools, chat.model)
     items = [Item()] * len(chat.parts)
-    request = build_request(chat.model, "", items, _body(chat), settings)
+    body, facts, account = _body(chat), chat.model.facts, chat.call.account
+    request = build_request(chat.model, "", items, body, settings)
+    asked = (request.reasoning or {}).get("effort") or facts.default_effort
+    usable = facts.efforts or REASONING_EFFORTS if asked or facts.reasoning else ()
+    if account and (effort := account.limits.other_effort(asked, usable)):
+        body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
+        request = build_request(chat.model, "", items, body, settings)
     request = _repaired(request, chat.call, chat.store, chat.round)
     return chat._replace(request=request)
 
@@ -11012,15 +10988,11 @@ def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     )
 
 
-_NOT_FOR_TASKS = ("reasoning_summary", "json_schema")
-
-
 def build_task_request(call: PipeCall) -> PreparedRequest:
     require_floor()
     endpoint = call.endpoint
     model = _task_model(call, endpoint)
-    body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
-    request = task_request(model, call.messages, body, call.caller.task)
+    request = task_request(model, call.messages, call.body, call.caller.task)
     request = _repaired(request, call)
     origin = origin_at(model.family, endpoint)
     limits = run_limits(call.valves, model)
@@ -11042,9 +11014,7 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     if ended.trace.status not in (403, 404) or model == call.model.id:
         return False
     if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
-        told = (
-            f"TASK_MODEL: this key may not use {model}, so the chat's model does tasks"
-        )
+        told = f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
         call.log.line("WARNING", told)
     return True
 
@@ -11130,12 +11100,9 @@ class ArtifactStore:
     ) -> Item | str:
         ids = str(citation.get("container_id")), str(citation.get("file_id"))
         try:
+            endpoint, connections = self._prepared.endpoint, self._connections
             content = await container_file(
-                self._prepared.endpoint,
-                self._connections,
-                ids,
-                _MOST_FETCHED,
-                deadlines,
+                endpoint, connections, ids, _MOST_FETCHED, deadlines
             )
         except AnswerTooLarge:
             return _TOO_BIG.format(name)
@@ -11144,9 +11111,8 @@ class ArtifactStore:
             gone = isinstance(error, ApiRefused) and error.failure.status == 404
             return (_GONE if gone else _NOT_FETCHED).format(name)
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        return await self._store(NewFile(name, kind, content)) or _NOT_STORED.format(
-            name
-        )
+        stored = await self._store(NewFile(name, kind, content))
+        return stored or _NOT_STORED.format(name)
 
     async def _store(self, file: NewFile) -> Item | None:
         digest = (await asyncio.to_thread(hashlib.sha256, file.content)).hexdigest()
@@ -11355,16 +11321,17 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     error, said = trace.error, f"{trace.subject} {trace.error.message}".strip()
     words = (error.code or ended.ending.code, error.type, error.param)
     code, group, param = map(api_word, words)
+    said = server_words(call, said)
     call.log.line(
         "WARNING",
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
-        f"param {param}, request id {trace.request_id}. {server_words(call, said)}",
+        f"param {param}, request id {trace.request_id}. {said}",
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
     sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
     sentence = _with_error_id(call, sentence)
     if call.caller.is_admin:
-        sentence = f"{sentence} {server_words(call, said)}".strip()
+        sentence = f"{sentence} {said}".strip()
     ending = ended.ending._replace(sentence=sentence)
     return _add_cost(prepared, ended._replace(ending=ending))
 
@@ -11453,17 +11420,24 @@ def _audited(prepared: PreparedRequest) -> AuditedRequest:
 
 
 def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
+    if not prepared.call.config.shows_cost or not ended.usages:
+        return ended
+    cost = cost_of_responses(prepared, ended.usages, ended.output)
+    return ended._replace(cost=cost)
+
+
+def cost_of_responses(
+    prepared: PreparedRequest, usages: Iterable[Usage], output: Iterable[Item]
+) -> float | None:
     call, request = prepared.call, prepared.request
     own = call.config.prices
-    if not call.config.shows_cost or not ended.usages or own is None:
-        return ended
+    if own is None:
+        return None
     facts = call.resolve(request.model).facts
     facts = facts._replace(prices=own.get(request.model, facts.prices))
     asked = request.service_tier or ""
-    usages = [one._replace(tier=one.tier or asked) for one in ended.usages]
-    host, today = prepared.endpoint.host, utc_today()
-    cost = cost_of_run(usages, facts, ended.output, today, host)
-    return ended._replace(cost=cost)
+    usages = [one._replace(tier=one.tier or asked) for one in usages]
+    return cost_of_run(usages, facts, output, utc_today(), prepared.endpoint.host)
 
 
 _HOW = (
@@ -11477,15 +11451,15 @@ _ADVICE = (
 _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
-async def _legacy_notices(call: PipeCall) -> list[str]:
+async def _legacy_notice(call: PipeCall) -> str:
     if value_at(call.host.metadata, "params", "function_calling") != "legacy":
-        return []
+        return ""
     row = await legacy_model(call.model_id)
     if row is None:
-        return []
+        return ""
     changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
-    return [notice] if _tell_once(call, f"{call.model_id}: {notice}") else []
+    return notice if _tell_once(call, f"{call.model_id}: {notice}") else ""
 
 
 def _valve_notices(call: PipeCall) -> list[str]:
@@ -11509,16 +11483,16 @@ def _tell_once(call: PipeCall, notice: str) -> bool:
     return call.caller.is_admin and is_new(f"chat: {notice}")
 
 
-def _refusal_notices(call: PipeCall) -> list[str]:
+def _refusal_notice(call: PipeCall) -> str:
     if not call.caller.host_reads:  # nobody would see it
-        return []
+        return ""
     user, is_new = call.caller.user_id, call.capabilities.first_time
     names = [name for name in call.config.refused if is_new(f"{user}: {name}")]
     if not names:
-        return []
+        return ""
     listed = ", ".join(names)
     call.log.line("INFO", f"user {user} may not change {listed}")
-    return [_REFUSED_CHOICES + listed]
+    return _REFUSED_CHOICES + listed
 
 
 async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
@@ -11526,12 +11500,11 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     if call.caller.task or (prepared.delegates and leaves_calls(ended)):
         return []
     retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
-    return [
-        *_refusal_notices(call),
-        *([retirement] if retirement else []),
-        *_valve_notices(call),
-        *await _legacy_notices(call),
-    ]
+    notices = [_refusal_notice(call), retirement, *_valve_notices(call)]
+    notices.append(await _legacy_notice(call))
+    if call.account:
+        notices += call.account.limits.notices()
+    return list(filter(None, notices))
 
 
 # ==== owui_manifold.silence
@@ -11585,6 +11558,57 @@ class WaitingLines:
             self._tell("")
 
 
+# ==== owui_manifold.spending
+
+
+def check_limits(prepared: PreparedRequest) -> None:
+    account, request = prepared.call.account, prepared.request
+    if account:
+        is_pro = (request.reasoning or {}).get("mode") == "pro"
+        model, goes_on = request.model + "-pro" * is_pro, bool(prepared.round)
+        has_price = cost_of_responses(prepared, [Usage()], ()) is not None
+        if refused := account.limits.refusal(model, has_price, goes_on):
+            raise InvalidRequest(refused)
+
+
+def counted_run(prepared: PreparedRequest, connections: Connections) -> RunEvents:
+    limits, counts = prepared.limits, _RunCounts(prepared)
+    if prepared.call.account:
+        limits = limits._replace(spent=counts.add)
+    request, endpoint = prepared.request, prepared.endpoint
+    events = run(request, endpoint, connections, limits, prepared.toolset)
+    return counts.watch(events) if prepared.call.account else events
+
+
+class _RunCounts:
+    def __init__(self, prepared: PreparedRequest) -> None:
+        self._prepared = prepared
+        self._counted = 0
+        self._characters: int | None = 0
+
+    def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
+        prepared, new = self._prepared, usages[self._counted :]
+        self._counted, self._characters = len(usages), None
+        total = reduce(add_usage, new, None) or Usage()
+        counts = (len(new), total.input, total.cached, total.output)
+        cost = cost_of_responses(prepared, new, output)
+        limits = prepared.call.account.limits
+        return str(limits.count(prepared.request.model, counts, cost))
+
+    async def watch(self, events: RunEvents) -> RunEvents:
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    if isinstance(event, TextDelta):
+                        self._characters = (self._characters or 0) + len(event.text)
+                    yield event
+        finally:
+            if self._characters is not None:
+                items, self._counted = self._prepared.request.input, 0
+                asked = sum(len(message_text(item)) for item in items)
+                self.add([Usage(asked // 4, self._characters // 4)])
+
+
 # ==== owui_manifold.answer
 
 _NOT_WRITTEN = (
@@ -11596,6 +11620,7 @@ _NOT_WRITTEN = (
 async def answer_events(
     prepared: PreparedRequest, connections: Connections
 ) -> AsyncGenerator[AnswerEvent, None]:
+    check_limits(prepared)
     prepared = compare_cache(prepared)
     call, recorder = prepared.call, _recorder(prepared)
     citations = Citations(_known_sources(prepared))
@@ -11605,13 +11630,8 @@ async def answer_events(
     artifacts = ArtifactStore(prepared, connections)
     repairs = _Repairs(prepared)
     lines = WaitingLines(call, connections)
-    events = run(
-        prepared.request,
-        prepared.endpoint,
-        connections,
-        prepared.limits._replace(heard=lines.heard),
-        prepared.toolset,
-    )
+    limits = prepared.limits._replace(heard=lines.heard)
+    events = counted_run(prepared._replace(limits=limits), connections)
     async with aclosing(events), aclosing(lines):
         async for arrived in events:
             for line in lines.note(arrived):
@@ -11753,7 +11773,6 @@ class Listing:
         self.shutdown_dates: dict[str, str] = {}
         self._known: dict[str, dict[str, str]] = {}
         self._next_request: dict[str, float] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
 
     def usable(
         self, endpoint: Endpoint, connections: Connections
@@ -11761,9 +11780,7 @@ class Listing:
         account, now = endpoint.account(), monotonic_seconds()
         if now >= self._next_request.get(account, 0.0):
             self._next_request[account] = now + _PAUSE_SECONDS
-            task = asyncio.create_task(self._refresh(endpoint, connections))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            connections.do_later(self._refresh(endpoint, connections))
         return self._known.get(account)
 
     async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:
@@ -11900,19 +11917,27 @@ def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
 
 
 def is_check_command(call: PipeCall) -> bool:
+    return call.caller.is_admin and last_words(call) == "/check"
+
+
+def last_words(call: PipeCall) -> str:
     last: JsonObject = call.messages[-1] if call.messages else {}
-    is_command = as_text(last.get("content")).strip() == "/check"
-    return is_command and last.get("role") == "user" and call.caller.is_admin
+    return as_text(last.get("content")).strip() if last.get("role") == "user" else ""
 
 
-async def run_diagnostics(
+def run_diagnostics(
     call: PipeCall, connections: Connections
 ) -> AsyncGenerator[RunEvent, None]:
-    diagnostics = _Diagnostics(call, connections)
+    return told_lines(_Diagnostics(call, connections).lines())
+
+
+async def told_lines(
+    lines: AsyncGenerator[str, None],
+) -> AsyncGenerator[RunEvent, None]:
     message: Item = {"type": "message", "role": "assistant", "content": []}
     yield ItemAdded(0, message)
     text = ""
-    async with aclosing(diagnostics.lines()) as lines:
+    async with aclosing(lines):
         async for line in lines:
             text += line + "\n"
             yield TextDelta(0, "text", 0, line + "\n")
@@ -12026,11 +12051,11 @@ class Pipe:
             self._capabilities,
             RunLog(config.log_level, config.secrets, new_ulid()[-10:]),
             HostContext(
-                tools=__tools__ or {},
-                request=__request__,
-                metadata=__metadata__ or {},
-                event_call=__event_call__,
-                event_emitter=__event_emitter__,
+                __tools__ or {},
+                __request__,
+                __metadata__ or {},
+                __event_call__,
+                __event_emitter__,
             ),
             self._threads,
             __user__ or {},
@@ -12096,17 +12121,20 @@ class Pipe:
         permitted = await self._permitted(call)
         if is_check_command(call):
             return run_diagnostics(permitted, self._connections)
-        if permitted.account and permitted.account.endpoints:
-            permit = partial(self._permitted, call._replace(account=permitted.account))
+        account = permitted.account
+        if account and (lines := account.limits.answer(last_words(call))):
+            return told_lines(lines)
+        if account and account.endpoints:
+            permit = partial(self._permitted, call._replace(account=account))
             return answer_somewhere(permitted, permit, self._connections)
         request = await build_chat_request(permitted)
         return answer_events(request, self._connections)
 
     async def _permitted(self, call: PipeCall) -> PipeCall:
-        if not call.account:
-            if administration := await active_administration(call.host.request):
-                account = await administration.begin(call.facts)
-                call = call._replace(account=account)
+        asked = None if call.account else call.host.request
+        if administration := await active_administration(asked):
+            account = await administration.begin(call.facts)
+            call = call._replace(account=account)
         call = at_endpoint(call)
         config, valves, endpoint = call.config, call.valves, call.endpoint
         if valves.AUTH == "entra_id" and not config.own_key:

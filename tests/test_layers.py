@@ -58,6 +58,7 @@ IMPURE_MODULES = {"openai_responses.audit", "openai_responses.clock"}
 EFFECTS = set(
     ["aiohttp", "asyncio", "time", "random", "secrets", "os", "socket", "logging"]
 )
+HOST_MODULES = {"owui_manifold.host", "owui_administration.host"}
 SESSION_MODULES = {"openai_responses.transport.connections", "toolbox.remote_tools"}
 
 
@@ -145,8 +146,8 @@ def effects(source: Source) -> Iterator[str]:
 
 
 def host_imports(source: Source) -> Iterator[str]:
-    """Modules besides `owui_manifold.host` that know Open WebUI."""
-    if "open_webui" in source.tops and source.name != "owui_manifold.host":
+    """Modules besides the two that may know Open WebUI."""
+    if "open_webui" in source.tops and source.name not in HOST_MODULES:
         yield f"{source.name} imports open_webui"
 
 

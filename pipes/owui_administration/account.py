@@ -1,16 +1,14 @@
 """One call of the pipe, as the administration sees it."""
 
-from typing import Any
+from typing import NamedTuple
 
 from owui_administration.endpoints import EndpointChoice, NoEndpoint
+from owui_administration.limits import UserLimits
 
 
-class Account:
+class Account(NamedTuple):
     """What decides about one call of the pipe. Each method is asked by name."""
 
-    def __init__(
-        self, facts: dict[str, Any], endpoints: EndpointChoice | NoEndpoint | None
-    ) -> None:
-        """Keep the facts of the call."""
-        self._facts = facts
-        self.endpoints = endpoints
+    limits: UserLimits
+    endpoints: EndpointChoice | NoEndpoint | None = None
+    """None where the valves of the pipe say where it is answered."""

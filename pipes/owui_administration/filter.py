@@ -15,6 +15,8 @@ from pydantic import BaseModel, Field
 
 from owui_administration.account import Account
 from owui_administration.endpoints import choose_endpoints
+from owui_administration.limits import read_user_limits
+from owui_administration.usage_table import UsageTable
 
 
 class Filter:
@@ -32,6 +34,12 @@ class Filter:
         priority: int = Field(
             default=0, description="When this filter runs, among others."
         )
+        USER_LIMITS_JSON: str = Field(
+            default="",
+            description="What users may use, as a JSON list of rules (docs/limits.md): "
+            '`[{"group": "students", "money": 5, "per": "month"}]`. `[]` only counts, '
+            "for `/usage`; empty: nothing is counted.",
+        )
         ENDPOINTS_JSON: str = Field(
             default="",
             description="Other addresses and keys for some groups and models, as a JSON "
@@ -44,6 +52,7 @@ class Filter:
     def __init__(self) -> None:
         """Open nothing: the host makes a Filter at every upload."""
         self.valves = self.Valves()
+        self._usage = UsageTable()
         self._down = dict[str, float]()
 
     async def begin(self, facts: dict[str, Any]) -> Account:
@@ -53,5 +62,8 @@ class Filter:
         pipe lists it), `task` (its name, or empty), `chat_id`, `message_id`,
         `has_own_key`, `base_url` (that of its valves).
         """
-        text = self.valves.ENDPOINTS_JSON
-        return Account(facts, await choose_endpoints(text, facts, self._down))
+        valves = self.valves
+        return Account(
+            await read_user_limits(valves.USER_LIMITS_JSON, facts, self._usage),
+            await choose_endpoints(valves.ENDPOINTS_JSON, facts, self._down),
+        )

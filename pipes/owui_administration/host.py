@@ -4,6 +4,7 @@ Its names are looked up here, when they are used: the filter still loads if an o
 host lacks one.
 """
 
+from asyncio import timeout
 from importlib import import_module
 from inspect import signature
 from typing import Any
@@ -33,3 +34,25 @@ async def user_groups(user_id: str) -> set[str]:
     above = dict.fromkeys(knows & {"include_inherited"}, True)
     found = await groups.get_groups_by_member_id(user_id, **above)
     return {name for group in found for name in (group.id, group.name)}
+
+
+_DATABASE_SECONDS = 15
+"""For SQLite's lock the host waits five."""
+
+
+async def run_sql(*statements: tuple[str, object]) -> list[Any]:
+    """Run statements in one transaction of the host's database; return the last rows.
+
+    Each comes with its values, or a list of them. `{schema}` stands in front of the
+    names of tables. Raises exceptions of SQLAlchemy.
+    """
+    schema = _host_name("env", "DATABASE_SCHEMA")
+    prefix = f'"{schema}".' if schema else ""
+    text = import_module("sqlalchemy").text
+    open_session = _host_name("internal.db", "get_async_db")
+    async with timeout(_DATABASE_SECONDS), open_session() as session:
+        for sql, values in statements:
+            done = await session.execute(text(sql.format(schema=prefix)), values)
+        rows = list(done.all()) if done.returns_rows else []
+        await session.commit()
+    return rows

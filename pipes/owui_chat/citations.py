@@ -124,7 +124,10 @@ class Citations:
             case ToolOutput():
                 yield event
                 yield from self._sources(ended=True)
-                yield from self._host_sources(event.card.get("sources", ()))
+                sources = event.card.get("sources", ())
+                for key in source_keys(sources):
+                    self._numbers.setdefault(key, len(self._numbers) + 1)
+                yield from map(SourceCited, sources)
             case RunDone():
                 for index in [*self._growing]:
                     yield from self._rest(index)
@@ -132,11 +135,6 @@ class Citations:
                 yield event
             case _:
                 yield event
-
-    def _host_sources(self, sources: Iterable[JsonObject]) -> Iterator[CitedEvent]:
-        for key in source_keys(sources):
-            self._numbers.setdefault(key, len(self._numbers) + 1)
-        yield from map(SourceCited, sources)
 
     def _rest(self, index: int) -> Iterator[CitedEvent]:
         if text := self._take_held(index):

@@ -26,9 +26,7 @@ def file_citations(item: JsonObject) -> list[Item]:
 def container_addresses(text: str, name: str) -> list[str]:
     """Return the addresses in `text` of the container file with this name."""
     found = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
-    return [
-        address for address in found if PurePosixPath(unquote(address)).name == name
-    ]
+    return [one for one in found if PurePosixPath(unquote(one)).name == name]
 
 
 def link_files(text: str, card: JsonObject) -> str:
@@ -41,7 +39,5 @@ def link_files(text: str, card: JsonObject) -> str:
 def file_lines(card: JsonObject) -> str:
     """Return the links and notes of a card, for a text that was shown without them."""
     links = (card.get("links") or {}).items()
-    lines = [
-        f"[{PurePosixPath(unquote(address)).name}]({url})" for address, url in links
-    ]
+    lines = [f"[{PurePosixPath(unquote(one)).name}]({url})" for one, url in links]
     return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])

@@ -130,14 +130,12 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
     for call in content_parts(tool_calls):
-        call_id = str(call.get("id"))
-        match call:
-            case {"function": {} as function}:
-                arguments = str(function.get("arguments") or "{}")
-                yield ToolCall(call_id, str(function.get("name")), arguments)
-            case {"custom": {} as custom}:
-                given = str(custom.get("input") or "")
-                yield ToolCall(call_id, str(custom.get("name")), given, is_custom=True)
+        kind, field, empty = "function", "arguments", "{}"
+        if kind not in call:
+            kind, field, empty = "custom", "input", ""
+        if isinstance(called := call.get(kind), Mapping):
+            name, given = str(called.get("name")), str(called.get(field) or empty)
+            yield ToolCall(str(call.get("id")), name, given, kind == "custom")
 
 
 def _output(content: object) -> str | list[Item]:

@@ -5,7 +5,6 @@ from contextlib import aclosing
 
 from openai_responses.clock import new_ulid, unix_seconds
 from openai_responses.loop.events import RunDone, RunEvent, Status
-from openai_responses.loop.run import run
 from openai_responses.requests.repairs import CHAT_ACTIONS
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.connections import Connections
@@ -24,6 +23,7 @@ from owui_manifold.report import (
 )
 from owui_manifold.rounds import DelegatedRound, save_round
 from owui_manifold.silence import WaitingLines
+from owui_manifold.spending import check_limits, counted_run
 
 _NOT_WRITTEN = (
     "Open WebUI refused to store the items that this chat does not show: later turns go "
@@ -41,6 +41,7 @@ async def answer_events(
     the latest before the end. Repairs are remembered when it is known that they helped;
     their reason is for the log alone.
     """
+    check_limits(prepared)
     prepared = compare_cache(prepared)
     call, recorder = prepared.call, _recorder(prepared)
     citations = Citations(_known_sources(prepared))
@@ -50,13 +51,8 @@ async def answer_events(
     artifacts = ArtifactStore(prepared, connections)
     repairs = _Repairs(prepared)
     lines = WaitingLines(call, connections)
-    events = run(
-        prepared.request,
-        prepared.endpoint,
-        connections,
-        prepared.limits._replace(heard=lines.heard),
-        prepared.toolset,
-    )
+    limits = prepared.limits._replace(heard=lines.heard)
+    events = counted_run(prepared._replace(limits=limits), connections)
     async with aclosing(events), aclosing(lines):
         async for arrived in events:
             for line in lines.note(arrived):

@@ -127,12 +127,9 @@ class ArtifactStore:
         """Return a stored file of a container, or why there is none."""
         ids = str(citation.get("container_id")), str(citation.get("file_id"))
         try:
+            endpoint, connections = self._prepared.endpoint, self._connections
             content = await container_file(
-                self._prepared.endpoint,
-                self._connections,
-                ids,
-                _MOST_FETCHED,
-                deadlines,
+                endpoint, connections, ids, _MOST_FETCHED, deadlines
             )
         except AnswerTooLarge:
             return _TOO_BIG.format(name)
@@ -141,9 +138,8 @@ class ArtifactStore:
             gone = isinstance(error, ApiRefused) and error.failure.status == 404
             return (_GONE if gone else _NOT_FETCHED).format(name)
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
-        return await self._store(NewFile(name, kind, content)) or _NOT_STORED.format(
-            name
-        )
+        stored = await self._store(NewFile(name, kind, content))
+        return stored or _NOT_STORED.format(name)
 
     async def _store(self, file: NewFile) -> Item | None:
         """Store a file; what a run made twice is stored and shown once."""

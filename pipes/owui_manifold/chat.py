@@ -26,7 +26,7 @@ from openai_responses.loop.attempts import Limits
 from openai_responses.loop.events import RunDone
 from openai_responses.loop.tools import CallLimits, Toolset
 from openai_responses.models.choice import choose_auto_model
-from openai_responses.models.resolve import ResolvedModel
+from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
 from openai_responses.requests.build import (
     ResponsesRequest,
     Settings,
@@ -188,6 +188,9 @@ def _read_messages(
     instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
     parts, records = restore_from_details(parts, sign)
     model, reason = _choose_model(call, parts, store)
+    if call.account:
+        lacks = (*model.facts.lacks, *call.account.limits.closed_tools())
+        model = model._replace(facts=model.facts._replace(lacks=lacks))
     tools = _offered_tools(call, model)
     chat = _Chat(call, model, store, before, instructions, parts, records, tools)
     for change in _PASSES:
@@ -248,7 +251,13 @@ def _build_flat(chat: _Chat) -> _Chat:
     """Build the request as if the chat began now, without its input."""
     settings = _settings(chat.call, chat.tools, chat.model)
     items = [Item()] * len(chat.parts)
-    request = build_request(chat.model, "", items, _body(chat), settings)
+    body, facts, account = _body(chat), chat.model.facts, chat.call.account
+    request = build_request(chat.model, "", items, body, settings)
+    asked = (request.reasoning or {}).get("effort") or facts.default_effort
+    usable = facts.efforts or REASONING_EFFORTS if asked or facts.reasoning else ()
+    if account and (effort := account.limits.other_effort(asked, usable)):
+        body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
+        request = build_request(chat.model, "", items, body, settings)
     request = _repaired(request, chat.call, chat.store, chat.round)
     return chat._replace(request=request)
 
@@ -468,17 +477,12 @@ def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     )
 
 
-_NOT_FOR_TASKS = ("reasoning_summary", "json_schema")
-"""What a task of the pipe leaves out beside what all tasks do."""
-
-
 def build_task_request(call: PipeCall) -> PreparedRequest:
     """Return the request for a title, tags or the like; raises InvalidRequest."""
     require_floor()
     endpoint = call.endpoint
     model = _task_model(call, endpoint)
-    body = {k: v for k, v in call.body.items() if k not in _NOT_FOR_TASKS}
-    request = task_request(model, call.messages, body, call.caller.task)
+    request = task_request(model, call.messages, call.body, call.caller.task)
     request = _repaired(request, call)
     origin = origin_at(model.family, endpoint)
     limits = run_limits(call.valves, model)
@@ -505,9 +509,7 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
     if ended.trace.status not in (403, 404) or model == call.model.id:
         return False
     if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
-        told = (
-            f"TASK_MODEL: this key may not use {model}, so the chat's model does tasks"
-        )
+        told = f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
         call.log.line("WARNING", told)
     return True
 

@@ -139,23 +139,30 @@ def _finding(what: str, works: str, complaint: str, advice: str = "") -> str:
 
 def is_check_command(call: PipeCall) -> bool:
     """Say whether an administrator asks for a check; others talk to the model."""
+    return call.caller.is_admin and last_words(call) == "/check"
+
+
+def last_words(call: PipeCall) -> str:
+    """Return the text that a call asks to answer."""
     last: JsonObject = call.messages[-1] if call.messages else {}
-    is_command = as_text(last.get("content")).strip() == "/check"
-    return is_command and last.get("role") == "user" and call.caller.is_admin
+    return as_text(last.get("content")).strip() if last.get("role") == "user" else ""
 
 
-async def run_diagnostics(
+def run_diagnostics(
     call: PipeCall, connections: Connections
 ) -> AsyncGenerator[RunEvent, None]:
-    """Tell the findings of a check as an answer, a line at a time.
+    """Tell the findings of a check; raises InvalidRequest for unusable settings."""
+    return told_lines(_Diagnostics(call, connections).lines())
 
-    Raises InvalidRequest for unusable settings.
-    """
-    diagnostics = _Diagnostics(call, connections)
+
+async def told_lines(
+    lines: AsyncGenerator[str, None],
+) -> AsyncGenerator[RunEvent, None]:
+    """Tell lines as an answer, one at a time."""
     message: Item = {"type": "message", "role": "assistant", "content": []}
     yield ItemAdded(0, message)
     text = ""
-    async with aclosing(diagnostics.lines()) as lines:
+    async with aclosing(lines):
         async for line in lines:
             text += line + "\n"
             yield TextDelta(0, "text", 0, line + "\n")

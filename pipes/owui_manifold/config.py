@@ -68,7 +68,7 @@ class Config(NamedTuple):
     shows_cost: bool
     shows_log: bool
     log_level: str
-    refused: tuple[str, ...]
+    refused: Sequence[str]
     """Settings that the user chose and may not change."""
     token: str = ""
     """Of Microsoft Entra ID, if the administrator wants one."""
@@ -199,14 +199,12 @@ def _allowed_choices(user: UserValves, valves: Valves, is_admin: bool) -> UserVa
     return user.model_copy(update=reset)
 
 
-def _refused_choices(
-    wanted: UserValves, own: UserValves, valves: Valves
-) -> tuple[str, ...]:
+def _refused_choices(wanted: UserValves, own: UserValves, valves: Valves) -> list[str]:
     names = _CHOICES.values()
     lost = [name for name in names if getattr(wanted, name) != getattr(own, name)]
     if valves.USER_API_KEYS == "off" and wanted.API_KEY.strip():
         lost.append("API_KEY")
-    return tuple(lost)
+    return lost
 
 
 def _permission_error(valves: Valves) -> str:

@@ -64,12 +64,7 @@ class Caller(NamedTuple):
     @property
     def may_have_row(self) -> bool:
         """Whether the chat can have a row of its own in the database."""
-        return self.host_reads and names_a_row(self.chat_id)
-
-
-def names_a_row(chat_id: str) -> bool:
-    """Say whether a chat of this id is stored in the database."""
-    return bool(chat_id) and not chat_id.startswith(_ROWLESS_CHATS)
+        return self.host_reads and not self.chat_id.startswith(_ROWLESS_CHATS)
 
 
 def read_caller(

@@ -71,51 +71,40 @@ async def add_documents(
     `all`. Raises InvalidRequest for one that cannot be sent with the message that is
     asked.
     """
-    result, question = list(parts), question_index(parts)
-    documents = _DocumentReader(user, wanted)
+    result, question, left = list(parts), question_index(parts), _MOST_BYTES
     for place, part in enumerate(parts):
         if isinstance(part, UserMessage) and part.attachments:
-            found = [await documents.part(file) for file in part.attachments]
-            read = [part_or_note(f, is_asked=place == question) for f in found if f]
+            read = list[Item]()
+            for file in part.attachments:
+                found, size = await _read_document(file, user, wanted, left)
+                left -= size
+                if found:
+                    read.append(part_or_note(found, is_asked=place == question))
             result[place] = part.with_content([*read, *part.content])
     return result
 
 
-class _DocumentReader:
-    """Reads the documents of one request, up to its limit."""
+async def _read_document(
+    file: Attachment, user: Any, wanted: str, left: int
+) -> tuple[Item | str, int]:
+    """Return a document and its size; or why it cannot be sent, and nothing if it is
+    not for the model.
+    """
+    row = None if file.is_image else await file_row(file.file_id, user)
+    name = file.name or (row.filename if row else "")
+    meta = (row.meta if row else None) or {}
+    kind = document_type(name, file.content_type or str(meta.get("content_type")))
+    if file.is_image or not kind or (kind != PDF_TYPE and wanted != "all"):
+        return "", 0
+    if int(meta.get("size") or 0) > left:
+        return _TOO_LARGE.format(name), 0
 
-    def __init__(self, user: Any, wanted: str) -> None:
-        self._user = user
-        self._wanted = wanted
-        self._left = _MOST_BYTES
+    def sized_part(content: bytes) -> tuple[Item, int]:
+        return document_part(name, kind, content), len(content)
 
-    async def part(self, file: Attachment) -> Item | str | None:
-        """Return a document, or why it cannot be sent, or None if it is not for the
-        model.
-        """
-        if file.is_image:
-            return None
-        row = await file_row(file.file_id, self._user)
-        name = file.name or (row.filename if row else "")
-        meta = (row.meta if row else None) or {}
-        kind = document_type(name, file.content_type or str(meta.get("content_type")))
-        if not kind or (kind != PDF_TYPE and self._wanted != "all"):
-            return None
-        if row is None:
-            return GONE_FILE.format(name)
-        if int(meta.get("size") or 0) > self._left:
-            return _TOO_LARGE.format(name)
-
-        def sized_part(content: bytes) -> tuple[Item, int]:
-            return document_part(name, kind, content), len(content)
-
-        part, size = await _read_file(row, sized_part) or (None, 0)
-        if part is None:
-            return GONE_FILE.format(name)
-        if size > self._left:
-            return _TOO_LARGE.format(name)
-        self._left -= size
-        return part
+    read = await _read_file(row, sized_part) if row else None
+    part, size = read or (GONE_FILE.format(name), 0)
+    return (part, size) if size <= left else (_TOO_LARGE.format(name), 0)
 
 
 _StoreImage = Callable[[str], Awaitable[str]]

@@ -26,7 +26,7 @@ from openai_responses.loop.tools import Approver, Ask, ToolResult
 from openai_responses.requests.json_schema import LARGEST_SCHEMA
 from openai_responses.requests.tools import ToolNames
 from owui_chat.host_tools import CALL_TOOL, HOST_ERROR_PREFIXES, read_call_tool
-from owui_manifold.context import EventCall, HostContext, PipeCall, names_a_row
+from owui_manifold.context import EventCall, HostContext, PipeCall
 from owui_manifold.files import split_result_files
 from owui_manifold.host import (
     citation_sources,
@@ -263,8 +263,8 @@ class HostTools:
         self, name: str, tool: JsonObject, params: dict[str, Any], result: Any
     ) -> ToolResult:
         """Return a result as the host would store and show it."""
-        host = self._host
-        user = await user_model(str(host.metadata.get("user_id") or ""))
+        host, caller = self._host, self._call.caller
+        user = await user_model(caller.user_id)
         text, files, embeds = await process_tool_result(
             host, user, name, tool, params, result
         )
@@ -272,9 +272,8 @@ class HostTools:
         tool_id = str(tool.get("tool_id") or "")
         sources = citation_sources(name, params, text, tool_id) if cited else []
         store = partial(stored_image, host, user)
-        has_row = names_a_row(str(host.metadata.get("chat_id") or ""))
         output, card = await split_result_files(
-            files, text, store, user, has_row=has_row
+            files, text, store, user, has_row=caller.may_have_row
         )
         card |= {"embeds": embeds, "sources": sources}
         filled = {key: value for key, value in card.items() if value}

@@ -5,7 +5,6 @@ key are fetched in the background; the last result stays until a newer one arriv
 if the server cannot be reached.
 """
 
-import asyncio
 from collections.abc import Collection
 from contextlib import suppress
 
@@ -49,7 +48,6 @@ class Listing:
         self.shutdown_dates: dict[str, str] = {}
         self._known: dict[str, dict[str, str]] = {}
         self._next_request: dict[str, float] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
 
     def usable(
         self, endpoint: Endpoint, connections: Connections
@@ -58,9 +56,7 @@ class Listing:
         account, now = endpoint.account(), monotonic_seconds()
         if now >= self._next_request.get(account, 0.0):
             self._next_request[account] = now + _PAUSE_SECONDS
-            task = asyncio.create_task(self._refresh(endpoint, connections))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            connections.do_later(self._refresh(endpoint, connections))
         return self._known.get(account)
 
     async def _refresh(self, endpoint: Endpoint, connections: Connections) -> None:

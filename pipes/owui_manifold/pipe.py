@@ -32,7 +32,12 @@ from owui_manifold.chat import (
     build_task_request,
     lacks_task_model,
 )
-from owui_manifold.checkup import is_check_command, run_diagnostics
+from owui_manifold.checkup import (
+    is_check_command,
+    last_words,
+    run_diagnostics,
+    told_lines,
+)
 from owui_manifold.config import AccountCapabilities, read_config
 from owui_manifold.context import HostContext, PipeCall, read_caller
 from owui_manifold.failover import answer_somewhere, at_endpoint
@@ -93,11 +98,11 @@ class Pipe:
             self._capabilities,
             RunLog(config.log_level, config.secrets, new_ulid()[-10:]),
             HostContext(
-                tools=__tools__ or {},
-                request=__request__,
-                metadata=__metadata__ or {},
-                event_call=__event_call__,
-                event_emitter=__event_emitter__,
+                __tools__ or {},
+                __request__,
+                __metadata__ or {},
+                __event_call__,
+                __event_emitter__,
             ),
             self._threads,
             __user__ or {},
@@ -179,8 +184,11 @@ class Pipe:
         permitted = await self._permitted(call)
         if is_check_command(call):
             return run_diagnostics(permitted, self._connections)
-        if permitted.account and permitted.account.endpoints:
-            permit = partial(self._permitted, call._replace(account=permitted.account))
+        account = permitted.account
+        if account and (lines := account.limits.answer(last_words(call))):
+            return told_lines(lines)
+        if account and account.endpoints:
+            permit = partial(self._permitted, call._replace(account=account))
             return answer_somewhere(permitted, permit, self._connections)
         request = await build_chat_request(permitted)
         return answer_events(request, self._connections)

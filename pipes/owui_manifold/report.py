@@ -4,13 +4,14 @@ The log gets requests and endings. The user gets notices above an answer: costs,
 with the older way of tools, errors in REMOTE_MCP_SERVERS_JSON.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from openai_responses.audit import AuditedRequest
 from openai_responses.clock import utc_today
 from openai_responses.endings import Ending, api_word, ending_of_incomplete
 from openai_responses.errors import ResponsesError
 from openai_responses.items import (
+    Item,
     has_image,
     is_call_output,
     is_code,
@@ -24,7 +25,7 @@ from openai_responses.json_input import as_mapping, as_text, parse_json_object, 
 from openai_responses.loop.events import RunDone
 from openai_responses.models.choice import retirement_notice
 from openai_responses.models.resolve import resolve_model
-from openai_responses.models.usage import cost_of_run
+from openai_responses.models.usage import Usage, cost_of_run
 from openai_responses.redaction import describe_exception, redact_line
 from openai_responses.requests.build import unsent_parameters
 from owui_chat.storage.output_carrier import closing_commentary
@@ -124,16 +125,17 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     error, said = trace.error, f"{trace.subject} {trace.error.message}".strip()
     words = (error.code or ended.ending.code, error.type, error.param)
     code, group, param = map(api_word, words)
+    said = server_words(call, said)
     call.log.line(
         "WARNING",
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
-        f"param {param}, request id {trace.request_id}. {server_words(call, said)}",
+        f"param {param}, request id {trace.request_id}. {said}",
     )
     own_key_is_wrong = trace.status == _UNAUTHORIZED and call.config.own_key
     sentence = _WRONG_OWN_KEY if own_key_is_wrong else ended.ending.sentence
     sentence = _with_error_id(call, sentence)
     if call.caller.is_admin:
-        sentence = f"{sentence} {server_words(call, said)}".strip()
+        sentence = f"{sentence} {said}".strip()
     ending = ended.ending._replace(sentence=sentence)
     return _add_cost(prepared, ended._replace(ending=ending))
 
@@ -231,21 +233,29 @@ def _audited(prepared: PreparedRequest) -> AuditedRequest:
 
 
 def _add_cost(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Return the end of a run with its cost, if it is shown and can be known.
+    """Return the end of a run with its cost, if it is shown and can be known."""
+    if not prepared.call.config.shows_cost or not ended.usages:
+        return ended
+    cost = cost_of_responses(prepared, ended.usages, ended.output)
+    return ended._replace(cost=cost)
+
+
+def cost_of_responses(
+    prepared: PreparedRequest, usages: Iterable[Usage], output: Iterable[Item]
+) -> float | None:
+    """Return what responses with this output cost; None if it cannot be known.
 
     Other servers do not say which tier served a response: it is the one asked for.
     """
     call, request = prepared.call, prepared.request
     own = call.config.prices
-    if not call.config.shows_cost or not ended.usages or own is None:
-        return ended
+    if own is None:
+        return None
     facts = call.resolve(request.model).facts
     facts = facts._replace(prices=own.get(request.model, facts.prices))
     asked = request.service_tier or ""
-    usages = [one._replace(tier=one.tier or asked) for one in ended.usages]
-    host, today = prepared.endpoint.host, utc_today()
-    cost = cost_of_run(usages, facts, ended.output, today, host)
-    return ended._replace(cost=cost)
+    usages = [one._replace(tier=one.tier or asked) for one in usages]
+    return cost_of_run(usages, facts, output, utc_today(), prepared.endpoint.host)
 
 
 _HOW = (
@@ -259,16 +269,16 @@ _ADVICE = (
 _DONE = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
-async def _legacy_notices(call: PipeCall) -> list[str]:
+async def _legacy_notice(call: PipeCall) -> str:
     """Tell an administrator once about a model with legacy function calling."""
     if value_at(call.host.metadata, "params", "function_calling") != "legacy":
-        return []
+        return ""
     row = await legacy_model(call.model_id)
     if row is None:
-        return []
+        return ""
     changed = call.valves.AUTO_NATIVE_TOOLS and await make_native(row)
     notice = _HOW + (_DONE if changed else _ADVICE)
-    return [notice] if _tell_once(call, f"{call.model_id}: {notice}") else []
+    return notice if _tell_once(call, f"{call.model_id}: {notice}") else ""
 
 
 def _valve_notices(call: PipeCall) -> list[str]:
@@ -299,17 +309,17 @@ def _tell_once(call: PipeCall, notice: str) -> bool:
     return call.caller.is_admin and is_new(f"chat: {notice}")
 
 
-def _refusal_notices(call: PipeCall) -> list[str]:
+def _refusal_notice(call: PipeCall) -> str:
     """Tell a user once about own settings that have no effect."""
     if not call.caller.host_reads:  # nobody would see it
-        return []
+        return ""
     user, is_new = call.caller.user_id, call.capabilities.first_time
     names = [name for name in call.config.refused if is_new(f"{user}: {name}")]
     if not names:
-        return []
+        return ""
     listed = ", ".join(names)
     call.log.line("INFO", f"user {user} may not change {listed}")
-    return [_REFUSED_CHOICES + listed]
+    return _REFUSED_CHOICES + listed
 
 
 async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
@@ -318,9 +328,8 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     if call.caller.task or (prepared.delegates and leaves_calls(ended)):
         return []
     retirement = retirement_notice(call.chosen_model, utc_today(), call.model)
-    return [
-        *_refusal_notices(call),
-        *([retirement] if retirement else []),
-        *_valve_notices(call),
-        *await _legacy_notices(call),
-    ]
+    notices = [_refusal_notice(call), retirement, *_valve_notices(call)]
+    notices.append(await _legacy_notice(call))
+    if call.account:
+        notices += call.account.limits.notices()
+    return list(filter(None, notices))

@@ -54,9 +54,7 @@ class ChatKeys:
     def __init__(self, secret: str, user_id: str) -> None:
         """Derive the keys; without a secret nothing is signed or encrypted."""
         self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
-        self._cipher = (
-            _cipher(derive_key(secret, f"{_PURPOSE}sent")) if secret else None
-        )
+        self._cipher = _cipher(secret) if secret else None
         self._user_id = user_id
 
     def seal(self, value: object, message_id: str) -> str:
@@ -77,9 +75,8 @@ class ChatKeys:
         try:
             whole = base64.b64decode(sealed, validate=True)
             nonce, rest = whole[:_NONCE_BYTES], whole[_NONCE_BYTES:]
-            return json.loads(
-                self._cipher.decrypt(nonce, rest, self._scope(message_id))
-            )
+            text = self._cipher.decrypt(nonce, rest, self._scope(message_id))
+            return json.loads(text)
         except Exception:
             return None
 
@@ -87,7 +84,8 @@ class ChatKeys:
         return json.dumps([self._user_id, message_id]).encode()
 
 
-def _cipher(key: bytes) -> Any:
+def _cipher(secret: str) -> Any:
+    key = derive_key(secret, f"{_PURPOSE}sent")
     try:
         return import_module("cryptography.hazmat.primitives.ciphers.aead").AESGCM(key)
     except ImportError:

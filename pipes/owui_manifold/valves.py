@@ -14,13 +14,11 @@ _Tier = Literal["auto", "default", "flex", "priority", "fast", "ultrafast"]
 _Choice = Literal["inherit", "on", "off"]
 
 
-def _valve(
-    default: object, description: str, *, secret: bool = False, **limits: Any
-) -> Any:
+def _valve(default: object, text: str, *, secret: bool = False, **limits: Any) -> Any:
     """Return the field of a valve; the page shows `Default` instead of its default."""
     return Field(
         default=default,
-        description=f"{description} {_default_sentence(default)}",
+        description=f"{text} {_default_sentence(default)}",
         json_schema_extra={"input": {"type": "password"}} if secret else None,
         **limits,
     )
@@ -165,8 +163,8 @@ class Valves(BaseModel):
     )
     PERSIST_REASONING_TOKENS: Literal["disabled", "response", "conversation"] = _valve(
         "conversation",
-        "Where the model gets its encrypted reasoning back: nowhere, between the tool "
-        "calls of an answer, or in the whole conversation (stored in the chat).",
+        "Where the model gets its encrypted reasoning back: nowhere, within an answer, "
+        "or in the whole conversation (stored in the chat).",
     )
     PERSIST_TOOL_RESULTS: bool = _valve(
         True,
@@ -176,21 +174,20 @@ class Valves(BaseModel):
     HISTORY_CARRIER: Literal["output", "markers"] = _valve(
         "output",
         "Where a chat keeps what it does not show: in Open WebUI's stored output of "
-        "each answer, or under keys of its own, with lines in the answers that only "
-        "copies show. Both are always read.",
+        "each answer, or under keys of its own, with lines that copies of answers "
+        "show. Both are read.",
     )
     STORE_ENCRYPTION_KEY: str = _valve(
         "",
-        "A long random text, from which the keys for what chats store are made. After a "
-        "change, what was stored before is used only in part. Empty: the server's "
-        "WEBUI_SECRET_KEY.",
+        "A long random text that protects what chats store. After a change, older "
+        "chats are read only in part. Empty: the server's WEBUI_SECRET_KEY.",
         secret=True,
     )
     STABLE_INSTRUCTIONS: Literal["auto", "on", "off"] = _valve(
         "auto",
         "Keep the first instructions of a chat and send changes (a date, a memory) "
-        "with the next message: reasoning and the prompt cache stay valid. The chat "
-        "stores them encrypted. `auto`: from gpt-5.6 on.",
+        "with the next message: reasoning and the prompt cache stay valid. `auto`: "
+        "from gpt-5.6 on.",
     )
     PROMPT_CACHE_KEY: Literal["chat", "user", "off"] = _valve(
         "chat",
@@ -224,9 +221,7 @@ class Valves(BaseModel):
         "one by one with its lasting approvals, unless TOOL_APPROVAL has a rule for "
         "one of them.",
     )
-    PARALLEL_TOOL_CALLS: bool = _valve(
-        True, "Let the model call several tools at once."
-    )
+    PARALLEL_TOOL_CALLS: bool = _valve(True, "Let the model call tools in parallel.")
     MAX_FUNCTION_CALL_LOOPS: int = _valve(
         10, "Most rounds of tool calls before the model has to answer.", ge=1
     )
@@ -312,7 +307,7 @@ class Valves(BaseModel):
         60, "If the server asks for a longer wait, the error is shown.", ge=0
     )
     CONNECT_TIMEOUT_SECONDS: float = _valve(
-        30, "Time limit for opening a connection.", gt=0
+        30, "Time limit to open a connection.", gt=0
     )
     FIRST_EVENT_TIMEOUT_SECONDS: float = _valve(
         300, "Longest wait for an answer to begin, 30 to 900."
@@ -407,9 +402,7 @@ class UserValves(BaseModel):
         "inherit", "How long answers are."
     )
     WEB_SEARCH: _Choice = _valve("inherit", "Let the model search the web with OpenAI.")
-    IMAGE_GENERATION: _Choice = _valve(
-        "inherit", "Let the model draw pictures with OpenAI."
-    )
+    IMAGE_GENERATION: _Choice = _valve("inherit", "Let the model draw pictures.")
     CODE_INTERPRETER: _Choice = _valve("inherit", "Let the model run Python at OpenAI.")
     SERVICE_TIER: Literal["inherit", _Tier] = _valve(
         "inherit", "`flex` is cheaper and slower, `fast` and `ultrafast` cost more."

@@ -4,6 +4,7 @@ They also put what they retrieve, and what they cite, into the instructions, tel
 who asks, and have a managed identity of Azure, which no other server of the tests does.
 """
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -60,6 +61,8 @@ async def pair(pipe_source: str, pipe_valves: dict[str, str]) -> AsyncIterator[P
         shared |= {"WEBSOCKET_MANAGER": "redis", "RAG_SYSTEM_CONTEXT": "true"}
         shared |= {"ENABLE_FORWARD_USER_INFO_HEADERS": "true"}
         shared |= {"IDENTITY_ENDPOINT": azure.base_url, "IDENTITY_HEADER": "proof"}
+        # Fifteen connections are too few for all answers at once on a busy machine.
+        shared["DATABASE_POOL_SIZE"] = "30"
         # One after the other: the first makes the tables and the administrator.
         left = await stack.enter_async_context(OpenWebUI(env=shared))
         right = await stack.enter_async_context(OpenWebUI(env=shared))
@@ -181,6 +184,24 @@ async def test_many_answers_at_once_lose_nothing(
     assert {turn.error for turn in (*turns, *later)} == {None}
     assert await crowd.lost([first, *turns, *later]) == []
     assert crowd.forgotten(turns) == []
+
+
+async def test_many_answers_are_counted_exactly(
+    pair: Pair, simulator: Simulator
+) -> None:
+    """Half of them on each server, which make the table at the same moment."""
+    async with administration(pair.admin, USER_LIMITS_JSON="[]"):
+        asked = (pair.members[n % 2].complete(MODEL, "sim:short") for n in range(50))
+        await asyncio.gather(*asked)
+        told = [await member.complete(MODEL, "/usage") for member in pair.members]
+
+    used = [(request.response or {})["usage"] for request in answered(simulator)]
+    given, made = (
+        sum(one[f"{kind}_tokens"] for one in used) for kind in ("input", "output")
+    )
+    assert len(used) == 50
+    for text in told:
+        assert f"| today | 50 | {given} | 0 | {made} | " in text
 
 
 @pytest.mark.parametrize("model", ["gpt-6.2-sol", "gpt-5.2"])

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from call_sample import call_of, chat, host_context
+from call_sample import IDS, call_of, chat, host_context
 from openai_responses.loop.tools import Approver, CallLimits, ToolResult, Toolset
 from openai_responses.requests.tools import ToolNames
 from owui_manifold.context import Caller
@@ -512,7 +512,8 @@ def asked_by(user_id: str, threads: ToolThreads, hanging: Hanging) -> HostTools:
     """The tools of a request of this user: one hangs, one does not."""
     tools = {"hang": tool(hanging), "look": tool(look)}
     call = call_of({}, Valves(), Caller(user_id=user_id, host_model="p.m"))
-    call = call._replace(threads=threads, host=host_context(tools))
+    context = host_context(tools, metadata={**IDS, "user_id": user_id})
+    call = call._replace(threads=threads, host=context)
     return HostTools(call, ToolNames(tuple(tools)))
 
 

@@ -48,7 +48,7 @@ async def test_auto_hides_what_the_key_cannot_use() -> None:
         }
         valves = Valves.model_validate(given)
         first = list_models(valves, listing, connections)
-        await asyncio.gather(*listing._tasks)
+        await asyncio.gather(*connections._pool()._tasks)
         second = list_models(valves, listing, connections)
         await connections.close()
 

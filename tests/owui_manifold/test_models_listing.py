@@ -16,9 +16,9 @@ from upstream import Upstream
 pytestmark = pytest.mark.asyncio
 
 
-async def settled(listing: Listing) -> None:
+async def settled(connections: Connections) -> None:
     """Wait until nobody is being asked."""
-    await asyncio.gather(*listing._tasks)
+    await asyncio.gather(*connections._pool()._tasks)
 
 
 async def test_the_models_of_a_key() -> None:
@@ -41,9 +41,9 @@ async def test_a_list_is_answered_from_memory() -> None:
         endpoint = Endpoint(sim.base_url, sim.api_key)
 
         assert listing.usable(endpoint, connections) is None
-        await settled(listing)
+        await settled(connections)
         assert "gpt-6.1-sol" in (listing.usable(endpoint, connections) or [])
-        await settled(listing)
+        await settled(connections)
         await connections.close()
 
 
@@ -57,7 +57,7 @@ async def test_a_list_is_fetched_once_while_it_is_fresh() -> None:
         connections, listing = Connections(), Listing()
         for _ in range(5):
             listing.usable(upstream.endpoint, connections)
-            await settled(listing)
+            await settled(connections)
         await connections.close()
 
     assert len(upstream.requests) == 1
@@ -80,9 +80,9 @@ async def test_what_was_known_stays_when_the_server_fails(
         for seconds in (10_000.0, 20_000.0):
             monkeypatch.setattr(models, "monotonic_seconds", lambda now=seconds: now)
             listing.usable(upstream.endpoint, connections)
-            await settled(listing)
+            await settled(connections)
         kept = listing.usable(upstream.endpoint, connections)
-        await settled(listing)
+        await settled(connections)
         await connections.close()
 
     assert answers == []

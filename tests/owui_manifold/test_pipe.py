@@ -476,7 +476,7 @@ async def test_a_task_model_that_the_key_may_not_use(
     refused, *done = [request.status for request in sim.requests]
     assert refused in (403, 404)
     assert done == [200, 200]
-    assert len([m for m in caplog.messages if "TASK_MODEL: this key" in m]) == 1
+    assert len([m for m in caplog.messages if "TASK_MODEL: the key" in m]) == 1
 
 
 async def test_debug_lines_tell_the_shape_of_a_request(

@@ -39,7 +39,7 @@ async def test_the_servers_own_day_counts(pipe: Pipe) -> None:
     assert statuses(await chunks_of(pipe, body, **given)) == []
 
     pipe.pipes()
-    await asyncio.gather(*pipe._listing._tasks)
+    await asyncio.gather(*pipe._connections._pool()._tasks)
 
     [told] = statuses(await chunks_of(pipe, body, **given))
     assert "switched off on 2026-12-11. Use GPT-6.1 Sol instead." in told

@@ -12,7 +12,7 @@ response, and if the API refuses to resume, five minutes after the beginning.
 import asyncio
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
@@ -37,7 +37,7 @@ from openai_responses.errors import (
     ResponsesError,
     TimedOut,
 )
-from openai_responses.items import has_text, is_reasoning, item_type
+from openai_responses.items import Item, has_text, is_reasoning, item_type
 from openai_responses.json_input import as_mapping, as_text, json_weight
 from openai_responses.loop.events import (
     NO_THOUGHT,
@@ -86,7 +86,9 @@ class Limits(NamedTuple):
     `resuming` limits the requests in a row for the rest of a background response,
     `poll_seconds` is the wait while the server is still working on one.
     `most_bytes` limits one response, counted by `json_weight`. `heard` is called with
-    true when the server is waited for or speaks, else with false.
+    true when the server is waited for or speaks, else with false. `spent` takes the
+    usages of the run so far and the output of each response; it says why the run ends
+    although tools are called, or nothing.
     """
 
     join_seconds: float = 0.05
@@ -96,6 +98,7 @@ class Limits(NamedTuple):
     poll_seconds: float = 5.0
     most_bytes: int = MAX_ANSWER_BYTES
     heard: Callable[[bool], object] = bool
+    spent: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
 
 
 class Attempts:

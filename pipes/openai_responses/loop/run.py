@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from functools import reduce
 
+from openai_responses.endings import Ending
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, is_call, since_compaction
 from openai_responses.json_input import as_text, parse_json_object
@@ -100,6 +101,9 @@ class _Answers:
         self.output += output
         calls = list(filter(is_call, output))
         approvals = list(filter(is_approval_request, output))
+        reached = attempts.limits.spent(attempts.usages, output)
+        if reached and (calls or approvals):
+            attempts.response.ending = Ending("incomplete", sentence=reached)
         if attempts.ending.is_failure:
             for event in self._refuse(calls, _BROKEN_OFF):
                 yield event

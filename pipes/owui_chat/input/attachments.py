@@ -265,15 +265,12 @@ def _with_readable(
 ) -> UserMessage:
     shown = [part for part in message.content if part.get("image_url")]
     names = [found.name for found in message.attachments if found.is_image]
-    left = iter(names if len(names) == len(shown) else [""] * len(shown))
-    parts = [
-        (
-            part_or_note(_readable_part(part, next(left), scale), is_asked=is_asked)
-            if part.get("image_url")
-            else part
-        )
-        for part in message.content
-    ]
+    left, parts = iter(names if len(names) == len(shown) else ()), list[Item]()
+    for part in message.content:
+        found: Item | str = part
+        if part.get("image_url"):
+            found = _readable_part(part, next(left, ""), scale)
+        parts.append(part_or_note(found, is_asked=is_asked))
     return message.with_content(parts) if shown else message
 
 

@@ -30,7 +30,7 @@ _TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
 
 _ANSWER_KEYS = (
     "tools tool_choice parallel_tool_calls reasoning reasoning_effort text verbosity "
-    "response_format"
+    "response_format reasoning_summary json_schema"
 )
 """What is chosen for answers, but not for tasks."""
 

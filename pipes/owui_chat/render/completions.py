@@ -142,11 +142,11 @@ def _chat_image(item: Item) -> dict[str, Any]:
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     """Return a call in the form of Chat Completions."""
+    kind, field, empty = "function", "arguments", "{}"
     if item_type(item) == "custom_tool_call":
-        custom = {"name": item.get("name"), "input": item.get("input") or ""}
-        return {"id": item.get("call_id"), "type": "custom", "custom": custom}
-    function = {"name": item.get("name"), "arguments": item.get("arguments") or "{}"}
-    return {"id": item.get("call_id"), "type": "function", "function": function}
+        kind, field, empty = "custom", "input", ""
+    called = {"name": item.get("name"), field: item.get(field) or empty}
+    return {"id": item.get("call_id"), "type": kind, kind: called}
 
 
 def _error(ending: Ending) -> Chunk:

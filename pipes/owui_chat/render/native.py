@@ -94,9 +94,8 @@ def _end_after_code(shown: OutputItems) -> Chunks:
     """Yield an invisible item if code would be the last item of a run."""
     last = shown.items[-1] if shown.items else {}
     if last.get("type") == CODE_CARD:
-        yield from shown.add(
-            {"type": "openai_responses:end", "id": f"end_{last['id']}"}
-        )
+        end = {"type": "openai_responses:end", "id": f"end_{last['id']}"}
+        yield from shown.add(end)
 
 
 class NativeRenderer:

@@ -1,0 +1,88 @@
+"""What users have used, in a table of our own in the host's database.
+
+A row counts what one user had of one model on one day, so nothing is lost with a chat
+that is deleted. One statement adds to it: servers that count at once lose nothing. What
+could not be written is kept, and written with the next answer.
+"""
+
+import asyncio
+from typing import NamedTuple
+
+from owui_administration.host import run_sql
+
+
+class UsageRow(NamedTuple):
+    """What a user had of a model on a day; the names are those of the table.
+
+    `cached` is part of `input`. Money is in millionths of a US dollar.
+    """
+
+    user_id: str
+    day: str
+    model: str
+    requests: int
+    input: int
+    cached: int
+    output: int
+    money: int
+
+
+_TABLE = "{schema}openai_responses_usage"
+_CREATE = (
+    f"CREATE TABLE IF NOT EXISTS {_TABLE} (user_id TEXT, day TEXT, model TEXT, "
+    "requests BIGINT, input BIGINT, cached BIGINT, output BIGINT, money BIGINT, "
+    "PRIMARY KEY (user_id, day, model))"
+)
+_COUNTS = UsageRow._fields[3:]
+_ADD = (
+    f"INSERT INTO {_TABLE} AS old VALUES "
+    "(:user_id, :day, :model, :requests, :input, :cached, :output, :money) "
+    "ON CONFLICT (user_id, day, model) DO UPDATE SET "
+    + ", ".join(f"{name} = old.{name} + excluded.{name}" for name in _COUNTS)
+)
+OWN_ROWS = f"SELECT * FROM {_TABLE} WHERE user_id = :user_id AND day >= :day"
+ALL_ROWS = (
+    f"SELECT COALESCE(email, user_id), '', model, SUM({'), SUM('.join(_COUNTS)}) "
+    f'FROM {_TABLE} LEFT JOIN {{schema}}"user" ON id = user_id WHERE day >= :day '
+    "GROUP BY email, user_id, model ORDER BY SUM(money) DESC LIMIT :most"
+)
+"""With the addresses of users as far as they exist, the most expensive first."""
+_NOT_COUNTED = "What users use is not counted: Open WebUI's database answers {}."
+
+
+class UsageTable:
+    """The table, and what is still to be added to it."""
+
+    def __init__(self) -> None:
+        """Touch nothing yet."""
+        self.problem = ""
+        self._due: list[UsageRow] = []
+        self._writer: asyncio.Task[None] | None = None
+
+    def add(self, *rows: UsageRow) -> None:
+        """Add rows soon; nobody waits for it."""
+        self._due += rows
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.create_task(self._write())
+
+    async def _write(self) -> None:
+        while rows := sorted(self._due):  # in one order: servers never wait crosswise
+            self._due, self.problem = [], ""
+            try:
+                await run_sql((_CREATE, {}), (_ADD, [row._asdict() for row in rows]))
+            except Exception as error:
+                self._due += rows
+                self.problem = _NOT_COUNTED.format(type(error).__name__)
+                return
+
+    async def flush(self) -> None:
+        """Wait until what is due was written, or could not be."""
+        self.add()
+        if self._writer:
+            await asyncio.wait([self._writer])
+
+    async def rows(self, sql: str, **values: object) -> list[UsageRow]:
+        """Return rows of the table, as soon as ours are written."""
+        await self.flush()
+        found = await run_sql((_CREATE, {}), (sql, values))
+        return [UsageRow(*row[:3], *map(int, row[3:])) for row in found]

@@ -1,0 +1,76 @@
+"""What runs use, told to the filter of the administration, which limits it."""
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from functools import reduce
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import Item, message_text
+from openai_responses.loop.events import RunEvents
+from openai_responses.loop.run import run
+from openai_responses.models.usage import Usage, add_usage
+from openai_responses.transport.connections import Connections
+from openai_responses.transport.stream import TextDelta
+from owui_manifold.chat import PreparedRequest
+from owui_manifold.report import cost_of_responses
+
+
+def check_limits(prepared: PreparedRequest) -> None:
+    """Raise InvalidRequest, with a sentence, if nothing may be sent.
+
+    The mode pro is a model of its own. An answer goes on between the host's rounds.
+    """
+    account, request = prepared.call.account, prepared.request
+    if account:
+        is_pro = (request.reasoning or {}).get("mode") == "pro"
+        model, goes_on = request.model + "-pro" * is_pro, bool(prepared.round)
+        has_price = cost_of_responses(prepared, [Usage()], ()) is not None
+        if refused := account.limits.refusal(model, has_price, goes_on):
+            raise InvalidRequest(refused)
+
+
+def counted_run(prepared: PreparedRequest, connections: Connections) -> RunEvents:
+    """Return the events of a run, whose responses are counted if somebody asks."""
+    limits, counts = prepared.limits, _RunCounts(prepared)
+    if prepared.call.account:
+        limits = limits._replace(spent=counts.add)
+    request, endpoint = prepared.request, prepared.endpoint
+    events = run(request, endpoint, connections, limits, prepared.toolset)
+    return counts.watch(events) if prepared.call.account else events
+
+
+class _RunCounts:
+    """Counts the responses of a run.
+
+    Of one that is stopped nobody tells the usage: it is estimated from the texts, and
+    hidden thoughts are not known. `_characters` is None between two responses.
+    """
+
+    def __init__(self, prepared: PreparedRequest) -> None:
+        self._prepared = prepared
+        self._counted = 0
+        self._characters: int | None = 0
+
+    def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
+        """Count the responses that are new; return why the run ends, or nothing."""
+        prepared, new = self._prepared, usages[self._counted :]
+        self._counted, self._characters = len(usages), None
+        total = reduce(add_usage, new, None) or Usage()
+        counts = (len(new), total.input, total.cached, total.output)
+        cost = cost_of_responses(prepared, new, output)
+        limits = prepared.call.account.limits
+        return str(limits.count(prepared.request.model, counts, cost))
+
+    async def watch(self, events: RunEvents) -> RunEvents:
+        """Yield the events; count the response that is left in the middle."""
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    if isinstance(event, TextDelta):
+                        self._characters = (self._characters or 0) + len(event.text)
+                    yield event
+        finally:
+            if self._characters is not None:
+                items, self._counted = self._prepared.request.input, 0
+                asked = sum(len(message_text(item)) for item in items)
+                self.add([Usage(asked // 4, self._characters // 4)])

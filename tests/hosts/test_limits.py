@@ -1,0 +1,114 @@
+"""Limits of users in the real host: what is counted, refused and told."""
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from hosts.administration import administration
+from hosts.offline import NEWEST, host_environment, host_python
+from hosts.open_webui import OpenWebUI
+from hosts.sent import chat_bodies
+from hosts.tabs import Tab
+from hosts.users import User
+from simulator import Simulator
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
+
+PIPE = "openai_responses"
+MODEL = f"{PIPE}.gpt-5.2"
+RULES = [
+    {"group": "Students", "tokens": 1, "per": "day", "models": ["gpt-5.2*"]},
+    {"role": "admin", "money": 100, "per": "month", "show": True},
+]
+WRITER = """
+import asyncio, sys
+sys.path.append(sys.argv[1])
+from owui_administration.usage_table import OWN_ROWS, UsageRow, UsageTable
+
+async def main():
+    table = UsageTable()
+    for _ in range(25):
+        await table.rows(OWN_ROWS, user_id="u", day="2026")
+        table.add(UsageRow("u", "2026-11-23", "m", 1, 3, 2, 5, 7))
+    await table.rows(OWN_ROWS, user_id="u", day="2026")
+    print(table.problem)
+
+asyncio.run(main())
+"""
+
+
+@pytest_asyncio.fixture
+async def students(admin: User, member: User) -> AsyncIterator[None]:
+    """A group with the ordinary user."""
+    form = {"name": "Students", "description": "tests"}
+    group = await admin.call("POST", "/api/v1/groups/create", form)
+    path = f"/api/v1/groups/id/{group['id']}"
+    await admin.call("POST", f"{path}/users/add", {"user_ids": [member.id]})
+    yield
+    await admin.call("DELETE", f"{path}/delete")
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("students")
+async def test_a_group_reaches_its_limit(
+    admin: User, member: User, tab: Tab, server: OpenWebUI, simulator: Simulator
+) -> None:
+    """A deleted chat gives nothing back, and administrators see who used what."""
+    async with (
+        administration(admin, USER_LIMITS_JSON=json.dumps(RULES)),
+        Tab(admin) as own,
+    ):
+        other = await tab.send(f"{PIPE}.gpt-4.1", "sim:short")
+        first = await tab.send(MODEL, "sim:short")
+        await member.call("DELETE", f"/api/v1/chats/{first.chat_id}")
+        second = await tab.send(MODEL, "sim:short")
+        sums = await tab.send(MODEL, "/usage")
+        free = await own.send(MODEL, "sim:short")
+        table = await own.send(MODEL, "/usage 2d csv")
+
+    assert (first.error, free.error, sums.error) == (None, None, None)
+    assert "gpt-4.1 is not for you" in str(other.error)
+    assert "Your limit of 1 tokens a day is used up" in str(second.error)
+    assert "00:00 UTC" in str(second.error)
+    assert len(chat_bodies(simulator)) == 2
+    assert "left this month" in free.statuses[-1]["description"]
+    [row] = server.sql(
+        "SELECT * FROM openai_responses_usage WHERE user_id = ?", member.id
+    )
+    assert f"| today | {row['requests']} | {row['input']} |" in sums.text
+    assert "- 0 tokens of 1 tokens left today" in sums.text
+    assert admin.email not in sums.text
+    used = (row["requests"], row["input"], row["cached"])
+    cells = ",".join(f'"{cell}"' for cell in (f"{member.email}, gpt-5.2", *used))
+    assert cells in table.text
+    assert f'"{admin.email}, gpt-5.2",' in table.text
+
+
+@pytest.mark.asyncio
+async def test_two_processes_count_in_one_sqlite(tmp_path: Path) -> None:
+    """Nothing is lost, and the table is there once."""
+    python, pipes = host_python(NEWEST), Path(__file__).parents[2] / "pipes"
+    (tmp_path / "data").mkdir()
+    command = [str(python), "-P", "-c", WRITER, str(pipes)]
+    writers = [
+        await asyncio.create_subprocess_exec(
+            *command,
+            env=host_environment(python, tmp_path),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        for _ in "ab"
+    ]
+    async with asyncio.timeout(120):
+        told = [await writer.communicate() for writer in writers]
+
+    assert [out.splitlines()[-1:] for out, _ in told] == [[b""], [b""]], told
+    with closing(sqlite3.connect(tmp_path / "data/webui.db")) as database:
+        [row] = database.execute("SELECT * FROM openai_responses_usage").fetchall()
+    assert row == ("u", "2026-11-23", "m", 50, 150, 100, 250, 350)

@@ -1,0 +1,242 @@
+"""What a user may still use, and what is told of it."""
+
+import json
+from datetime import date
+from typing import Any
+
+import pytest
+
+from openai_responses.models.resolve import REASONING_EFFORTS, resolve_model
+from owui_administration.limits import UserLimits
+from owui_administration.rules import (
+    LimitRule,
+    longest_ago,
+    period_start,
+    read_limits,
+)
+from owui_administration.usage_table import UsageRow, UsageTable
+
+TODAY = date(2026, 11, 25)  # a Wednesday
+
+
+def rule(**given: Any) -> LimitRule:
+    """A rule as it is read."""
+    rules, problem = read_limits(json.dumps([given]))
+    assert not problem
+    assert rules
+    return rules[0]
+
+
+class Table(UsageTable):
+    """Takes rows, and writes none."""
+
+    def __init__(self) -> None:
+        """Have none."""
+        super().__init__()
+        self.taken: list[UsageRow] = []
+
+    def add(self, *rows: UsageRow) -> None:
+        """Take rows."""
+        self.taken += rows
+
+
+def row(day: str, dollars: float = 0, tokens: int = 0) -> UsageRow:
+    """What somebody used on a day."""
+    micro = round(dollars * 1e6)
+    return UsageRow("u", day, "gpt-5.2", 1, tokens, 0, 0, micro)
+
+
+def limits(
+    *rules: LimitRule, rows: tuple[UsageRow, ...] = (), **given: Any
+) -> UserLimits:
+    """What somebody may use whom these rules name."""
+    given = {"table": Table(), "today": TODAY, **given}
+    return UserLimits(rules, list(rows), **given)
+
+
+def refusal(limited: UserLimits, model: str = "gpt-5.2") -> str:
+    """Why a first request is not sent."""
+    return limited.refusal(model, has_price=True, goes_on=False)
+
+
+def reached(limited: UserLimits) -> str:
+    """Why a run ends."""
+    return limited.count("gpt-5.2", (0, 0, 0, 0), 0)
+
+
+# ---------------------------------------------------------------- periods
+
+
+@pytest.mark.parametrize(
+    ("per", "today", "start", "begins"),
+    [
+        ("day", "2026-12-31", "2026-12-31", "2027-01-01"),
+        ("week", "2026-11-25", "2026-11-23", "2026-11-30"),
+        ("week", "2026-11-23", "2026-11-23", "2026-11-30"),
+        ("week", "2027-01-03", "2026-12-28", "2027-01-04"),
+        ("month", "2026-01-31", "2026-01-01", "2026-02-01"),
+        ("month", "2028-02-29", "2028-02-01", "2028-03-01"),
+        ("month", "2026-12-01", "2026-12-01", "2027-01-01"),
+    ],
+)
+def test_periods(per: str, today: str, start: str, begins: str) -> None:
+    """A week begins on Monday, a month on its first day."""
+    now = date.fromisoformat(today)
+    limited = limits(rule(tokens=0, per=per), today=now)
+
+    assert period_start(per, now).isoformat() == start
+    assert f"begins anew on {begins} at 00:00 UTC" in refusal(limited)
+    assert longest_ago(now) <= start
+
+
+# ---------------------------------------------------------------- amounts
+
+
+def test_limit_is_used_up_when_it_is_reached() -> None:
+    """The sentence has the limit, what was used and when it begins anew."""
+    five = rule(money=5, per="month")
+    before = (row("2026-10-31", 50), row("2026-11-01", 2), row("2026-11-25", 2.99))
+
+    assert not refusal(limits(five, rows=before))
+    assert refusal(limits(five, rows=(*before, row("2026-11-25", 0.01)))) == (
+        "Your limit of $5.00 a month is used up: $5.00 so far. It begins anew on "
+        "2026-12-01 at 00:00 UTC."
+    )
+
+
+def test_the_limit_that_holds_longest_is_named() -> None:
+    """Nobody waits for tomorrow in vain."""
+    rows = (row("2026-11-25", 9, 2000),)
+    limited = limits(
+        rule(tokens=1000, per="day"),
+        rule(money=1, tokens=5000, per="week"),
+        rows=rows,
+    )
+
+    assert "$1.00 a week is used up: $9.00" in refusal(limited)
+
+
+def test_answer_ends_a_tenth_above_its_limit() -> None:
+    """What it has used itself counts."""
+    table = Table()
+    limited = limits(rule(tokens=1000, per="day"), table=table)
+
+    for tokens, ended in ((1000, False), (99, False), (1, True)):
+        assert bool(limited.count("gpt-5.2", (1, tokens, 0, 0), 0.5)) is ended
+
+    assert [row[2:] for row in table.taken][1] == ("gpt-5.2", 1, 99, 0, 0, 500_000)
+
+
+def test_answer_goes_on_between_rounds_below_its_overdraft() -> None:
+    """The host asks again after its tools."""
+    rows = (row("2026-11-25", tokens=1099),)
+    limited = limits(rule(tokens=1000, per="day"), rows=rows)
+
+    assert not limited.refusal("gpt-5.2", has_price=True, goes_on=True)
+    assert refusal(limited)
+
+
+def test_what_is_left() -> None:
+    """It is told where the rule says so, and never less than nothing."""
+    rows = (row("2026-11-25", 1.5, 300),)
+    limited = limits(
+        rule(money=5, per="month", show=True),
+        rule(tokens=200, per="day", show=True),
+        rule(tokens=1000, per="week"),
+        rows=rows,
+    )
+
+    assert limited.notices() == [
+        "$3.50 of $5.00 left this month",
+        "0 tokens of 200 tokens left today",
+    ]
+
+
+def test_own_key_has_no_amounts() -> None:
+    """It is paid by somebody else, so nothing is counted."""
+    own = {"has_own_key": True}
+    table = Table()
+    limited = limits(rule(money=0, per="day", show=True), facts=own, table=table)
+
+    assert not limited.count("gpt-5.2", (1, 5, 0, 5), 1)
+    assert (refusal(limited), limited.notices(), table.taken) == ("", [], [])
+
+
+# ---------------------------------------------------------------- models, efforts, tools
+
+
+@pytest.mark.parametrize(
+    ("name", "patterns", "allowed"),
+    [
+        ("gpt-6-luna", ["gpt-6-luna"], True),
+        ("gpt-6-luna-high", ["gpt-6-luna"], True),
+        ("gpt-6.1-sol", ["gpt-6-luna", "GPT-6.1-*"], True),
+        ("gpt-6.1-sol", ["gpt-6-luna"], False),
+        ("gpt-6.1-sol-pro", ["gpt-6.1-sol"], False),
+        ("gpt-6.1-sol-pro", ["gpt-6.1-sol-pro"], True),
+        ("gpt-6.1-sol", [], False),
+    ],
+)
+def test_models(name: str, patterns: list[str], allowed: bool) -> None:
+    """By its id or as it is listed; the mode pro has a name of its own."""
+    model = resolve_model(name)
+    limited = limits(rule(models=patterns), facts={"model": name})
+
+    told = refusal(limited, f"{model.id}-pro" if model.pro else model.id)
+
+    assert ("is not for you" not in told) is allowed
+
+
+def test_tasks_may_be_done_by_any_model() -> None:
+    """The administrator chose it."""
+    facts = {"model": "gpt-6.1-sol", "task": "title_generation"}
+
+    assert not refusal(limits(rule(models=[]), facts=facts))
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "allowed", "sent"),
+    [
+        ("gpt-5.2", "high", [["low", "high"]], None),
+        ("gpt-5.2", "high", [["none", "low", "medium"]], "medium"),
+        ("gpt-5.2", "high", [["low", "medium"], ["none", "low"]], "low"),
+        ("gpt-5.2", "none", [["medium", "high"]], "medium"),
+        ("gpt-5.2", "xhigh", [["max", "xhigh"]], None),
+        ("gpt-4.1", None, [["low"]], None),
+        ("gpt-5.2", "high", [], None),
+    ],
+)
+def test_efforts(
+    model: str, asked: str | None, allowed: list[list[str]], sent: str | None
+) -> None:
+    """The next lower one that every rule allows, else the lowest that is allowed."""
+    limited = limits(*(rule(efforts=one) for one in allowed))
+
+    assert effort_of(limited, asked, model) == (sent or "")
+
+
+def test_model_without_an_allowed_effort() -> None:
+    """Nothing is sent."""
+    limited = limits(rule(efforts=["low"]), rule(efforts=["high"]))
+
+    assert effort_of(limited, "high", "gpt-5.2") == ""
+    assert "no effort that you may use" in refusal(limited)
+
+
+def effort_of(limited: UserLimits, asked: str | None, name: str) -> str:
+    """What is sent instead."""
+    facts = resolve_model(name).facts
+    known = facts.efforts or REASONING_EFFORTS if asked or facts.reasoning else ()
+    return limited.other_effort(asked, known)
+
+
+def test_hosted_tools_are_those_that_every_rule_allows() -> None:
+    """The model is taken for one that lacks the others."""
+    limited = limits(
+        rule(tools=["web_search", "mcp"]), rule(tools=["web_search", "file_search"])
+    )
+
+    closed = limited.closed_tools()
+
+    assert {"file_search", "mcp", "code_interpreter", "image_generation"} <= set(closed)
+    assert "web_search" not in closed

@@ -1,0 +1,90 @@
+"""The rules of USER_LIMITS_JSON: what can be read, and whom they name."""
+
+import json
+from typing import Any
+
+import pytest
+
+from owui_administration.rules import LimitRule, read_limits, rules_of
+
+# ---------------------------------------------------------------- reading
+
+
+def test_no_text_counts_nothing_and_an_empty_list_only_counts() -> None:
+    """Whoever wants no limits gets no table."""
+    assert read_limits(" \n") == (None, "")
+    assert read_limits("[]") == ([], "")
+
+
+BROKEN = {
+    "an unknown key": {"user": "ann", "mony": 5},
+    "an amount without a period": {"user": "ann", "money": 5},
+    "a negative amount": {"user": "ann", "tokens": -1, "per": "day"},
+    "a text as an amount": {"user": "ann", "money": "5", "per": "day"},
+    "true as an amount": {"user": "ann", "tokens": True, "per": "day"},
+    "an unknown period": {"user": "ann", "money": 5, "per": "year"},
+    "a text as a list": {"user": "ann", "models": "gpt-5.2"},
+}
+
+
+@pytest.mark.parametrize("given", BROKEN.values(), ids=BROKEN)
+def test_rule_that_cannot_be_read_closes_for_whom_it_names(
+    given: dict[str, Any],
+) -> None:
+    """Nobody else is touched, and administrators are told which one it is."""
+    rules, problem = read_limits(json.dumps([{"role": "user"}, given]))
+
+    assert rules == [LimitRule(role="user"), LimitRule(user="ann", unreadable=True)]
+    assert "Rule 2 of USER_LIMITS_JSON cannot be read" in problem
+    assert "the valves of the filter" in problem
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "null",
+        "[null]",
+        '{"money": 5}',
+        "5",
+        "[5]",
+        '[{"user": 5}]',
+        '[{"role": "users", "money": 5, "per": "day"}]',
+        '[{"money": 1e999, "per": "day"}]',
+        '[{"money": NaN, "per": "day"}]',
+        "[" * 500,
+    ],
+)
+def test_what_names_nobody_closes_for_everybody(text: str) -> None:
+    """The sentence says what to do."""
+    rules, problem = read_limits(text)
+
+    assert rules == [LimitRule(unreadable=True)]
+    assert "An administrator has to correct it" in problem
+
+
+# ---------------------------------------------------------------- whom it names
+
+
+def test_all_rules_hold_that_name_somebody() -> None:
+    """By id or address, by group, by role, or nobody named."""
+    every, ann = LimitRule(), LimitRule(user="Ann@Example.com")
+    staff = LimitRule(group="staff", role="user")
+    rules = [every, ann, staff, LimitRule(user="ben"), LimitRule(role="admin")]
+    names = {"u-1", "ann@example.com"}
+
+    assert rules_of(rules, names, {"staff", "g-1"}, role="user") == [
+        every,
+        ann,
+        staff,
+    ]
+    assert rules_of(rules, names, (), role="admin") == [every, ann, rules[-1]]
+
+
+def test_last_rule_ends_the_list_for_whom_it_names() -> None:
+    """So exceptions stand in front."""
+    first = LimitRule(group="staff", last=True)
+    rules = [first, LimitRule(money=1, per="day")]
+
+    assert rules_of(rules, {"ann"}, {"staff"}, role="user") == [first]
+    assert rules_of(rules, {"ben"}, set(), role="user") == [rules[1]]
