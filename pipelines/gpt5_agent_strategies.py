@@ -347,6 +347,10 @@ def is_call_output(item: JsonObject) -> bool:
     return item.get("type") in _OUTPUTS
 
 
+def is_paired(item: JsonObject) -> bool:
+    return is_call(item) or is_call_output(item)
+
+
 def is_tool_search(item: JsonObject) -> bool:
     return item.get("type") in ("tool_search_call", "tool_search_output")
 
@@ -542,7 +546,7 @@ def is_replayed(item: JsonObject) -> bool:
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     kept: list[Item] = []
     for item in items:
-        if is_call(item) or is_call_output(item) or kind_of(item).is_call:
+        if is_paired(item) or kind_of(item).is_call:
             drop_last_reasoning(kept)
         else:
             kept.append(item)
@@ -1475,21 +1479,19 @@ def repair_items(
     wanted = {one for one in changes if one[0] in CHAT_ACTIONS}
     if not wanted:
         return list(zip(names, items, strict=True))
-    actions = _actions_of(items, names, wanted)
-    gone = [i for i, action in zip(items, actions, strict=True) if action == "item"]
-    lost = {item.get("call_id") for item in gone}
-    rows: list[tuple[str, Item]] = []
-    for name, item, action in zip(names, items, actions, strict=True):
-        is_told = _is_of_pair(item) and item.get("call_id") in lost
+    rows = list(zip(names, items, _actions_of(items, names, wanted), strict=True))
+    lost = {item.get("call_id") for _, item, action in rows if action == "item"}
+    changed: list[Item] = []
+    made_of: dict[int, str] = {}
+    for name, item, action in rows:
+        is_told = is_paired(item) and item.get("call_id") in lost
         if is_told or action == "item":
-            while rows and is_reasoning(rows[-1][1]):
-                rows.pop()
-        if is_told:  # without it the model would call again
-            rows.append((name, _told_item(item)))
-        elif action != "item":
-            rows.append((name, plain_item(item) if action else item))
-    made_of = {id(sent): name for name, sent in rows}
-    return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
+            drop_last_reasoning(changed)
+        if is_told or action != "item":
+            one = plain_item(item) if action else item
+            changed.append(_told_item(item) if is_told else one)
+            made_of[id(changed[-1])] = name
+    return [(made_of[id(sent)], sent) for sent in drop_orphans(changed)]
 
 
 def _actions_of(
@@ -1531,14 +1533,8 @@ def _is_left_out(item: Item, actions: Set[str]) -> bool:
         return True
     if "@reasoning" in actions and is_encrypted(item):
         return True
-    has_words = _is_of_pair(item) or (
-        item_type(item) == "message" and message_text(item)
-    )
+    has_words = is_paired(item) or (item_type(item) == "message" and message_text(item))
     return "@plain" in actions and not has_words
-
-
-def _is_of_pair(item: Item) -> bool:
-    return is_call(item) or is_call_output(item)
 
 
 def has_media(item: Item) -> bool:
@@ -2148,10 +2144,8 @@ def _normalize_base_url(text: str) -> str:
         problem = "BASE_URL is not an http or https address"
         raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
     if "@" in parts.netloc:
-        raise InvalidRequest(
-            "BASE_URL holds a user name or a password, which cannot be sent beside "
-            "API_KEY. An administrator has to take it out in the valves of this pipe."
-        )
+        problem = "BASE_URL holds a user name or a password, beside API_KEY"
+        raise valve_error(problem, place=PIPE_VALVES)
     typed = parts.path.rstrip("/")
     path = typed.removesuffix("/responses").rstrip("/")
     if not typed:
@@ -2221,11 +2215,6 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "service_tier": "changes the price",
 }
 
-_RENAMED: Mapping[str, str] = {
-    "max_tokens": "max_output_tokens",
-    "max_completion_tokens": "max_output_tokens",
-}
-
 _OBJECTS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
     "text": {"verbosity": "verbosity", "format": "response_format"},
@@ -2237,9 +2226,9 @@ _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     given, errors = _given_values(body), list[str]()
-    for theirs, ours in _RENAMED.items():
-        if theirs in given:
-            given.setdefault(ours, given.pop(theirs))
+    for name in ("max_tokens", "max_completion_tokens"):
+        if name in given:
+            given.setdefault("max_output_tokens", given.pop(name))
     if "stop" in given:
         given.setdefault("truncation", "disabled")
     if "response_format" in given:
@@ -2365,24 +2354,20 @@ _DEFINED = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
 _FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
 
 
-class SchemaReferences:
-    def __init__(self, root: JsonObject) -> None:
-        self.root = root
-
-    def target(self, node: JsonObject) -> Any:
-        pointer = str(node.get("$ref"))
-        first, *steps = pointer.split("/")
-        found: Any = self.root
-        if first != "#" or len(pointer) > _LONGEST_REFERENCE:
-            return None
-        for step in steps:
-            name = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, list):
-                is_there = name.isdecimal() and int(name) < len(found)
-                found = found[int(name)] if is_there else None
-            else:
-                found = as_mapping(found).get(name)
-        return found
+def referred_schema(root: JsonObject, node: JsonObject) -> Any:
+    pointer = str(node.get("$ref"))
+    first, *steps = pointer.split("/")
+    found: Any = root
+    if first != "#" or len(pointer) > _LONGEST_REFERENCE:
+        return None
+    for step in steps:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list):
+            is_there = name.isdecimal() and int(name) < len(found)
+            found = found[int(name)] if is_there else None
+        else:
+            found = as_mapping(found).get(name)
+    return found
 
 
 def joined_schemas(
@@ -2508,10 +2493,9 @@ class _MendedSchema:
         self._mend_references()
 
     def _mend_references(self) -> None:
-        references, left = SchemaReferences(self.root), JsonBudget(LARGEST_SCHEMA)
-        defined: _Schema = {}
+        left, defined = JsonBudget(LARGEST_SCHEMA), _Schema()
         for node in self._referring:
-            target, pointer = references.target(node), node.pop("$ref")
+            target, pointer = referred_schema(self.root, node), node.pop("$ref")
             if _DEFINED.fullmatch(pointer) and isinstance(target, dict | bool):
                 node["$ref"] = pointer
             elif isinstance(target, dict):
@@ -2585,15 +2569,15 @@ def _mend_required(made: _Schema, node: JsonObject) -> None:
 
 
 def _all_properties(schema: JsonObject) -> _Schema:
-    parts = joined_schemas(schema, partial(_all_parts, SchemaReferences(schema)))
+    parts = joined_schemas(schema, partial(_all_parts, schema))
     found: _Schema = {}
     for part in reversed(parts):
         found.update(as_mapping(part.get("properties")))
     return found
 
 
-def _all_parts(references: SchemaReferences, node: JsonObject) -> list[Any]:
-    parts = [references.target(node)] if "$ref" in node else []
+def _all_parts(root: JsonObject, node: JsonObject) -> list[Any]:
+    parts = [referred_schema(root, node)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
         parts += as_list(node.get(key))
     return parts
@@ -3398,7 +3382,7 @@ def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
         words = f"Earlier items of the kind {noun} were left out."
         yield Status(words, Repair("kind", f"{kind}@{refusal.last}"))
-    if is_call(sent) or is_call_output(sent):
+    if is_paired(sent):
         yield Status(as_text, Repair("item", target))
     elif sent.get("role", "assistant") == "assistant":
         words = f"One earlier {noun} could not be sent again and was left out."
@@ -4400,7 +4384,7 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 class _SchemaCheck(NamedTuple):
-    references: SchemaReferences
+    root: JsonObject
     budget: JsonBudget
     found: dict[tuple[str, int, int], str]
     lenient: bool = False
@@ -4429,7 +4413,7 @@ class _SchemaCheck(NamedTuple):
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            return self.error(value, self.references.target(node), path, depth + 1)
+            return self.error(value, referred_schema(self.root, node), path, depth + 1)
         inner = (
             self.error(*child, depth + 1) for child in self._inner(value, node, path)
         )
@@ -4499,7 +4483,7 @@ def check_arguments(
     given, found = dict(arguments), ""
     with suppress(*ODD_SCHEMA):
         json_size(schema, LARGEST_SCHEMA)
-        check = _SchemaCheck(SchemaReferences(schema), JsonBudget(_MOST_WORK), {})
+        check = _SchemaCheck(schema, JsonBudget(_MOST_WORK), {})
         given = _drop_nulls(arguments, schema, check, 0)
         found = check.error(given, schema)
     return given, f"The argument {found}." if found else None
@@ -4532,7 +4516,7 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
 
 def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
     check.pay_for(value, node)
-    parts = [check.references.target(node)] if "$ref" in node else []
+    parts = [referred_schema(check.root, node)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
         if isinstance(node.get(key), list):
@@ -4556,6 +4540,8 @@ _ANSWERS: Mapping[str, Approval] = {
     **{answer: answer for answer in _STRICTNESS},
 }
 
+_Value = TypeVar("_Value")
+
 Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 
 
@@ -4568,10 +4554,10 @@ class Approver:
     other_names: Callable[[str], Iterable[str]] = lambda _: ()
 
     def rule_for(self, name: str, via: str = "") -> Approval:
-        found = [_find_rule(self.rules, name, self.default_rule)]
+        found = [_first_fitting(self.rules, name) or self.default_rule]
         rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         for other in (via, *self.other_names(name)):
-            found.append(_find_rule(rest, other, "auto"))
+            found.append(_first_fitting(rest, other) or "auto")
         return max(found, key=_STRICTNESS.index)
 
     @property
@@ -4594,25 +4580,16 @@ class Approver:
         return f"The user did not approve this call of {name}. Go on without it."
 
 
-def _find_rule(rules: ApprovalRules, name: str, default: Approval) -> Approval:
-    fitting = (rule for pattern, rule in rules if fnmatchcase(name, pattern))
-    return next(fitting, default)
+def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
+    return next((value for pattern, value in rows if fnmatchcase(name, pattern)), None)
 
 
 _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 
 
 def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
-    rules: list[tuple[str, Approval]] = []
-    unread = ""
-    for entry in _entries(text):
-        pattern, _, answer = (part.strip() for part in entry.partition("="))
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
-        rule = _ANSWERS.get(answer.lower())
-        if rule and is_pattern:
-            rules.append((pattern, rule))
-        else:
-            unread = unread or entry
+    rules: ApprovalRules
+    rules, unread = _read_entries(text, "=", _read_approval)
     if not unread:
         return rules, ""
     problem = (
@@ -4624,8 +4601,23 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     return [*asked, ("*", "ask")], str(told)
 
 
-def _entries(text: str) -> Iterable[str]:
-    return filter(None, map(str.strip, text.replace("\n", ",").split(",")))
+def _read_approval(pattern: str, word: str) -> Approval | None:
+    return None if pattern in _ANSWERS else _ANSWERS.get(word.lower())
+
+
+def _read_entries(
+    text: str, sign: str, read: Callable[[str, str], _Value | None]
+) -> tuple[list[tuple[str, _Value]], str]:
+    rows: list[tuple[str, _Value]] = []
+    unread = ""
+    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
+        pattern, _, word = (part.strip() for part in entry.partition(sign))
+        value = read(pattern, word)
+        if value is not None and _PATTERN.fullmatch(pattern):
+            rows.append((pattern, value))
+        else:
+            unread = unread or entry
+    return rows, unread
 
 
 class ToolResult(NamedTuple):
@@ -4654,9 +4646,7 @@ class CallLimits(NamedTuple):
     own: Sequence[tuple[str, float]] = ()
 
     def own_seconds(self, name: str) -> float | None:
-        return next(
-            (sec for pattern, sec in self.own if fnmatchcase(name, pattern)), None
-        )
+        return _first_fitting(self.own, name)
 
 
 class Toolset(NamedTuple):
@@ -4869,21 +4859,22 @@ def remote_name(item: JsonObject) -> str:
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
-def remote_call(item: JsonObject) -> Item:
-    return {
-        "type": "function_call",
-        "call_id": _remote_call_id(item),
-        "name": remote_name(item),
-        "arguments": str(item.get("arguments") or "{}"),
-    }
-
-
-def remote_output(item: JsonObject) -> Item:
-    return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
+def remote_pair(item: JsonObject, output: str = "") -> list[Item]:
+    output = output or _remote_error(item) or str(item.get("output") or "")
+    arguments = str(item.get("arguments") or "{}")
+    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
 
 
 def refused_pair(request: JsonObject, why: str) -> list[Item]:
-    return [remote_call(request), _call_output(request, f"Error: {why}")]
+    return remote_pair(request, f"Error: {why}")
+
+
+def _call_pair(call_id: str, name: str, arguments: str, output: str) -> list[Item]:
+    call = {"type": "function_call", "call_id": call_id, "name": name}
+    return [
+        {**call, "arguments": arguments},
+        {"type": "function_call_output", "call_id": call_id, "output": output},
+    ]
 
 
 def is_approval_request(item: JsonObject) -> bool:
@@ -4951,11 +4942,6 @@ def _remote_call_id(item: JsonObject) -> str:
     return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
 
 
-def _call_output(item: JsonObject, text: str) -> Item:
-    kind = "function_call_output"
-    return {"type": kind, "call_id": _remote_call_id(item), "output": text}
-
-
 def _remote_error(item: JsonObject) -> str:
     error = item.get("error")
     if not error:
@@ -4990,7 +4976,7 @@ def _without(fields: Item, names: Sequence[str]) -> Item:
 
 def replay_items(item: Item) -> list[Item]:
     if item_type(item) == "mcp_call":
-        return [remote_call(item), remote_output(item)]
+        return remote_pair(item)
     if has_plain_reasoning(item):  # its server wants it as it was
         return [{key: value for key, value in item.items() if value not in (None, "")}]
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
@@ -5005,12 +4991,9 @@ def past_items(item: Item) -> list[Item]:
         return [image_message(item) if has_image(item) else item]
     code = as_text(item.get("code"))
     call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
-    call = {"type": "function_call", "call_id": call_id, "name": "code_interpreter"}
+    arguments = json.dumps({"code": code[:_MOST_OF_CODE]})
     text = f"{code_output(item)[:_MOST_OF_CODE]}\n{_CODE_IS_GONE}"
-    return [
-        {**call, "arguments": json.dumps({"code": code[:_MOST_OF_CODE]})},
-        {"type": "function_call_output", "call_id": call_id, "output": text},
-    ]
+    return _call_pair(call_id, "code_interpreter", arguments, text)
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
@@ -5212,7 +5195,11 @@ class EntraTokens:
         async with self._lock:
             token, end = self._known.get(scope, ("", 0))
             if unix_seconds() > end - _RENEWED_BEFORE:
-                token, end = await asyncio.to_thread(self._ask, scope)
+                try:
+                    token, end = await asyncio.to_thread(self._ask, scope)
+                except InvalidRequest:
+                    if unix_seconds() >= end:
+                        raise
                 self._known[scope] = token, end
         return token
 
@@ -6726,7 +6713,7 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     word = "Broke off after" if ended.ending.is_failure else "Finished in"
     parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
-        parts.append(_tokens(ended.usage) + ended.remark)
+        parts.append(_tokens(ended.usage, ended.remark))
     if ended.cost is not None:
         parts.append(_money(ended.cost))
     if notes:
@@ -6741,8 +6728,8 @@ def _duration(seconds: float) -> str:
     return f"{whole // 60} min {whole % 60} s"
 
 
-def _tokens(usage: Usage) -> str:
-    told = f"{usage.total:,} tokens"
+def _tokens(usage: Usage, remark: str) -> str:
+    told = f"{usage.total:,} tokens{remark}"
     share = 100 * usage.cached // usage.input if usage.input else 0
     return f"{told}, {share} % of the input cached" if share else told
 

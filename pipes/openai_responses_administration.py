@@ -19,18 +19,20 @@ from collections.abc import (
     AsyncGenerator,
     Callable,
     Collection,
+    Coroutine,
     Iterable,
     Iterator,
     Mapping,
     Sequence,
 )
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib import import_module
 from inspect import signature
+from time import monotonic
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple
 from urllib.parse import SplitResult, urlsplit, urlunsplit
@@ -186,10 +188,8 @@ def _normalize_base_url(text: str) -> str:
         problem = "BASE_URL is not an http or https address"
         raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
     if "@" in parts.netloc:
-        raise InvalidRequest(
-            "BASE_URL holds a user name or a password, which cannot be sent beside "
-            "API_KEY. An administrator has to take it out in the valves of this pipe."
-        )
+        problem = "BASE_URL holds a user name or a password, beside API_KEY"
+        raise valve_error(problem, place=PIPE_VALVES)
     typed = parts.path.rstrip("/")
     path = typed.removesuffix("/responses").rstrip("/")
     if not typed:
@@ -551,6 +551,15 @@ async def run_sql(*statements: tuple[str, object]) -> list[Any]:
         rows = list(done.all()) if done.returns_rows else []
         await session.commit()
     return rows
+
+
+def exports_telemetry() -> bool:
+    try:
+        traces = _host_name("env", "ENABLE_OTEL_TRACES")
+        metrics = _host_name("env", "ENABLE_OTEL_METRICS")
+        return bool(_host_name("env", "ENABLE_OTEL") and (traces or metrics))
+    except HostTooOld:
+        return False
 
 
 # ==== owui_administration.endpoints
@@ -1047,12 +1056,191 @@ async def read_user_limits(
     return UserLimits(rules, rows, facts=facts, table=table, problem=problem)
 
 
+# ==== owui_administration.telemetry
+
+_SCOPE = "openai_responses_manifold"
+_LONGEST = 100
+_WORD = re.compile(r"[\w.-]{1,60}", re.ASCII)
+_MOST_WORDS = 50
+_OTHER = "_OTHER"
+
+_SECOND_BOUNDS = [0.01 * 2**n for n in range(14)]
+_TOKEN_BOUNDS = [4**n for n in range(14)]
+
+Events = AsyncGenerator[Any, None]
+Describe = Callable[[Any], tuple[str, JsonObject]]
+
+_NO_EXCEPTIONS = {"record_exception": False, "set_status_on_exception": False}
+
+
+class Telemetry:
+    def __init__(self) -> None:
+        self._words: set[str] = set()
+
+    def observe_run(
+        self, events: Events, facts: JsonObject, describe: Describe
+    ) -> Events:
+        if not exports_telemetry():
+            return events
+        return _Run(self._known_word, facts, describe).observed(events)
+
+    async def observe_tool(
+        self,
+        name: str,
+        work: Coroutine[Any, Any, Any],
+        has_failed: Callable[[Any], bool],
+    ) -> Any:
+        if not exports_telemetry():
+            return await work
+        name = name[:_LONGEST]
+        facts = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": name}
+        tracer = import_module("opentelemetry.trace").get_tracer(_SCOPE)
+        with tracer.start_as_current_span(
+            f"execute_tool {name}", attributes=facts, **_NO_EXCEPTIONS
+        ) as span:
+            try:
+                result = await work
+            except BaseException as error:
+                _fail(span, type(error).__name__)
+                raise
+            if has_failed(result):
+                _fail(span, "tool_error")
+        return result
+
+    def _known_word(self, word: str) -> str:
+        is_new = word not in self._words
+        if not _WORD.fullmatch(word) or (is_new and len(self._words) >= _MOST_WORDS):
+            return _OTHER
+        self._words.add(word)
+        return word
+
+
+def _fail(span: Any, word: str) -> None:
+    span.set_attribute("error.type", word)
+    span.set_status(import_module("opentelemetry.trace").StatusCode.ERROR)
+
+
+class _Run:
+    def __init__(
+        self, known_word: Callable[[str], str], facts: JsonObject, describe: Describe
+    ) -> None:
+        self._trace = import_module("opentelemetry.trace")
+        self._meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
+        self._known_word, self._describe = known_word, describe
+        self._facts = _attributes(facts)
+        self._span = self._trace.get_tracer(_SCOPE).start_span(
+            f"chat {facts['model']}",
+            kind=self._trace.SpanKind.CLIENT,
+            attributes=self._facts,
+        )
+        self._began = monotonic()
+        self._has_text = False
+        self._error = "cancelled"
+
+    async def observed(self, events: Events) -> Events:
+        try:
+            async with aclosing(events):
+                while (event := await self._next(events)) is not None:
+                    self._note(*self._describe(event))
+                    yield event
+        except Exception as error:
+            self._error = type(error).__name__
+            raise
+        finally:
+            self._end()
+
+    async def _next(self, events: Events) -> Any:
+        with self._trace.use_span(self._span, **_NO_EXCEPTIONS):
+            return await anext(events, None)
+
+    def _note(self, word: str, facts: JsonObject) -> None:
+        if word == "text" and not self._has_text:
+            self._has_text = True
+            self._record("openai_responses.time_to_first_text", self._seconds())
+        elif word in ("retry", "recovery"):
+            name = {"retry": "retries", "recovery": "recoveries"}[word]
+            self._count(name, "1", 1)
+        elif word == "end":
+            self._note_end(facts)
+
+    def _note_end(self, facts: JsonObject) -> None:
+        kind, code = facts["kind"], facts["code"]
+        word = self._known_word(code) if code else kind
+        told: dict[str, Any] = {"gen_ai.response.finish_reasons": [word]}
+        if facts["model"]:
+            told["gen_ai.response.model"] = facts["model"][:_LONGEST]
+        usage = as_mapping(facts["usage"])
+        for side in ("input", "output") if usage else ():
+            told[f"gen_ai.usage.{side}_tokens"] = usage[side]
+            more = {"gen_ai.token.type": side}
+            self._record("gen_ai.client.token.usage", usage[side], "{token}", more)
+        if usage:
+            told["gen_ai.usage.cache_read.input_tokens"] = usage["cached"]
+        self._span.set_attributes(told)
+        if facts["cost"]:
+            self._count("cost", "{USD}", facts["cost"])
+        self._error = "" if kind in ("completed", "incomplete") else word
+
+    def _end(self) -> None:
+        if self._error:
+            self._facts["error.type"] = self._error
+            _fail(self._span, self._error)
+        self._record("gen_ai.client.operation.duration", self._seconds())
+        self._span.end()
+
+    def _seconds(self) -> float:
+        return monotonic() - self._began
+
+    def _count(self, name: str, unit: str, number: float) -> None:
+        counter = self._meter.create_counter(f"openai_responses.{name}", unit)
+        counter.add(number, self._facts)
+
+    def _record(
+        self, name: str, number: float, unit: str = "s", more: JsonObject | None = None
+    ) -> None:
+        bounds = _SECOND_BOUNDS if unit == "s" else _TOKEN_BOUNDS
+        histogram = self._meter.create_histogram(
+            name, unit, explicit_bucket_boundaries_advisory=bounds
+        )
+        histogram.record(number, {**self._facts, **(more or {})})
+
+
+def _attributes(facts: JsonObject) -> dict[str, Any]:
+    is_azure = Endpoint(f"https://{facts['address']}", "").is_azure
+    told: dict[str, Any] = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",
+        "gen_ai.request.model": facts["model"],
+        "server.address": facts["address"],
+    }
+    if facts["task"]:
+        told["openai_responses.task"] = facts["task"]
+    if facts["has_own_key"]:
+        told["openai_responses.own_key"] = True
+    return told
+
+
 # ==== owui_administration.account
 
 
 class Account(NamedTuple):
+    facts: dict[str, Any]
     limits: UserLimits
+    telemetry: Telemetry
     endpoints: EndpointChoice | NoEndpoint | None = None
+
+    def observe_run(
+        self, events: Events, facts: dict[str, Any], describe: Describe
+    ) -> Events:
+        return self.telemetry.observe_run(events, self.facts | facts, describe)
+
+    async def observe_tool(
+        self,
+        name: str,
+        work: Coroutine[Any, Any, Any],
+        has_failed: Callable[[Any], bool],
+    ) -> Any:
+        return await self.telemetry.observe_tool(name, work, has_failed)
 
 
 # ==== owui_administration.filter
@@ -1083,11 +1271,11 @@ class Filter:
     def __init__(self) -> None:
         self.valves = self.Valves()
         self._usage = UsageTable()
+        self._telemetry = Telemetry()
         self._down = dict[str, float]()
 
     async def begin(self, facts: dict[str, Any]) -> Account:
         valves = self.valves
-        return Account(
-            await read_user_limits(valves.USER_LIMITS_JSON, facts, self._usage),
-            await choose_endpoints(valves.ENDPOINTS_JSON, facts, self._down),
-        )
+        limits = await read_user_limits(valves.USER_LIMITS_JSON, facts, self._usage)
+        endpoints = await choose_endpoints(valves.ENDPOINTS_JSON, facts, self._down)
+        return Account(facts, limits, self._telemetry, endpoints)

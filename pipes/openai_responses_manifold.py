@@ -61,7 +61,7 @@ from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
 from itertools import accumulate, chain, groupby, islice, pairwise, takewhile
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from pathlib import Path, PurePosixPath
 from reprlib import repr as short_repr
 from threading import Lock
@@ -259,6 +259,23 @@ def json_size(value: object, most: int) -> int:
         if depth >= _DEEPEST_VALUE:
             raise JsonTooLarge
     return size
+
+
+def fits_form(value: object, form: Any) -> bool:
+    match form:
+        case str():
+            return isinstance(value, str) and bool(re.fullmatch(form, value, re.S))
+        case type():
+            return isinstance(value, form)
+        case tuple():
+            return any(fits_form(value, one) for one in form)
+        case [inner]:
+            return isinstance(value, list) and all(fits_form(v, inner) for v in value)
+        case dict():
+            return isinstance(value, Mapping) and all(
+                key in form and fits_form(one, form[key]) for key, one in value.items()
+            )
+    return bool(form(value))
 
 
 def as_mapping(value: object) -> JsonObject:
@@ -801,6 +818,10 @@ def is_call_output(item: JsonObject) -> bool:
     return item.get("type") in _OUTPUTS
 
 
+def is_paired(item: JsonObject) -> bool:
+    return is_call(item) or is_call_output(item)
+
+
 def is_tool_search(item: JsonObject) -> bool:
     return item.get("type") in ("tool_search_call", "tool_search_output")
 
@@ -996,7 +1017,7 @@ def is_replayed(item: JsonObject) -> bool:
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     kept: list[Item] = []
     for item in items:
-        if is_call(item) or is_call_output(item) or kind_of(item).is_call:
+        if is_paired(item) or kind_of(item).is_call:
             drop_last_reasoning(kept)
         else:
             kept.append(item)
@@ -1330,8 +1351,20 @@ def _prices(text: str) -> list[float | None]:
 
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 
-_UNUSED_FACTS = ("phase",)
-_OVERRIDE_TEXTS = ("default_effort", "shutdown", "successor", "like", "name")
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value > 0
+
+
+_OVERRIDE_FORMS = {
+    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
+    **dict.fromkeys(("default_effort", "shutdown", "successor", "like", "name"), str),
+    **dict.fromkeys(("context", "max_output_tokens"), _is_count),
+    "sampling": "always|with_none|never",
+    "lacks": [str],
+    "efforts": ["|".join(REASONING_EFFORTS)],
+    "phase": object,
+}
 
 
 @lru_cache(maxsize=8)
@@ -1347,9 +1380,9 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     if not isinstance(row, Mapping):
         raise _entry_error(model_id, "is no JSON object")
     for key, value in row.items():
-        if not _can_be(key, value):
+        if not fits_form({key: value}, _OVERRIDE_FORMS):
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = {key: value for key, value in row.items() if key not in _UNUSED_FACTS}
+    facts = {key: value for key, value in row.items() if key != "phase"}
     like, name = facts.pop("like", ""), facts.pop("name", "")
     for key in facts.keys() & {"efforts", "lacks"}:
         facts[key] = tuple(facts[key])
@@ -1357,24 +1390,6 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     if like:
         model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
     return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
-
-
-def _can_be(key: str, value: object) -> bool:
-    if key in _YES_OR_NO_FACTS:
-        return isinstance(value, bool)
-    if key in _UNUSED_FACTS:
-        return True
-    if key in ("context", "max_output_tokens"):
-        return isinstance(value, int) and value > 0
-    if key == "sampling":
-        return value in ("always", "with_none", "never")
-    if key == "lacks":
-        return isinstance(value, list) and all(isinstance(one, str) for one in value)
-    if key == "efforts":
-        return isinstance(value, list) and all(
-            one in REASONING_EFFORTS for one in value
-        )
-    return key in _OVERRIDE_TEXTS and isinstance(value, str)
 
 
 def _entry_error(model: str, what: str) -> InvalidRequest:
@@ -1423,9 +1438,12 @@ def _count(value: object) -> int:
 
 _MILLION = 1_000_000
 
-_PRICE_NAMES = ModelPrices._fields
-_NOT_PRICES = "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices"
-_SOME_PRICES = '{"my-model": {"input": 2, "output": 8}}'
+
+def _is_price(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < _MILLION
+
+
+_PRICES = dict.fromkeys(ModelPrices._fields, _is_price)
 
 
 def cost_of_run(
@@ -1445,9 +1463,19 @@ def cost_of_run(
 
 def read_prices(text: str) -> dict[str, ModelPrices]:
     table = parse_json_object(text.strip() or "{}")
-    if table is None:
-        raise valve_error(_NOT_PRICES, _SOME_PRICES)
-    return {model: _read_row(row) for model, row in table.items()}
+    if table is None or not all(map(_are_prices, table.values())):
+        raise valve_error(
+            "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices",
+            '{"my-model": {"input": 2, "output": 8}}',
+        )
+    return {
+        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
+        for model, row in table.items()
+    }
+
+
+def _are_prices(row: Any) -> bool:
+    return fits_form(row, _PRICES) and {"input", "output"} <= row.keys()
 
 
 _LONG_INPUT = 272_000
@@ -1473,19 +1501,6 @@ def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
         is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
         return prices.ultrafast_later if is_later else prices.ultrafast
     return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
-
-
-def _read_row(row: object) -> ModelPrices:
-    prices: JsonObject = row if isinstance(row, Mapping) else {"": row}
-    numbers = all(
-        name in _PRICE_NAMES
-        and isinstance(price, int | float)
-        and 0 <= price < _MILLION
-        for name, price in prices.items()
-    )
-    if not numbers or not {"input", "output"} <= set(prices):
-        raise valve_error(_NOT_PRICES, _SOME_PRICES)
-    return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})
 
 
 # ==== openai_responses.requests.repairs
@@ -1541,21 +1556,19 @@ def repair_items(
     wanted = {one for one in changes if one[0] in CHAT_ACTIONS}
     if not wanted:
         return list(zip(names, items, strict=True))
-    actions = _actions_of(items, names, wanted)
-    gone = [i for i, action in zip(items, actions, strict=True) if action == "item"]
-    lost = {item.get("call_id") for item in gone}
-    rows: list[tuple[str, Item]] = []
-    for name, item, action in zip(names, items, actions, strict=True):
-        is_told = _is_of_pair(item) and item.get("call_id") in lost
+    rows = list(zip(names, items, _actions_of(items, names, wanted), strict=True))
+    lost = {item.get("call_id") for _, item, action in rows if action == "item"}
+    changed: list[Item] = []
+    made_of: dict[int, str] = {}
+    for name, item, action in rows:
+        is_told = is_paired(item) and item.get("call_id") in lost
         if is_told or action == "item":
-            while rows and is_reasoning(rows[-1][1]):
-                rows.pop()
-        if is_told:  # without it the model would call again
-            rows.append((name, _told_item(item)))
-        elif action != "item":
-            rows.append((name, plain_item(item) if action else item))
-    made_of = {id(sent): name for name, sent in rows}
-    return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
+            drop_last_reasoning(changed)
+        if is_told or action != "item":
+            one = plain_item(item) if action else item
+            changed.append(_told_item(item) if is_told else one)
+            made_of[id(changed[-1])] = name
+    return [(made_of[id(sent)], sent) for sent in drop_orphans(changed)]
 
 
 def _actions_of(
@@ -1597,14 +1610,8 @@ def _is_left_out(item: Item, actions: Set[str]) -> bool:
         return True
     if "@reasoning" in actions and is_encrypted(item):
         return True
-    has_words = _is_of_pair(item) or (
-        item_type(item) == "message" and message_text(item)
-    )
+    has_words = is_paired(item) or (item_type(item) == "message" and message_text(item))
     return "@plain" in actions and not has_words
-
-
-def _is_of_pair(item: Item) -> bool:
-    return is_call(item) or is_call_output(item)
 
 
 def has_media(item: Item) -> bool:
@@ -2214,10 +2221,8 @@ def _normalize_base_url(text: str) -> str:
         problem = "BASE_URL is not an http or https address"
         raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
     if "@" in parts.netloc:
-        raise InvalidRequest(
-            "BASE_URL holds a user name or a password, which cannot be sent beside "
-            "API_KEY. An administrator has to take it out in the valves of this pipe."
-        )
+        problem = "BASE_URL holds a user name or a password, beside API_KEY"
+        raise valve_error(problem, place=PIPE_VALVES)
     typed = parts.path.rstrip("/")
     path = typed.removesuffix("/responses").rstrip("/")
     if not typed:
@@ -2651,7 +2656,11 @@ class EntraTokens:
         async with self._lock:
             token, end = self._known.get(scope, ("", 0))
             if unix_seconds() > end - _RENEWED_BEFORE:
-                token, end = await asyncio.to_thread(self._ask, scope)
+                try:
+                    token, end = await asyncio.to_thread(self._ask, scope)
+                except InvalidRequest:
+                    if unix_seconds() >= end:
+                        raise
                 self._known[scope] = token, end
         return token
 
@@ -2701,11 +2710,6 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
     "service_tier": "changes the price",
 }
 
-_RENAMED: Mapping[str, str] = {
-    "max_tokens": "max_output_tokens",
-    "max_completion_tokens": "max_output_tokens",
-}
-
 _OBJECTS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
     "text": {"verbosity": "verbosity", "format": "response_format"},
@@ -2717,9 +2721,9 @@ _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     given, errors = _given_values(body), list[str]()
-    for theirs, ours in _RENAMED.items():
-        if theirs in given:
-            given.setdefault(ours, given.pop(theirs))
+    for name in ("max_tokens", "max_completion_tokens"):
+        if name in given:
+            given.setdefault("max_output_tokens", given.pop(name))
     if "stop" in given:
         given.setdefault("truncation", "disabled")
     if "response_format" in given:
@@ -2845,24 +2849,20 @@ _DEFINED = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
 _FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
 
 
-class SchemaReferences:
-    def __init__(self, root: JsonObject) -> None:
-        self.root = root
-
-    def target(self, node: JsonObject) -> Any:
-        pointer = str(node.get("$ref"))
-        first, *steps = pointer.split("/")
-        found: Any = self.root
-        if first != "#" or len(pointer) > _LONGEST_REFERENCE:
-            return None
-        for step in steps:
-            name = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, list):
-                is_there = name.isdecimal() and int(name) < len(found)
-                found = found[int(name)] if is_there else None
-            else:
-                found = as_mapping(found).get(name)
-        return found
+def referred_schema(root: JsonObject, node: JsonObject) -> Any:
+    pointer = str(node.get("$ref"))
+    first, *steps = pointer.split("/")
+    found: Any = root
+    if first != "#" or len(pointer) > _LONGEST_REFERENCE:
+        return None
+    for step in steps:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list):
+            is_there = name.isdecimal() and int(name) < len(found)
+            found = found[int(name)] if is_there else None
+        else:
+            found = as_mapping(found).get(name)
+    return found
 
 
 def joined_schemas(
@@ -2988,10 +2988,9 @@ class _MendedSchema:
         self._mend_references()
 
     def _mend_references(self) -> None:
-        references, left = SchemaReferences(self.root), JsonBudget(LARGEST_SCHEMA)
-        defined: _Schema = {}
+        left, defined = JsonBudget(LARGEST_SCHEMA), _Schema()
         for node in self._referring:
-            target, pointer = references.target(node), node.pop("$ref")
+            target, pointer = referred_schema(self.root, node), node.pop("$ref")
             if _DEFINED.fullmatch(pointer) and isinstance(target, dict | bool):
                 node["$ref"] = pointer
             elif isinstance(target, dict):
@@ -3065,15 +3064,15 @@ def _mend_required(made: _Schema, node: JsonObject) -> None:
 
 
 def _all_properties(schema: JsonObject) -> _Schema:
-    parts = joined_schemas(schema, partial(_all_parts, SchemaReferences(schema)))
+    parts = joined_schemas(schema, partial(_all_parts, schema))
     found: _Schema = {}
     for part in reversed(parts):
         found.update(as_mapping(part.get("properties")))
     return found
 
 
-def _all_parts(references: SchemaReferences, node: JsonObject) -> list[Any]:
-    parts = [references.target(node)] if "$ref" in node else []
+def _all_parts(root: JsonObject, node: JsonObject) -> list[Any]:
+    parts = [referred_schema(root, node)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
         parts += as_list(node.get(key))
     return parts
@@ -3697,21 +3696,22 @@ def remote_name(item: JsonObject) -> str:
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
-def remote_call(item: JsonObject) -> Item:
-    return {
-        "type": "function_call",
-        "call_id": _remote_call_id(item),
-        "name": remote_name(item),
-        "arguments": str(item.get("arguments") or "{}"),
-    }
-
-
-def remote_output(item: JsonObject) -> Item:
-    return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
+def remote_pair(item: JsonObject, output: str = "") -> list[Item]:
+    output = output or _remote_error(item) or str(item.get("output") or "")
+    arguments = str(item.get("arguments") or "{}")
+    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
 
 
 def refused_pair(request: JsonObject, why: str) -> list[Item]:
-    return [remote_call(request), _call_output(request, f"Error: {why}")]
+    return remote_pair(request, f"Error: {why}")
+
+
+def _call_pair(call_id: str, name: str, arguments: str, output: str) -> list[Item]:
+    call = {"type": "function_call", "call_id": call_id, "name": name}
+    return [
+        {**call, "arguments": arguments},
+        {"type": "function_call_output", "call_id": call_id, "output": output},
+    ]
 
 
 def remote_failed(item: JsonObject) -> bool:
@@ -3783,11 +3783,6 @@ def _remote_call_id(item: JsonObject) -> str:
     return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
 
 
-def _call_output(item: JsonObject, text: str) -> Item:
-    kind = "function_call_output"
-    return {"type": kind, "call_id": _remote_call_id(item), "output": text}
-
-
 def _remote_error(item: JsonObject) -> str:
     error = item.get("error")
     if not error:
@@ -3822,7 +3817,7 @@ def _without(fields: Item, names: Sequence[str]) -> Item:
 
 def replay_items(item: Item) -> list[Item]:
     if item_type(item) == "mcp_call":
-        return [remote_call(item), remote_output(item)]
+        return remote_pair(item)
     if has_plain_reasoning(item):  # its server wants it as it was
         return [{key: value for key, value in item.items() if value not in (None, "")}]
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
@@ -3837,12 +3832,9 @@ def past_items(item: Item) -> list[Item]:
         return [image_message(item) if has_image(item) else item]
     code = as_text(item.get("code"))
     call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
-    call = {"type": "function_call", "call_id": call_id, "name": "code_interpreter"}
+    arguments = json.dumps({"code": code[:_MOST_OF_CODE]})
     text = f"{code_output(item)[:_MOST_OF_CODE]}\n{_CODE_IS_GONE}"
-    return [
-        {**call, "arguments": json.dumps({"code": code[:_MOST_OF_CODE]})},
-        {"type": "function_call_output", "call_id": call_id, "output": text},
-    ]
+    return _call_pair(call_id, "code_interpreter", arguments, text)
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
@@ -4128,7 +4120,7 @@ def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
         words = f"Earlier items of the kind {noun} were left out."
         yield Status(words, Repair("kind", f"{kind}@{refusal.last}"))
-    if is_call(sent) or is_call_output(sent):
+    if is_paired(sent):
         yield Status(as_text, Repair("item", target))
     elif sent.get("role", "assistant") == "assistant":
         words = f"One earlier {noun} could not be sent again and was left out."
@@ -4774,7 +4766,7 @@ _TYPES: Mapping[str, Callable[[Any], bool]] = {
 
 
 class _SchemaCheck(NamedTuple):
-    references: SchemaReferences
+    root: JsonObject
     budget: JsonBudget
     found: dict[tuple[str, int, int], str]
     lenient: bool = False
@@ -4803,7 +4795,7 @@ class _SchemaCheck(NamedTuple):
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            return self.error(value, self.references.target(node), path, depth + 1)
+            return self.error(value, referred_schema(self.root, node), path, depth + 1)
         inner = (
             self.error(*child, depth + 1) for child in self._inner(value, node, path)
         )
@@ -4873,7 +4865,7 @@ def check_arguments(
     given, found = dict(arguments), ""
     with suppress(*ODD_SCHEMA):
         json_size(schema, LARGEST_SCHEMA)
-        check = _SchemaCheck(SchemaReferences(schema), JsonBudget(_MOST_WORK), {})
+        check = _SchemaCheck(schema, JsonBudget(_MOST_WORK), {})
         given = _drop_nulls(arguments, schema, check, 0)
         found = check.error(given, schema)
     return given, f"The argument {found}." if found else None
@@ -4906,7 +4898,7 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
 
 def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
     check.pay_for(value, node)
-    parts = [check.references.target(node)] if "$ref" in node else []
+    parts = [referred_schema(check.root, node)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
         if isinstance(node.get(key), list):
@@ -4930,6 +4922,8 @@ _ANSWERS: Mapping[str, Approval] = {
     **{answer: answer for answer in _STRICTNESS},
 }
 
+_Value = TypeVar("_Value")
+
 Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 
 
@@ -4942,10 +4936,10 @@ class Approver:
     other_names: Callable[[str], Iterable[str]] = lambda _: ()
 
     def rule_for(self, name: str, via: str = "") -> Approval:
-        found = [_find_rule(self.rules, name, self.default_rule)]
+        found = [_first_fitting(self.rules, name) or self.default_rule]
         rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         for other in (via, *self.other_names(name)):
-            found.append(_find_rule(rest, other, "auto"))
+            found.append(_first_fitting(rest, other) or "auto")
         return max(found, key=_STRICTNESS.index)
 
     @property
@@ -4968,25 +4962,16 @@ class Approver:
         return f"The user did not approve this call of {name}. Go on without it."
 
 
-def _find_rule(rules: ApprovalRules, name: str, default: Approval) -> Approval:
-    fitting = (rule for pattern, rule in rules if fnmatchcase(name, pattern))
-    return next(fitting, default)
+def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
+    return next((value for pattern, value in rows if fnmatchcase(name, pattern)), None)
 
 
 _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
 
 
 def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
-    rules: list[tuple[str, Approval]] = []
-    unread = ""
-    for entry in _entries(text):
-        pattern, _, answer = (part.strip() for part in entry.partition("="))
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
-        rule = _ANSWERS.get(answer.lower())
-        if rule and is_pattern:
-            rules.append((pattern, rule))
-        else:
-            unread = unread or entry
+    rules: ApprovalRules
+    rules, unread = _read_entries(text, "=", _read_approval)
     if not unread:
         return rules, ""
     problem = (
@@ -4998,24 +4983,34 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     return [*asked, ("*", "ask")], str(told)
 
 
-_SECONDS = re.compile(r"[1-9][0-9]{0,5}")
+def _read_approval(pattern: str, word: str) -> Approval | None:
+    return None if pattern in _ANSWERS else _ANSWERS.get(word.lower())
 
 
 def read_timeouts(text: str, place: str) -> tuple[list[tuple[str, float]], str]:
-    found: list[tuple[str, float]] = []
-    told = ""
-    for entry in _entries(text):
-        pattern, _, seconds = (part.strip() for part in entry.partition(":"))
-        if _PATTERN.fullmatch(pattern) and _SECONDS.fullmatch(seconds):
-            found.append((pattern, float(seconds)))
+    found, unread = _read_entries(text, ":", _read_timeout)
+    problem = f"TOOL_TIMEOUTS holds {unread[:40]!r}, which is no time of a tool"
+    told = valve_error(problem, "`crawl_*: 600`", place=place)
+    return found, str(told) if unread else ""
+
+
+def _read_timeout(_: str, word: str) -> float | None:
+    return float(word) if re.fullmatch("[1-9][0-9]{0,5}", word) else None
+
+
+def _read_entries(
+    text: str, sign: str, read: Callable[[str, str], _Value | None]
+) -> tuple[list[tuple[str, _Value]], str]:
+    rows: list[tuple[str, _Value]] = []
+    unread = ""
+    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
+        pattern, _, word = (part.strip() for part in entry.partition(sign))
+        value = read(pattern, word)
+        if value is not None and _PATTERN.fullmatch(pattern):
+            rows.append((pattern, value))
         else:
-            problem = f"TOOL_TIMEOUTS holds {entry[:40]!r}, which is no time of a tool"
-            told = told or str(valve_error(problem, "`crawl_*: 600`", place=place))
-    return found, told
-
-
-def _entries(text: str) -> Iterable[str]:
-    return filter(None, map(str.strip, text.replace("\n", ",").split(",")))
+            unread = unread or entry
+    return rows, unread
 
 
 class ToolResult(NamedTuple):
@@ -5044,9 +5039,7 @@ class CallLimits(NamedTuple):
     own: Sequence[tuple[str, float]] = ()
 
     def own_seconds(self, name: str) -> float | None:
-        return next(
-            (sec for pattern, sec in self.own if fnmatchcase(name, pattern)), None
-        )
+        return _first_fitting(self.own, name)
 
 
 class Toolset(NamedTuple):
@@ -5451,11 +5444,9 @@ def _schema(tool: Item) -> Item:
 
 # ==== openai_responses.requests.mcp_servers
 
-_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-
-
-def _is_server_label(value: object) -> bool:
-    return isinstance(value, str) and bool(_SERVER_LABEL.fullmatch(value))
+_SERVER_LABEL = "[A-Za-z][A-Za-z0-9_-]{0,63}"
+_SOME_TEXT = r".*\S.*"
+_TOOL_FILTER = {"tool_names": [_SOME_TEXT], "read_only": bool}
 
 
 def _is_address(value: object) -> bool:
@@ -5463,56 +5454,29 @@ def _is_address(value: object) -> bool:
     return one_word and url_parts(str(value)) is not None
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _are_names(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
-
-
 def _are_headers(value: object) -> bool:
-    texts = value.values() if isinstance(value, Mapping) else [None]
-    return all(isinstance(text, str) for text in texts)
+    return isinstance(value, Mapping) and fits_form([*value.values()], [str])
 
 
-def _is_filter(value: object) -> bool:
-    return _has_forms(value, {"tool_names": _are_names, "read_only": _is_bool})
-
-
-def _is_bool(value: object) -> bool:
-    return isinstance(value, bool)
-
-
-def _are_allowed(value: object) -> bool:
-    return _are_names(value) or _is_filter(value)
-
-
-def _is_consent(value: object) -> bool:
-    by_filter = _has_forms(value, {"always": _is_filter, "never": _is_filter})
-    return value in ("always", "never") or by_filter
-
-
-def _has_forms(value: object, forms: Mapping[str, Callable[[object], bool]]) -> bool:
-    if not isinstance(value, Mapping):
-        return False
-    return all(key in forms and forms[key](inner) for key, inner in value.items())
-
-
-_SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+_SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
     "server_label": (
-        _is_server_label,
+        _SERVER_LABEL,
         "a letter followed by up to 63 letters, digits, hyphens and underscores",
     ),
     "server_url": (_is_address, "an address that begins with http:// or https://"),
-    "connector_id": (_is_text, "a text"),
-    "authorization": (_is_text, "a text"),
+    "connector_id": (_SOME_TEXT, "a text"),
+    "authorization": (_SOME_TEXT, "a text"),
     "headers": (_are_headers, "a JSON object of texts"),
-    "allowed_tools": (_are_allowed, "a list of names, or an object that chooses tools"),
-    "require_approval": (_is_consent, "`always`, `never` or an object of both"),
-    "server_description": (_is_text, "a text"),
+    "allowed_tools": (
+        ([_SOME_TEXT], _TOOL_FILTER),
+        "a list of names, or an object that chooses tools",
+    ),
+    "require_approval": (
+        ("always|never", {"always": _TOOL_FILTER, "never": _TOOL_FILTER}),
+        "`always`, `never` or an object of both",
+    ),
+    "server_description": (_SOME_TEXT, "a text"),
 }
-
 
 _NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
 
@@ -5543,7 +5507,7 @@ def read_servers(text: str) -> RemoteServers:
         hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
         secrets += _secret_values(hidden)
         label = fields.get("server_label")
-        name = str(label) if _is_server_label(label) else f"server {number}"
+        name = str(label) if fits_form(label, _SERVER_LABEL) else f"server {number}"
         if complaint := _server_error(row, fields, tools):
             what = f"{name} is left out, because {complaint}"
             complaints.append(_servers_error(what))
@@ -5588,8 +5552,8 @@ def _server_error(
         return "it is no JSON object"
     if "server_label" not in fields:
         return "it has no server_label"
-    for key, (fits, expected) in _SERVER_FIELDS.items():
-        if key in fields and not fits(fields[key]):
+    for key, (form, expected) in _SERVER_FIELDS.items():
+        if key in fields and not fits_form(fields[key], form):
             return f"its {key} is not {expected}"
     if fields["server_label"].lower() in before:
         return "its server_label is not its own"
@@ -7684,7 +7648,7 @@ class _McpCallHostItem(_HostedItem):
             case TextDelta():
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
-                failed, output = remote_failed(event.item), remote_output(event.item)
+                failed, output = remote_failed(event.item), remote_pair(event.item)[1]
                 status = "failed" if failed else "completed"
                 card = _mcp_call_host_item(event.item, status)
                 yield self._shown.end(self._place, card)
@@ -7695,7 +7659,7 @@ class _McpCallHostItem(_HostedItem):
 
 
 def _mcp_call_host_item(item: Item, status: str) -> Item:
-    call = remote_call(item)
+    call = remote_pair(item)[0]
     return {**call, "id": f"fc_{call['call_id']}", "status": status}
 
 
@@ -7794,7 +7758,7 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     word = "Broke off after" if ended.ending.is_failure else "Finished in"
     parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
-        parts.append(_tokens(ended.usage) + ended.remark)
+        parts.append(_tokens(ended.usage, ended.remark))
     if ended.cost is not None:
         parts.append(_money(ended.cost))
     if notes:
@@ -7809,8 +7773,8 @@ def _duration(seconds: float) -> str:
     return f"{whole // 60} min {whole % 60} s"
 
 
-def _tokens(usage: Usage) -> str:
-    told = f"{usage.total:,} tokens"
+def _tokens(usage: Usage, remark: str) -> str:
+    told = f"{usage.total:,} tokens{remark}"
     share = 100 * usage.cached // usage.input if usage.input else 0
     return f"{told}, {share} % of the input cached" if share else told
 
@@ -8430,7 +8394,9 @@ _LARGE_PICTURE = (
     "{} is larger than the 50 MB that the model reads, and Open WebUI could not make it "
     "smaller. Attach a smaller one."
 )
-_DRAWING = "The model cannot see {}, because SVG is text for it. Attach a PNG for it to look at."
+_DRAWING = (
+    "The model reads {} as text and cannot see the picture. Attach a PNG instead."
+)
 _Scale = Callable[[str], bytes]
 
 _LONGEST_URL = 66_000_000
@@ -10169,7 +10135,13 @@ class HostTools:
         return str(inner), params
 
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        own = self._own_name(name)
+        own, account = self._own_name(name), self._call.account
+        result = self._call_tool(own, arguments)
+        if account:
+            result = account.observe_tool(own, result, attrgetter("failed"))
+        return await result
+
+    async def _call_tool(self, own: str, arguments: dict[str, Any]) -> ToolResult:
         tool, params = self._host.tools[own], arguments
         if tool.get("type") != "mcp":
             known = (self.parameters(own) or {}).get("properties") or {}
@@ -10250,29 +10222,34 @@ def _run_at_once(
 
 # ==== owui_manifold.hosted_tools
 
-_HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
+_REPLACED = {
+    "web_search": ("search_web", "fetch_url"),
+    "code_interpreter": ("execute_code",),
+    "image_generation": ("generate_image", "edit_image"),
+}
 
 _PLACE = ("city", "region", "country", "timezone")
 
 
-def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[str]]:
-    made, replaced = list[Item](), set[str]()
-    takes = partial(_takes, model)
-    if config.code_interpreter and takes("code_interpreter"):
-        made.append({"type": "code_interpreter", "container": {"type": "auto"}})
-        replaced.add("execute_code")
-    if config.image_generation and takes("image_generation"):
-        made.append({**_image_options(config.valves), "type": "image_generation"})
-        replaced |= {"generate_image", "edit_image"}
-    searches = list[Item]()
-    if takes("web_search"):
-        replaced |= _HOST_SEARCH_TOOLS if config.replaces_search else set()
-        searches += [_web_search(config)] if config.web_search else []
+def hosted_tools(
+    config: Config, model: ResolvedModel, refused: Collection[str] = ()
+) -> tuple[list[Item], set[str]]:
+    made, takes = list[Item](), partial(_takes, model)
+    if config.web_search and takes("web_search"):
+        made.append(_web_search(config))
     stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)
     if stores and takes("file_search"):
-        searches.append({"type": "file_search", "vector_store_ids": stores})
-    servers = config.remote.tools if takes("mcp") else ()
-    return [*searches, *servers, *made], replaced
+        made.append({"type": "file_search", "vector_store_ids": stores})
+    if takes("mcp"):
+        made += config.remote.tools
+    if config.code_interpreter and takes("code_interpreter"):
+        made.append({"type": "code_interpreter", "container": {"type": "auto"}})
+    if config.image_generation and takes("image_generation"):
+        made.append({**_image_options(config.valves), "type": "image_generation"})
+    usable = [tool for tool in made if json_digest(tool) not in refused]
+    replaced = {name for tool in usable for name in _REPLACED.get(tool["type"], ())}
+    kept = () if config.replaces_search else _REPLACED["web_search"]
+    return usable, replaced.difference(kept)
 
 
 def _takes(model: ResolvedModel, kind: str) -> bool:
@@ -10662,6 +10639,7 @@ class PreparedRequest(NamedTuple):
     store: ChatStore | None = None
     round: DelegatedRound | None = None
     toolset: Toolset | None = None
+    reason: str = ""
     notices: tuple[str, ...] = ()
     sign: Sign | None = None
     cites: bool = False
@@ -10706,7 +10684,6 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         items = await _history(chat, origin, size)
         changed = {"input": items, "instructions": chat.instructions or None}
         request = chat.request.model_copy(update=changed)
-    notices = (reason, tools.notice, drawing_notice(chat.parts))
     return PreparedRequest(
         call,
         request,
@@ -10716,7 +10693,8 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         store,
         before,
         _toolset(call, tools),
-        notices=() if before else tuple(filter(None, notices)),
+        reason="" if before else reason,
+        notices=(tools.notice, drawing_notice(chat.parts)),
         sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
         records=chat.records,
@@ -10882,7 +10860,9 @@ def _body(chat: _Chat) -> dict[str, Any]:
 
 
 def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
-    hosted, replaced = hosted_tools(call.config, model)
+    repairs = call.capabilities.repairs(call.endpoint, model.id, call.caller.user_id)
+    refused = {one.target for one in repairs}
+    hosted, replaced = hosted_tools(call.config, model, refused)
     log, choice = partial(call.log.line, "WARNING"), call.body.get("tool_choice")
     called = called_tools(call.body, model, call.valves, log)
     rows = call.host.tools
@@ -11440,6 +11420,23 @@ def cost_of_responses(
     return cost_of_run(usages, facts, output, utc_today(), prepared.endpoint.host)
 
 
+def event_facts(prepared: PreparedRequest, event: RunEvent) -> tuple[str, JsonObject]:
+    match event:
+        case TextDelta(kind="text" | "refusal"):
+            return "text", {}
+        case Status(repair=repair):
+            return "recovery" if repair else "retry", {}
+        case RunDone(ending, usage):
+            return "end", {
+                "kind": ending.kind,
+                "code": ending.code,
+                "model": event.trace.model,
+                "usage": usage._asdict() if usage else {},
+                "cost": cost_of_responses(prepared, event.usages, event.output),
+            }
+    return "", {}
+
+
 _HOW = (
     "Open WebUI calls tools of this model in its legacy way: before the model is asked, "
     "and without its reasoning."
@@ -11504,7 +11501,7 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     notices.append(await _legacy_notice(call))
     if call.account:
         notices += call.account.limits.notices()
-    return list(filter(None, notices))
+    return list(filter(None, [*notices, *prepared.notices]))
 
 
 # ==== owui_manifold.silence
@@ -11625,13 +11622,16 @@ async def answer_events(
     call, recorder = prepared.call, _recorder(prepared)
     citations = Citations(_known_sources(prepared))
     report_request(prepared)
-    for notice in prepared.notices:
-        yield Status(notice)
+    if prepared.reason:
+        yield Status(prepared.reason)
     artifacts = ArtifactStore(prepared, connections)
     repairs = _Repairs(prepared)
     lines = WaitingLines(call, connections)
     limits = prepared.limits._replace(heard=lines.heard)
     events = counted_run(prepared._replace(limits=limits), connections)
+    if call.account:
+        facts = {"model": prepared.request.model, "address": prepared.endpoint.host}
+        events = call.account.observe_run(events, facts, partial(event_facts, prepared))
     async with aclosing(events), aclosing(lines):
         async for arrived in events:
             for line in lines.note(arrived):

@@ -119,7 +119,7 @@ async def choose_upstream(running: AsyncExitStack) -> Upstream:
         # key reaches the pipe by the environment and no file
         return Upstream(
             "OPENAI_API_KEY is set: the pipe talks to OpenAI.",
-            {"BASE_URL": None, "API_KEY": None},
+            {"BASE_URL": None, "API_KEY": None, "COMPATIBILITY": None},
             {name: os.environ[name] for name in WAY_OUT if name in os.environ},
         )
     simulator = await running.enter_async_context(Simulator(default_scenario="hello"))
@@ -129,6 +129,7 @@ async def choose_upstream(running: AsyncExitStack) -> Upstream:
         {
             "BASE_URL": simulator.base_url,
             "API_KEY": simulator.api_key,
+            "COMPATIBILITY": "openai",  # the simulator stands for OpenAI
             "SHOW_COST": True,
             **dict.fromkeys(HOSTED_TOOLS, True),  # they cost nothing here
         },

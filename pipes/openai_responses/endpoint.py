@@ -111,10 +111,8 @@ def _normalize_base_url(text: str) -> str:
         problem = "BASE_URL is not an http or https address"
         raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
     if "@" in parts.netloc:
-        raise InvalidRequest(
-            "BASE_URL holds a user name or a password, which cannot be sent beside "
-            "API_KEY. An administrator has to take it out in the valves of this pipe."
-        )
+        problem = "BASE_URL holds a user name or a password, beside API_KEY"
+        raise valve_error(problem, place=PIPE_VALVES)
     typed = parts.path.rstrip("/")
     path = typed.removesuffix("/responses").rstrip("/")
     if not typed:

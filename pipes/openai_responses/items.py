@@ -145,6 +145,11 @@ def is_call_output(item: JsonObject) -> bool:
     return item.get("type") in _OUTPUTS
 
 
+def is_paired(item: JsonObject) -> bool:
+    """Say whether `item` is one of a call and its output."""
+    return is_call(item) or is_call_output(item)
+
+
 def is_tool_search(item: JsonObject) -> bool:
     """Say whether `item` is a search for tools, or what it found."""
     return item.get("type") in ("tool_search_call", "tool_search_output")
@@ -391,7 +396,7 @@ def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
     """Return `items` without calls, their outputs and their reasoning."""
     kept: list[Item] = []
     for item in items:
-        if is_call(item) or is_call_output(item) or kind_of(item).is_call:
+        if is_paired(item) or kind_of(item).is_call:
             drop_last_reasoning(kept)
         else:
             kept.append(item)

@@ -1,6 +1,7 @@
 """JSON that others wrote, which may be invalid."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -123,6 +124,28 @@ def json_size(value: object, most: int) -> int:
         if depth >= _DEEPEST_VALUE:
             raise JsonTooLarge
     return size
+
+
+def fits_form(value: object, form: Any) -> bool:
+    """Say whether a JSON value has a form.
+
+    A text is a pattern, a type itself, a tuple has forms of which one fits, a list the
+    form of its values, an object the forms of its keys; anything else is called.
+    """
+    match form:
+        case str():
+            return isinstance(value, str) and bool(re.fullmatch(form, value, re.S))
+        case type():
+            return isinstance(value, form)
+        case tuple():
+            return any(fits_form(value, one) for one in form)
+        case [inner]:
+            return isinstance(value, list) and all(fits_form(v, inner) for v in value)
+        case dict():
+            return isinstance(value, Mapping) and all(
+                key in form and fits_form(one, form[key]) for key, one in value.items()
+            )
+    return bool(form(value))
 
 
 def as_mapping(value: object) -> JsonObject:

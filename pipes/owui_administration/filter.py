@@ -16,6 +16,7 @@ from pydantic import BaseModel, Field
 from owui_administration.account import Account
 from owui_administration.endpoints import choose_endpoints
 from owui_administration.limits import read_user_limits
+from owui_administration.telemetry import Telemetry
 from owui_administration.usage_table import UsageTable
 
 
@@ -53,6 +54,7 @@ class Filter:
         """Open nothing: the host makes a Filter at every upload."""
         self.valves = self.Valves()
         self._usage = UsageTable()
+        self._telemetry = Telemetry()
         self._down = dict[str, float]()
 
     async def begin(self, facts: dict[str, Any]) -> Account:
@@ -63,7 +65,6 @@ class Filter:
         `has_own_key`, `base_url` (that of its valves).
         """
         valves = self.valves
-        return Account(
-            await read_user_limits(valves.USER_LIMITS_JSON, facts, self._usage),
-            await choose_endpoints(valves.ENDPOINTS_JSON, facts, self._down),
-        )
+        limits = await read_user_limits(valves.USER_LIMITS_JSON, facts, self._usage)
+        endpoints = await choose_endpoints(valves.ENDPOINTS_JSON, facts, self._down)
+        return Account(facts, limits, self._telemetry, endpoints)

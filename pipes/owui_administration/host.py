@@ -56,3 +56,13 @@ async def run_sql(*statements: tuple[str, object]) -> list[Any]:
         rows = list(done.all()) if done.returns_rows else []
         await session.commit()
     return rows
+
+
+def exports_telemetry() -> bool:
+    """Say whether the host exports spans or metrics; an older one says nothing."""
+    try:
+        traces = _host_name("env", "ENABLE_OTEL_TRACES")
+        metrics = _host_name("env", "ENABLE_OTEL_METRICS")
+        return bool(_host_name("env", "ENABLE_OTEL") and (traces or metrics))
+    except HostTooOld:
+        return False

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
+from functools import partial
 
 from openai_responses.clock import new_ulid, unix_seconds
 from openai_responses.loop.events import RunDone, RunEvent, Status
@@ -16,6 +17,7 @@ from owui_manifold.artifacts import ArtifactStore
 from owui_manifold.chat import PreparedRequest, is_as_configured
 from owui_manifold.report import (
     compare_cache,
+    event_facts,
     notices_of,
     report_end,
     report_request,
@@ -46,13 +48,16 @@ async def answer_events(
     call, recorder = prepared.call, _recorder(prepared)
     citations = Citations(_known_sources(prepared))
     report_request(prepared)
-    for notice in prepared.notices:
-        yield Status(notice)
+    if prepared.reason:
+        yield Status(prepared.reason)
     artifacts = ArtifactStore(prepared, connections)
     repairs = _Repairs(prepared)
     lines = WaitingLines(call, connections)
     limits = prepared.limits._replace(heard=lines.heard)
     events = counted_run(prepared._replace(limits=limits), connections)
+    if call.account:
+        facts = {"model": prepared.request.model, "address": prepared.endpoint.host}
+        events = call.account.observe_run(events, facts, partial(event_facts, prepared))
     async with aclosing(events), aclosing(lines):
         async for arrived in events:
             for line in lines.note(arrived):

@@ -107,8 +107,12 @@ class PreparedRequest(NamedTuple):
     """The round of the host's tools that this call continues."""
     toolset: Toolset | None = None
     """Without it no calls are answered here."""
+    reason: str = ""
+    """Why this model was chosen: the answer begins with it."""
     notices: tuple[str, ...] = ()
-    """Sentences for the person who asked."""
+    """What the person who asked has to know or to do, if anything: the answer ends
+    with it.
+    """
     sign: Sign | None = None
     """Signs what the chat itself carries."""
     cites: bool = False
@@ -161,7 +165,6 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         items = await _history(chat, origin, size)
         changed = {"input": items, "instructions": chat.instructions or None}
         request = chat.request.model_copy(update=changed)
-    notices = (reason, tools.notice, drawing_notice(chat.parts))
     return PreparedRequest(
         call,
         request,
@@ -171,7 +174,8 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         store,
         before,
         _toolset(call, tools),
-        notices=() if before else tuple(filter(None, notices)),
+        reason="" if before else reason,
+        notices=(tools.notice, drawing_notice(chat.parts)),
         sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
         records=chat.records,
@@ -352,7 +356,9 @@ def _body(chat: _Chat) -> dict[str, Any]:
 
 
 def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
-    hosted, replaced = hosted_tools(call.config, model)
+    repairs = call.capabilities.repairs(call.endpoint, model.id, call.caller.user_id)
+    refused = {one.target for one in repairs}
+    hosted, replaced = hosted_tools(call.config, model, refused)
     log, choice = partial(call.log.line, "WARNING"), call.body.get("tool_choice")
     called = called_tools(call.body, model, call.valves, log)
     rows = call.host.tools

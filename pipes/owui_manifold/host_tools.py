@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from openai_responses.clock import new_ulid
@@ -217,7 +218,13 @@ class HostTools:
 
         MCP servers check their own arguments.
         """
-        own = self._own_name(name)
+        own, account = self._own_name(name), self._call.account
+        result = self._call_tool(own, arguments)
+        if account:
+            result = account.observe_tool(own, result, attrgetter("failed"))
+        return await result
+
+    async def _call_tool(self, own: str, arguments: dict[str, Any]) -> ToolResult:
         tool, params = self._host.tools[own], arguments
         if tool.get("type") != "mcp":
             known = (self.parameters(own) or {}).get("properties") or {}

@@ -9,6 +9,7 @@ from openai_responses.errors import PIPE_VALVES, valve_error
 from openai_responses.items import Item
 from openai_responses.json_input import JsonObject, as_list, as_text, parse_json_object
 from openai_responses.models.resolve import ResolvedModel
+from openai_responses.requests.repairs import json_digest
 from openai_responses.requests.tools import (
     CALLED_BY_NAME,
     ToolNames,
@@ -20,36 +21,42 @@ from openai_responses.requests.tools import (
 from owui_manifold.config import Config, comma_list
 from owui_manifold.valves import Valves
 
-_HOST_SEARCH_TOOLS = frozenset({"search_web", "fetch_url"})
-"""Open WebUI's own tools for the web, which its Web Search switch adds."""
+_REPLACED = {
+    "web_search": ("search_web", "fetch_url"),
+    "code_interpreter": ("execute_code",),
+    "image_generation": ("generate_image", "edit_image"),
+}
+"""Open WebUI's tools for the same purpose, by the type of OpenAI's."""
 
 _PLACE = ("city", "region", "country", "timezone")
 
 
-def hosted_tools(config: Config, model: ResolvedModel) -> tuple[list[Item], set[str]]:
+def hosted_tools(
+    config: Config, model: ResolvedModel, refused: Collection[str] = ()
+) -> tuple[list[Item], set[str]]:
     """Return OpenAI's tools of a request, and the names of the host's they replace.
 
-    Open WebUI's tools for the same purpose go: offering both would be ambiguous. Their
-    order is always the same, because the prompt cache depends on it. Raises
-    InvalidRequest for unusable valves.
+    Open WebUI's tools for the same purpose go: offering both would be ambiguous. Those
+    for a tool stay whose digest is among the `refused` ones. The order is always the
+    same, because the prompt cache depends on it. Raises InvalidRequest for unusable
+    valves.
     """
-    made, replaced = list[Item](), set[str]()
-    takes = partial(_takes, model)
-    if config.code_interpreter and takes("code_interpreter"):
-        made.append({"type": "code_interpreter", "container": {"type": "auto"}})
-        replaced.add("execute_code")
-    if config.image_generation and takes("image_generation"):
-        made.append({**_image_options(config.valves), "type": "image_generation"})
-        replaced |= {"generate_image", "edit_image"}
-    searches = list[Item]()
-    if takes("web_search"):
-        replaced |= _HOST_SEARCH_TOOLS if config.replaces_search else set()
-        searches += [_web_search(config)] if config.web_search else []
+    made, takes = list[Item](), partial(_takes, model)
+    if config.web_search and takes("web_search"):
+        made.append(_web_search(config))
     stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)
     if stores and takes("file_search"):
-        searches.append({"type": "file_search", "vector_store_ids": stores})
-    servers = config.remote.tools if takes("mcp") else ()
-    return [*searches, *servers, *made], replaced
+        made.append({"type": "file_search", "vector_store_ids": stores})
+    if takes("mcp"):
+        made += config.remote.tools
+    if config.code_interpreter and takes("code_interpreter"):
+        made.append({"type": "code_interpreter", "container": {"type": "auto"}})
+    if config.image_generation and takes("image_generation"):
+        made.append({**_image_options(config.valves), "type": "image_generation"})
+    usable = [tool for tool in made if json_digest(tool) not in refused]
+    replaced = {name for tool in usable for name in _REPLACED.get(tool["type"], ())}
+    kept = () if config.replaces_search else _REPLACED["web_search"]
+    return usable, replaced.difference(kept)
 
 
 def _takes(model: ResolvedModel, kind: str) -> bool:

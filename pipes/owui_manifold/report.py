@@ -21,13 +21,20 @@ from openai_responses.items import (
     message_text,
     open_calls,
 )
-from openai_responses.json_input import as_mapping, as_text, parse_json_object, value_at
-from openai_responses.loop.events import RunDone
+from openai_responses.json_input import (
+    JsonObject,
+    as_mapping,
+    as_text,
+    parse_json_object,
+    value_at,
+)
+from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.models.choice import retirement_notice
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import Usage, cost_of_run
 from openai_responses.redaction import describe_exception, redact_line
 from openai_responses.requests.build import unsent_parameters
+from openai_responses.transport.stream import TextDelta
 from owui_chat.storage.output_carrier import closing_commentary
 from owui_chat.storage.recorder import leaves_calls
 from owui_manifold.callers import opening_error
@@ -258,6 +265,24 @@ def cost_of_responses(
     return cost_of_run(usages, facts, output, utc_today(), prepared.endpoint.host)
 
 
+def event_facts(prepared: PreparedRequest, event: RunEvent) -> tuple[str, JsonObject]:
+    """Return what the administration's filter is told of an event."""
+    match event:
+        case TextDelta(kind="text" | "refusal"):
+            return "text", {}
+        case Status(repair=repair):
+            return "recovery" if repair else "retry", {}
+        case RunDone(ending, usage):
+            return "end", {
+                "kind": ending.kind,
+                "code": ending.code,
+                "model": event.trace.model,
+                "usage": usage._asdict() if usage else {},
+                "cost": cost_of_responses(prepared, event.usages, event.output),
+            }
+    return "", {}
+
+
 _HOW = (
     "Open WebUI calls tools of this model in its legacy way: before the model is asked, "
     "and without its reasoning."
@@ -332,4 +357,4 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     notices.append(await _legacy_notice(call))
     if call.account:
         notices += call.account.limits.notices()
-    return list(filter(None, notices))
+    return list(filter(None, [*notices, *prepared.notices]))

@@ -29,6 +29,15 @@ WATCH = """(needle) => {
 }"""
 LAST_ANSWER = """() => [...document.querySelectorAll('.chat-assistant')].pop()
   ?.closest('[id^=message-]')?.id ?? ''"""
+# The page draws only what is on the screen: scrolls up and notes what it passes.
+ALL_ANSWERS = """(count) => {
+  const seen = (window.seenAnswers ??= {});
+  for (const one of document.querySelectorAll('.chat-assistant'))
+    if (one.innerText.trim())
+      seen[one.closest('[id^=message-]').id] = one.innerText;
+  document.querySelector('#messages-container').scrollTop -= 200;
+  return Object.keys(seen).length >= count && Object.values(seen);
+}"""
 EMPTY_CLIPBOARD = "navigator.clipboard.writeText('')"
 CLIPBOARD_FILLED = "async () => (await navigator.clipboard.readText()) !== ''"
 CLIPBOARD = "navigator.clipboard.readText()"
@@ -151,6 +160,11 @@ class ChatPage:
     async def last_answer(self) -> str:
         """The text that the last answer shows."""
         return await self.answers.last.inner_text()
+
+    async def all_answers(self, count: int) -> list[str]:
+        """The texts that so many answers of the chat show, the last one first."""
+        found = await self.page.wait_for_function(ALL_ANSWERS, arg=count)
+        return list(await found.json_value())
 
     async def copy_last(self) -> str:
         """What the last answer's copy button puts on the clipboard."""

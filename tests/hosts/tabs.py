@@ -89,6 +89,7 @@ class Tab:
         self.turns: dict[str, Turn] = {}
         self.stray: list[Json] = []  # events of no turn of this tab
         self.answer: Callable[[Json], Any] = lambda _: None  # to an event call
+        self._listed: dict[str, Json] = {}
         self._socket = socketio.AsyncClient(reconnection=False)
 
     async def __aenter__(self) -> Self:
@@ -151,14 +152,20 @@ class Tab:
         sender = Sender(self.session_id, self.user.id, self.user.name)
         answers = {str(uuid.uuid4()): model for model in models}
         message = await self._message(question, sender, answers)
-        listed = {found["id"]: found for found in await self.user.models()}
-        body = request_body(question, sender, message, answers, listed.get(models[0]))
+        shown = await self._shown(models[0])
+        body = request_body(question, sender, message, answers, shown)
         turns = [Turn(question.chat_id or "", message["id"], id) for id in answers]
         self.turns |= {turn.message_id: turn for turn in turns}
         reply = await self.user.call("POST", "/api/chat/completions", body)
         for turn in turns:
             turn.chat_id, turn.task_ids = reply["chat_id"], reply.get("task_ids", [])
         return turns
+
+    async def _shown(self, model: str) -> Json | None:
+        """A model as the menu knows it, which the page reads when it is opened."""
+        if model not in self._listed:
+            self._listed = {found["id"]: found for found in await self.user.models()}
+        return self._listed.get(model)
 
     async def _placed(self, question: Question) -> Question:
         if question.temporary is not None:

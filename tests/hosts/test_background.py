@@ -10,7 +10,7 @@ from hosts.client import Json
 from hosts.page import ChatPage
 from hosts.pipes import install_pipe
 from hosts.sent import chat_bodies, kinds
-from hosts.tabs import Tab
+from hosts.tabs import PATIENCE, Tab
 from hosts.users import User
 from simulator import RecordedRequest, Simulator
 
@@ -42,7 +42,7 @@ def cancelled(simulator: Simulator) -> list[str]:
 
 async def until_cancelled(simulator: Simulator) -> None:
     """Wait for a cancellation that was answered."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(PATIENCE):
         while not cancelled(simulator):  # noqa: ASYNC110 - no event tells of one
             await asyncio.sleep(0.05)
 
@@ -102,7 +102,7 @@ async def test_stop_before_the_server_says_a_word(
 ) -> None:
     """The answer has no name yet, and is cancelled as soon as it has one."""
     turn = await tab.begin(pro, "sim:chat,wait=1500,halt=60 hello")
-    await simulator.requested(1, timeout=20)
+    await simulator.requested(1, timeout=PATIENCE)
 
     await tab.stop(turn)
     await tab.settle(turn)

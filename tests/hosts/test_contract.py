@@ -21,6 +21,9 @@ PROBE = HERE / "contract_probe.py"
 
 # A value: its type. A callable: the arguments the pipe gives, `async` if it awaits.
 PROMISED = {
+    "env:ENABLE_OTEL": "bool",
+    "env:ENABLE_OTEL_METRICS": "bool",
+    "env:ENABLE_OTEL_TRACES": "bool",
     "env:ENABLE_FORWARD_USER_INFO_HEADERS": "bool",
     "env:FORWARD_SESSION_INFO_HEADER_CHAT_ID": "str",
     "env:VERSION": "str",

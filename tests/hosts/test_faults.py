@@ -303,7 +303,7 @@ async def asked_at_once(
 
     async def begin(tab: Tab, canary: str) -> Turn:
         async with begun_at_once:
-            return await tab.begin(MODEL, f"sim:slow,deltas=60,hold=40 {canary}")
+            return await tab.begin(MODEL, f"sim:slow,deltas=24,hold=16 {canary}")
 
     pairs = zip(tabs, canaries, strict=True)
     turns = await asyncio.gather(*(begin(tab, canary) for tab, canary in pairs))

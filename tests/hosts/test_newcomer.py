@@ -1,4 +1,7 @@
-"""The way of the README in the real page: import, key, switches, models, chat, update."""
+"""The way of the README in the real page: import, key, switches, models, chat, update.
+
+The next version tells sooner that the server is silent: the page shows that line, too.
+"""
 
 import asyncio
 import time
@@ -116,13 +119,13 @@ async def test_from_zero_to_a_reply_and_to_the_next_version(
     assert function["content"] == pipe_source  # the loader replaced nothing
     assert tuple(function["meta"]["manifest"]) == FUNCTION_KEYS
 
-    newer = pipe_source.replace("version: 1.", "version: 2.", 1)
+    newer = newer_source(pipe_source)
     await pages.open_functions()
     await pages.open_source(ID)
     await pages.paste(pack(newer, "pipe.py"))
     async with silences.measured("update"):
         await pages.save()
-    await page.ask("sim:short And now?")
+    await ask_silent_server(page, simulator)
 
     assert "Turn 2." in await page.last_answer()
     function = await admin.call("GET", f"/api/v1/functions/id/{ID}")
@@ -134,6 +137,24 @@ async def test_from_zero_to_a_reply_and_to_the_next_version(
     assert page.errors == []
     assert all(error.endswith(IMPORT_ERROR) for error in admin_page.errors)
     assert max(silences.worked) < SHORT_SECONDS
+
+
+def newer_source(pipe_source: str) -> str:
+    """The next version, which tells sooner that the server is silent."""
+    newer = pipe_source.replace("version: 1.", "version: 2.", 1)
+    sooner = newer.replace("_FIRST_SECONDS = 20.0\n", "_FIRST_SECONDS = 1.0\n")
+    assert sooner != newer
+    return sooner
+
+
+async def ask_silent_server(page: ChatPage, simulator: Simulator) -> None:
+    """The page says that the server is silent, until it answers."""
+    await page.ask("sim:short,hold=1 And now?", wait=False)
+    silent = page.answers.last.get_by_text("The server has been silent for 1 s")
+    await silent.wait_for()
+    simulator.release()
+    await page.answers.last.get_by_text("Turn 2.").wait_for()
+    await silent.wait_for(state="detached")
 
 
 def write_files(folder: Path, pipe_source: str) -> tuple[Path, Path]:

@@ -23,7 +23,7 @@ from pipe_calls import (
     stored,
 )
 from simulator import Simulator
-from simulator.faults import refuse_item, refuse_parameter
+from simulator.faults import refuse_item, refuse_parameter, refuse_tool
 from stand_in_host import StandInHost
 
 pytestmark = pytest.mark.asyncio
@@ -444,3 +444,31 @@ async def test_items_of_a_chat_without_a_row_are_no_news_for_others(
         chunks = await chunks_of(pipe, body, **given)
         assert answered(chunks)
         assert len(statuses(chunks)) == 1
+
+
+HOST_SEARCH: Json = {
+    "type": "function",
+    "function": {
+        "name": "search_web",
+        "description": "Search the web",
+        "parameters": {"type": "object", "properties": {"query": {"type": "string"}}},
+    },
+}
+
+
+async def test_open_webuis_search_stays_where_openais_is_refused(
+    pipe: Pipe, sim: Simulator
+) -> None:
+    """The Web Search switch never means no search."""
+    sim.faults.append(refuse_tool("web_search"))
+    pipe.valves = pipe.valves.model_copy(update={"MAP_WEB_SEARCH": True})
+    switched = {**NATIVE["__metadata__"], "features": {"web_search": True}}
+    given = {**NATIVE, "__metadata__": switched}
+
+    for text in ("Hi", "And now?"):
+        assert answered(await chunks_of(pipe, chat(text, tools=[HOST_SEARCH]), **given))
+
+    first, again, later = [request.body for request in sim.requests]
+    assert [tool["type"] for tool in first["tools"]] == ["web_search"]
+    assert "tools" not in again
+    assert [tool.get("name") for tool in later["tools"]] == ["search_web"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from call_sample import IDS, USER, chat
+from call_sample import IDS, TOOL, USER, chat
 from owui_manifold.pipe import Pipe
 from pipe_calls import chunks_of, errors, host_events, statuses
 from simulator import Simulator
@@ -113,6 +113,23 @@ async def test_a_notice_is_the_last_line(pipe: Pipe) -> None:
     finished, notice = [line["description"] for line in shown]
     assert finished.startswith("Finished in")
     assert notice.startswith("USER_MAY_CHANGE opens nothing with: efort")
+
+
+async def test_what_a_person_can_change_is_the_last_line(pipe: Pipe) -> None:
+    """Not a note behind it, which the page shows after a click."""
+    pipe.valves = pipe.valves.model_copy(update={"COMPATIBILITY": "strict"})
+    names = [f"tool_{number}" for number in range(130)]
+    spec: Any = TOOL["function"]
+    tools = [{**TOOL, "function": {**spec, "name": name}} for name in names]
+    given = {"__user__": USER, "__metadata__": IDS}
+    chunks = await chunks_of(pipe, chat("Hi", tools=tools), **given)
+
+    lines = [line["description"] for line in host_events(chunks, "status")]
+    assert lines[0].startswith("Finished in")
+    assert lines[1:] == [
+        "2 tools were left out: the API takes at most 128. Switch off tools that this "
+        "chat does not need."
+    ]
 
 
 async def test_an_answer_without_news(pipe: Pipe) -> None:

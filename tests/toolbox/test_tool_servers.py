@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -102,10 +101,11 @@ async def test_server_that_hangs_is_waited_for_once() -> None:
         wanted = named({"a": mcp.base_url})
         async with servers.open_tools(wanted) as first:
             pass
-        began = monotonic()
+        now = asyncio.get_running_loop().time  # what the machine takes does not count
+        began = now()
         async with servers.open_tools(wanted) as second:
             pass
-        waited = monotonic() - began
+        waited = now() - began
         may_list.set()
         async with asyncio.timeout(60):
             async with servers.open_tools(wanted) as last:

@@ -15,10 +15,10 @@ from openai_responses.json_input import JsonBudget, JsonObject, json_size
 from openai_responses.requests.json_schema import (
     LARGEST_SCHEMA,
     ODD_SCHEMA,
-    SchemaReferences,
     is_json_number,
     joined_schemas,
     known_types,
+    referred_schema,
 )
 
 _DEEPEST_ARGUMENT = 40
@@ -48,7 +48,7 @@ class _SchemaCheck(NamedTuple):
     is `lenient`, null is allowed for every optional property.
     """
 
-    references: SchemaReferences
+    root: JsonObject
     budget: JsonBudget
     found: dict[tuple[str, int, int], str]
     lenient: bool = False
@@ -79,7 +79,7 @@ class _SchemaCheck(NamedTuple):
         if value is None and node.get("nullable") is True:
             return ""
         if "$ref" in node:
-            return self.error(value, self.references.target(node), path, depth + 1)
+            return self.error(value, referred_schema(self.root, node), path, depth + 1)
         inner = (
             self.error(*child, depth + 1) for child in self._inner(value, node, path)
         )
@@ -157,7 +157,7 @@ def check_arguments(
     given, found = dict(arguments), ""
     with suppress(*ODD_SCHEMA):
         json_size(schema, LARGEST_SCHEMA)
-        check = _SchemaCheck(SchemaReferences(schema), JsonBudget(_MOST_WORK), {})
+        check = _SchemaCheck(schema, JsonBudget(_MOST_WORK), {})
         given = _drop_nulls(arguments, schema, check, 0)
         found = check.error(given, schema)
     return given, f"The argument {found}." if found else None
@@ -191,7 +191,7 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
 def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
     """Return what a part of a schema joins to itself; of a choice, one option."""
     check.pay_for(value, node)
-    parts = [check.references.target(node)] if "$ref" in node else []
+    parts = [referred_schema(check.root, node)] if "$ref" in node else []
     parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
     for key in ("anyOf", "oneOf"):
         if isinstance(node.get(key), list):

@@ -24,10 +24,9 @@ from openai_responses.items import (
     Item,
     content_parts,
     has_plain_reasoning,
-    is_call,
-    is_call_output,
     is_encrypted,
     is_hosted,
+    is_paired,
     item_type,
 )
 from openai_responses.loop.events import Status
@@ -327,7 +326,7 @@ def _item(refusal: _Refusal, number: int) -> Iterator[Status]:
     if is_hosted(sent) and any(one.action == "item" for one in refusal.done):
         words = f"Earlier items of the kind {noun} were left out."
         yield Status(words, Repair("kind", f"{kind}@{refusal.last}"))
-    if is_call(sent) or is_call_output(sent):
+    if is_paired(sent):
         yield Status(as_text, Repair("item", target))
     elif sent.get("role", "assistant") == "assistant":
         words = f"One earlier {noun} could not be sent again and was left out."

@@ -21,7 +21,7 @@ from collections.abc import (
 from contextlib import nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from openai_responses.errors import valve_error
 from openai_responses.items import CALL_OUTPUTS, Item, item_type
@@ -37,6 +37,8 @@ _ANSWERS: Mapping[str, Approval] = {
     "": "ask",
     **{answer: answer for answer in _STRICTNESS},
 }
+
+_Value = TypeVar("_Value")
 
 Ask = Callable[[str, str, JsonObject], Awaitable[bool]]
 """Shows a person the id, name and arguments of a call; only True approves it."""
@@ -55,10 +57,10 @@ class Approver:
 
     def rule_for(self, name: str, via: str = "") -> Approval:
         """Return the rule of a tool, also where the tool `via` passes the call on."""
-        found = [_find_rule(self.rules, name, self.default_rule)]
+        found = [_first_fitting(self.rules, name) or self.default_rule]
         rest = [rule for rule in self.rules if not fnmatchcase(name, rule[0])]
         for other in (via, *self.other_names(name)):
-            found.append(_find_rule(rest, other, "auto"))
+            found.append(_first_fitting(rest, other) or "auto")
         return max(found, key=_STRICTNESS.index)
 
     @property
@@ -83,9 +85,9 @@ class Approver:
         return f"The user did not approve this call of {name}. Go on without it."
 
 
-def _find_rule(rules: ApprovalRules, name: str, default: Approval) -> Approval:
-    fitting = (rule for pattern, rule in rules if fnmatchcase(name, pattern))
-    return next(fitting, default)
+def _first_fitting(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
+    """Return what stands beside the first pattern that fits a name."""
+    return next((value for pattern, value in rows if fnmatchcase(name, pattern)), None)
 
 
 _PATTERN = re.compile(r"(?:[\w.*?/-]|\[[^]\s]+\])+")
@@ -98,16 +100,8 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     may be meant to deny any tool: a person is asked about what is not denied. An answer
     alone is a rule that lost its pattern.
     """
-    rules: list[tuple[str, Approval]] = []
-    unread = ""
-    for entry in _entries(text):
-        pattern, _, answer = (part.strip() for part in entry.partition("="))
-        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
-        rule = _ANSWERS.get(answer.lower())
-        if rule and is_pattern:
-            rules.append((pattern, rule))
-        else:
-            unread = unread or entry
+    rules: ApprovalRules
+    rules, unread = _read_entries(text, "=", _read_approval)
     if not unread:
         return rules, ""
     problem = (
@@ -119,25 +113,36 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     return [*asked, ("*", "ask")], str(told)
 
 
-_SECONDS = re.compile(r"[1-9][0-9]{0,5}")
+def _read_approval(pattern: str, word: str) -> Approval | None:
+    return None if pattern in _ANSWERS else _ANSWERS.get(word.lower())
 
 
 def read_timeouts(text: str, place: str) -> tuple[list[tuple[str, float]], str]:
     """Return seconds by patterns of names, and what is wrong with the text."""
-    found: list[tuple[str, float]] = []
-    told = ""
-    for entry in _entries(text):
-        pattern, _, seconds = (part.strip() for part in entry.partition(":"))
-        if _PATTERN.fullmatch(pattern) and _SECONDS.fullmatch(seconds):
-            found.append((pattern, float(seconds)))
+    found, unread = _read_entries(text, ":", _read_timeout)
+    problem = f"TOOL_TIMEOUTS holds {unread[:40]!r}, which is no time of a tool"
+    told = valve_error(problem, "`crawl_*: 600`", place=place)
+    return found, str(told) if unread else ""
+
+
+def _read_timeout(_: str, word: str) -> float | None:
+    return float(word) if re.fullmatch("[1-9][0-9]{0,5}", word) else None
+
+
+def _read_entries(
+    text: str, sign: str, read: Callable[[str, str], _Value | None]
+) -> tuple[list[tuple[str, _Value]], str]:
+    """Return the values by patterns of names, and the first entry that is none."""
+    rows: list[tuple[str, _Value]] = []
+    unread = ""
+    for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
+        pattern, _, word = (part.strip() for part in entry.partition(sign))
+        value = read(pattern, word)
+        if value is not None and _PATTERN.fullmatch(pattern):
+            rows.append((pattern, value))
         else:
-            problem = f"TOOL_TIMEOUTS holds {entry[:40]!r}, which is no time of a tool"
-            told = told or str(valve_error(problem, "`crawl_*: 600`", place=place))
-    return found, told
-
-
-def _entries(text: str) -> Iterable[str]:
-    return filter(None, map(str.strip, text.replace("\n", ",").split(",")))
+            unread = unread or entry
+    return rows, unread
 
 
 class ToolResult(NamedTuple):
@@ -185,9 +190,7 @@ class CallLimits(NamedTuple):
 
     def own_seconds(self, name: str) -> float | None:
         """Return the limit that a tool has instead of those of the others."""
-        return next(
-            (sec for pattern, sec in self.own if fnmatchcase(name, pattern)), None
-        )
+        return _first_fitting(self.own, name)
 
 
 class Toolset(NamedTuple):

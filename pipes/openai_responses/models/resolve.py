@@ -20,7 +20,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from openai_responses.errors import InvalidRequest, valve_error
-from openai_responses.json_input import parse_json_object
+from openai_responses.json_input import fits_form, parse_json_object
 from openai_responses.models.catalog import (
     CATALOG_ALIASES,
     CATALOG_SERVED_AS,
@@ -299,9 +299,21 @@ def _prices(text: str) -> list[float | None]:
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 """The facts of each model of the catalog, by id."""
 
-_UNUSED_FACTS = ("phase",)
-"""An entry may still have it."""
-_OVERRIDE_TEXTS = ("default_effort", "shutdown", "successor", "like", "name")
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and value > 0
+
+
+_OVERRIDE_FORMS = {
+    **dict.fromkeys(_YES_OR_NO_FACTS, bool),
+    **dict.fromkeys(("default_effort", "shutdown", "successor", "like", "name"), str),
+    **dict.fromkeys(("context", "max_output_tokens"), _is_count),
+    "sampling": "always|with_none|never",
+    "lacks": [str],
+    "efforts": ["|".join(REASONING_EFFORTS)],
+    "phase": object,
+}
+"""The facts that an entry can have; it may still have `phase`, which is not used."""
 
 
 @lru_cache(maxsize=8)
@@ -318,9 +330,9 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     if not isinstance(row, Mapping):
         raise _entry_error(model_id, "is no JSON object")
     for key, value in row.items():
-        if not _can_be(key, value):
+        if not fits_form({key: value}, _OVERRIDE_FORMS):
             raise _entry_error(model_id, f"has a wrong {str(key)[:40]}")
-    facts = {key: value for key, value in row.items() if key not in _UNUSED_FACTS}
+    facts = {key: value for key, value in row.items() if key != "phase"}
     like, name = facts.pop("like", ""), facts.pop("name", "")
     for key in facts.keys() & {"efforts", "lacks"}:
         facts[key] = tuple(facts[key])
@@ -328,24 +340,6 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     if like:
         model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
     return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
-
-
-def _can_be(key: str, value: object) -> bool:
-    if key in _YES_OR_NO_FACTS:
-        return isinstance(value, bool)
-    if key in _UNUSED_FACTS:
-        return True
-    if key in ("context", "max_output_tokens"):
-        return isinstance(value, int) and value > 0
-    if key == "sampling":
-        return value in ("always", "with_none", "never")
-    if key == "lacks":
-        return isinstance(value, list) and all(isinstance(one, str) for one in value)
-    if key == "efforts":
-        return isinstance(value, list) and all(
-            one in REASONING_EFFORTS for one in value
-        )
-    return key in _OVERRIDE_TEXTS and isinstance(value, str)
 
 
 def _entry_error(model: str, what: str) -> InvalidRequest:

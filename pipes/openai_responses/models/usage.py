@@ -8,14 +8,14 @@ estimated.
 
 from collections.abc import Iterable, Mapping
 from datetime import date
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from openai_responses.errors import valve_error
 from openai_responses.items import Item, kind_of
 from openai_responses.json_input import (
-    JsonObject,
     as_mapping,
     as_text,
+    fits_form,
     parse_json_object,
 )
 from openai_responses.models.resolve import ModelFacts, ModelPrices
@@ -69,9 +69,12 @@ def _count(value: object) -> int:
 
 _MILLION = 1_000_000
 
-_PRICE_NAMES = ModelPrices._fields
-_NOT_PRICES = "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices"
-_SOME_PRICES = '{"my-model": {"input": 2, "output": 8}}'
+
+def _is_price(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value < _MILLION
+
+
+_PRICES = dict.fromkeys(ModelPrices._fields, _is_price)
 
 
 def cost_of_run(
@@ -93,9 +96,19 @@ def cost_of_run(
 def read_prices(text: str) -> dict[str, ModelPrices]:
     """Return prices by model id from a JSON object; raises InvalidRequest."""
     table = parse_json_object(text.strip() or "{}")
-    if table is None:
-        raise valve_error(_NOT_PRICES, _SOME_PRICES)
-    return {model: _read_row(row) for model, row in table.items()}
+    if table is None or not all(map(_are_prices, table.values())):
+        raise valve_error(
+            "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices",
+            '{"my-model": {"input": 2, "output": 8}}',
+        )
+    return {
+        model: ModelPrices(**dict.fromkeys(_PRICES) | row)
+        for model, row in table.items()
+    }
+
+
+def _are_prices(row: Any) -> bool:
+    return fits_form(row, _PRICES) and {"input", "output"} <= row.keys()
 
 
 _LONG_INPUT = 272_000
@@ -126,16 +139,3 @@ def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
         is_later = (prices.ultrafast_until or 99999999) < int(f"{today:%Y%m%d}")
         return prices.ultrafast_later if is_later else prices.ultrafast
     return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
-
-
-def _read_row(row: object) -> ModelPrices:
-    prices: JsonObject = row if isinstance(row, Mapping) else {"": row}
-    numbers = all(
-        name in _PRICE_NAMES
-        and isinstance(price, int | float)
-        and 0 <= price < _MILLION
-        for name, price in prices.items()
-    )
-    if not numbers or not {"input", "output"} <= set(prices):
-        raise valve_error(_NOT_PRICES, _SOME_PRICES)
-    return ModelPrices(**{name: prices.get(name) for name in _PRICE_NAMES})

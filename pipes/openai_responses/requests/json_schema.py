@@ -33,28 +33,24 @@ _DEFINED = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
 _FORBIDDEN_IN_REFERENCE = re.compile(r"[^\w-]")
 
 
-class SchemaReferences:
-    """What the references of a schema name, as pointers; `#` is the schema itself."""
+def referred_schema(root: JsonObject, node: JsonObject) -> Any:
+    """Return the part of `root` that the `$ref` of `node` names, or None.
 
-    def __init__(self, root: JsonObject) -> None:
-        """Read the references of `root`."""
-        self.root = root
-
-    def target(self, node: JsonObject) -> Any:
-        """Return the part that a `$ref` names, or None."""
-        pointer = str(node.get("$ref"))
-        first, *steps = pointer.split("/")
-        found: Any = self.root
-        if first != "#" or len(pointer) > _LONGEST_REFERENCE:
-            return None
-        for step in steps:
-            name = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, list):
-                is_there = name.isdecimal() and int(name) < len(found)
-                found = found[int(name)] if is_there else None
-            else:
-                found = as_mapping(found).get(name)
-        return found
+    It is a pointer; `#` is the root itself.
+    """
+    pointer = str(node.get("$ref"))
+    first, *steps = pointer.split("/")
+    found: Any = root
+    if first != "#" or len(pointer) > _LONGEST_REFERENCE:
+        return None
+    for step in steps:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(found, list):
+            is_there = name.isdecimal() and int(name) < len(found)
+            found = found[int(name)] if is_there else None
+        else:
+            found = as_mapping(found).get(name)
+    return found
 
 
 def joined_schemas(
@@ -207,10 +203,9 @@ class _MendedSchema:
 
     def _mend_references(self) -> None:
         """Let each reference name a definition at the root, as the API demands it."""
-        references, left = SchemaReferences(self.root), JsonBudget(LARGEST_SCHEMA)
-        defined: _Schema = {}
+        left, defined = JsonBudget(LARGEST_SCHEMA), _Schema()
         for node in self._referring:
-            target, pointer = references.target(node), node.pop("$ref")
+            target, pointer = referred_schema(self.root, node), node.pop("$ref")
             if _DEFINED.fullmatch(pointer) and isinstance(target, dict | bool):
                 node["$ref"] = pointer
             elif isinstance(target, dict):
@@ -287,15 +282,15 @@ def _mend_required(made: _Schema, node: JsonObject) -> None:
 
 def _all_properties(schema: JsonObject) -> _Schema:
     """Return the properties of all options; those of the first one count."""
-    parts = joined_schemas(schema, partial(_all_parts, SchemaReferences(schema)))
+    parts = joined_schemas(schema, partial(_all_parts, schema))
     found: _Schema = {}
     for part in reversed(parts):
         found.update(as_mapping(part.get("properties")))
     return found
 
 
-def _all_parts(references: SchemaReferences, node: JsonObject) -> list[Any]:
-    parts = [references.target(node)] if "$ref" in node else []
+def _all_parts(root: JsonObject, node: JsonObject) -> list[Any]:
+    parts = [referred_schema(root, node)] if "$ref" in node else []
     for key in ("allOf", "anyOf", "oneOf"):
         parts += as_list(node.get(key))
     return parts

@@ -5,22 +5,19 @@ value, because any value may be a secret.
 """
 
 import json
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from openai_responses.endpoint import url_parts
 from openai_responses.items import Item
-from openai_responses.json_input import JsonObject, as_mapping
+from openai_responses.json_input import JsonObject, as_mapping, fits_form
 from openai_responses.redaction import header_secrets
 
-_SERVER_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-
-
-def _is_server_label(value: object) -> bool:
-    return isinstance(value, str) and bool(_SERVER_LABEL.fullmatch(value))
+_SERVER_LABEL = "[A-Za-z][A-Za-z0-9_-]{0,63}"
+_SOME_TEXT = r".*\S.*"
+_TOOL_FILTER = {"tool_names": [_SOME_TEXT], "read_only": bool}
 
 
 def _is_address(value: object) -> bool:
@@ -28,57 +25,30 @@ def _is_address(value: object) -> bool:
     return one_word and url_parts(str(value)) is not None
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _are_names(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
-
-
 def _are_headers(value: object) -> bool:
-    texts = value.values() if isinstance(value, Mapping) else [None]
-    return all(isinstance(text, str) for text in texts)
+    return isinstance(value, Mapping) and fits_form([*value.values()], [str])
 
 
-def _is_filter(value: object) -> bool:
-    return _has_forms(value, {"tool_names": _are_names, "read_only": _is_bool})
-
-
-def _is_bool(value: object) -> bool:
-    return isinstance(value, bool)
-
-
-def _are_allowed(value: object) -> bool:
-    return _are_names(value) or _is_filter(value)
-
-
-def _is_consent(value: object) -> bool:
-    by_filter = _has_forms(value, {"always": _is_filter, "never": _is_filter})
-    return value in ("always", "never") or by_filter
-
-
-def _has_forms(value: object, forms: Mapping[str, Callable[[object], bool]]) -> bool:
-    if not isinstance(value, Mapping):
-        return False
-    return all(key in forms and forms[key](inner) for key, inner in value.items())
-
-
-_SERVER_FIELDS: Mapping[str, tuple[Callable[[object], bool], str]] = {
+_SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
     "server_label": (
-        _is_server_label,
+        _SERVER_LABEL,
         "a letter followed by up to 63 letters, digits, hyphens and underscores",
     ),
     "server_url": (_is_address, "an address that begins with http:// or https://"),
-    "connector_id": (_is_text, "a text"),
-    "authorization": (_is_text, "a text"),
+    "connector_id": (_SOME_TEXT, "a text"),
+    "authorization": (_SOME_TEXT, "a text"),
     "headers": (_are_headers, "a JSON object of texts"),
-    "allowed_tools": (_are_allowed, "a list of names, or an object that chooses tools"),
-    "require_approval": (_is_consent, "`always`, `never` or an object of both"),
-    "server_description": (_is_text, "a text"),
+    "allowed_tools": (
+        ([_SOME_TEXT], _TOOL_FILTER),
+        "a list of names, or an object that chooses tools",
+    ),
+    "require_approval": (
+        ("always|never", {"always": _TOOL_FILTER, "never": _TOOL_FILTER}),
+        "`always`, `never` or an object of both",
+    ),
+    "server_description": (_SOME_TEXT, "a text"),
 }
-"""The keys that are sent, each with its check and the words for valid values."""
-
+"""The keys that are sent, each with its form and the words for valid values."""
 
 _NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
 """Keys whose values are never secret."""
@@ -120,7 +90,7 @@ def read_servers(text: str) -> RemoteServers:
         hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
         secrets += _secret_values(hidden)
         label = fields.get("server_label")
-        name = str(label) if _is_server_label(label) else f"server {number}"
+        name = str(label) if fits_form(label, _SERVER_LABEL) else f"server {number}"
         if complaint := _server_error(row, fields, tools):
             what = f"{name} is left out, because {complaint}"
             complaints.append(_servers_error(what))
@@ -165,8 +135,8 @@ def _server_error(
         return "it is no JSON object"
     if "server_label" not in fields:
         return "it has no server_label"
-    for key, (fits, expected) in _SERVER_FIELDS.items():
-        if key in fields and not fits(fields[key]):
+    for key, (form, expected) in _SERVER_FIELDS.items():
+        if key in fields and not fits_form(fields[key], form):
             return f"its {key} is not {expected}"
     if fields["server_label"].lower() in before:
         return "its server_label is not its own"

@@ -35,12 +35,6 @@ ADMINISTRATORS_KEYS: Mapping[str, str] = {
 }
 """What a caller does not set, and why (docs/parameters.md)."""
 
-_RENAMED: Mapping[str, str] = {
-    "max_tokens": "max_output_tokens",
-    "max_completion_tokens": "max_output_tokens",
-}
-"""The API's names, by those of Chat Completions."""
-
 _OBJECTS: Mapping[str, Mapping[str, str]] = {
     "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
     "text": {"verbosity": "verbosity", "format": "response_format"},
@@ -58,9 +52,9 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     does not have stay. `stop` implies `truncation: "disabled"` (docs/parameters.md).
     """
     given, errors = _given_values(body), list[str]()
-    for theirs, ours in _RENAMED.items():
-        if theirs in given:
-            given.setdefault(ours, given.pop(theirs))
+    for name in ("max_tokens", "max_completion_tokens"):
+        if name in given:
+            given.setdefault("max_output_tokens", given.pop(name))
     if "stop" in given:
         given.setdefault("truncation", "disabled")
     if "response_format" in given:

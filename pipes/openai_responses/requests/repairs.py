@@ -17,12 +17,12 @@ from openai_responses.items import (
     CONFIGURATION,
     Item,
     content_parts,
+    drop_last_reasoning,
     drop_orphans,
     has_plain_reasoning,
     is_call,
-    is_call_output,
     is_encrypted,
-    is_reasoning,
+    is_paired,
     item_type,
     message_text,
     part_text,
@@ -109,21 +109,20 @@ def repair_items(
     wanted = {one for one in changes if one[0] in CHAT_ACTIONS}
     if not wanted:
         return list(zip(names, items, strict=True))
-    actions = _actions_of(items, names, wanted)
-    gone = [i for i, action in zip(items, actions, strict=True) if action == "item"]
-    lost = {item.get("call_id") for item in gone}
-    rows: list[tuple[str, Item]] = []
-    for name, item, action in zip(names, items, actions, strict=True):
-        is_told = _is_of_pair(item) and item.get("call_id") in lost
+    rows = list(zip(names, items, _actions_of(items, names, wanted), strict=True))
+    lost = {item.get("call_id") for _, item, action in rows if action == "item"}
+    changed: list[Item] = []
+    made_of: dict[int, str] = {}
+    for name, item, action in rows:
+        is_told = is_paired(item) and item.get("call_id") in lost
         if is_told or action == "item":
-            while rows and is_reasoning(rows[-1][1]):
-                rows.pop()
-        if is_told:  # without it the model would call again
-            rows.append((name, _told_item(item)))
-        elif action != "item":
-            rows.append((name, plain_item(item) if action else item))
-    made_of = {id(sent): name for name, sent in rows}
-    return [(made_of[id(sent)], sent) for sent in drop_orphans(s for _, s in rows)]
+            drop_last_reasoning(changed)
+        if is_told or action != "item":
+            one = plain_item(item) if action else item
+            # Without words the model would call again.
+            changed.append(_told_item(item) if is_told else one)
+            made_of[id(changed[-1])] = name
+    return [(made_of[id(sent)], sent) for sent in drop_orphans(changed)]
 
 
 def _actions_of(
@@ -167,14 +166,8 @@ def _is_left_out(item: Item, actions: Set[str]) -> bool:
         return True
     if "@reasoning" in actions and is_encrypted(item):
         return True
-    has_words = _is_of_pair(item) or (
-        item_type(item) == "message" and message_text(item)
-    )
+    has_words = is_paired(item) or (item_type(item) == "message" and message_text(item))
     return "@plain" in actions and not has_words
-
-
-def _is_of_pair(item: Item) -> bool:
-    return is_call(item) or is_call_output(item)
 
 
 def has_media(item: Item) -> bool:

@@ -94,24 +94,24 @@ def remote_name(item: JsonObject) -> str:
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
 
-def remote_call(item: JsonObject) -> Item:
-    """Return the call that `item` made or requested."""
-    return {
-        "type": "function_call",
-        "call_id": _remote_call_id(item),
-        "name": remote_name(item),
-        "arguments": str(item.get("arguments") or "{}"),
-    }
-
-
-def remote_output(item: JsonObject) -> Item:
-    """Return the output of an `mcp_call`, or its error."""
-    return _call_output(item, _remote_error(item) or str(item.get("output") or ""))
+def remote_pair(item: JsonObject, output: str = "") -> list[Item]:
+    """Return the call that `item` made or requested, with its output or error."""
+    output = output or _remote_error(item) or str(item.get("output") or "")
+    arguments = str(item.get("arguments") or "{}")
+    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
 
 
 def refused_pair(request: JsonObject, why: str) -> list[Item]:
     """Return a call that was denied, with its output."""
-    return [remote_call(request), _call_output(request, f"Error: {why}")]
+    return remote_pair(request, f"Error: {why}")
+
+
+def _call_pair(call_id: str, name: str, arguments: str, output: str) -> list[Item]:
+    call = {"type": "function_call", "call_id": call_id, "name": name}
+    return [
+        {**call, "arguments": arguments},
+        {"type": "function_call_output", "call_id": call_id, "output": output},
+    ]
 
 
 def remote_failed(item: JsonObject) -> bool:
@@ -187,11 +187,6 @@ def _remote_call_id(item: JsonObject) -> str:
     return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
 
 
-def _call_output(item: JsonObject, text: str) -> Item:
-    kind = "function_call_output"
-    return {"type": kind, "call_id": _remote_call_id(item), "output": text}
-
-
 def _remote_error(item: JsonObject) -> str:
     error = item.get("error")
     if not error:
@@ -232,7 +227,7 @@ def _without(fields: Item, names: Sequence[str]) -> Item:
 def replay_items(item: Item) -> list[Item]:
     """Return the items that represent `item` in later requests."""
     if item_type(item) == "mcp_call":
-        return [remote_call(item), remote_output(item)]
+        return remote_pair(item)
     if has_plain_reasoning(item):  # its server wants it as it was
         return [{key: value for key, value in item.items() if value not in (None, "")}]
     return [image_message(item) if has_image(item) else strip_for_replay(item)]
@@ -252,12 +247,9 @@ def past_items(item: Item) -> list[Item]:
         return [image_message(item) if has_image(item) else item]
     code = as_text(item.get("code"))
     call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
-    call = {"type": "function_call", "call_id": call_id, "name": "code_interpreter"}
+    arguments = json.dumps({"code": code[:_MOST_OF_CODE]})
     text = f"{code_output(item)[:_MOST_OF_CODE]}\n{_CODE_IS_GONE}"
-    return [
-        {**call, "arguments": json.dumps({"code": code[:_MOST_OF_CODE]})},
-        {"type": "function_call_output", "call_id": call_id, "output": text},
-    ]
+    return _call_pair(call_id, "code_interpreter", arguments, text)
 
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:

@@ -28,7 +28,7 @@ from openai_responses.items import (
 )
 from openai_responses.json_input import value_at
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
-from openai_responses.requests.replay import remote_call, remote_failed, remote_output
+from openai_responses.requests.replay import remote_failed, remote_pair
 from openai_responses.transport.stream import (
     ItemAdded,
     ItemDone,
@@ -201,7 +201,7 @@ class _McpCallHostItem(_HostedItem):
             case TextDelta():
                 yield self._shown.grow(self._place, event.kind, event.text)
             case ItemDone():
-                failed, output = remote_failed(event.item), remote_output(event.item)
+                failed, output = remote_failed(event.item), remote_pair(event.item)[1]
                 status = "failed" if failed else "completed"
                 card = _mcp_call_host_item(event.item, status)
                 yield self._shown.end(self._place, card)
@@ -212,7 +212,7 @@ class _McpCallHostItem(_HostedItem):
 
 
 def _mcp_call_host_item(item: Item, status: str) -> Item:
-    call = remote_call(item)
+    call = remote_pair(item)[0]
     return {**call, "id": f"fc_{call['call_id']}", "status": status}
 
 

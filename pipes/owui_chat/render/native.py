@@ -61,7 +61,7 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     word = "Broke off after" if ended.ending.is_failure else "Finished in"
     parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
-        parts.append(_tokens(ended.usage) + ended.remark)
+        parts.append(_tokens(ended.usage, ended.remark))
     if ended.cost is not None:
         parts.append(_money(ended.cost))
     if notes:
@@ -76,8 +76,8 @@ def _duration(seconds: float) -> str:
     return f"{whole // 60} min {whole % 60} s"
 
 
-def _tokens(usage: Usage) -> str:
-    told = f"{usage.total:,} tokens"
+def _tokens(usage: Usage, remark: str) -> str:
+    told = f"{usage.total:,} tokens{remark}"
     share = 100 * usage.cached // usage.input if usage.input else 0
     return f"{told}, {share} % of the input cached" if share else told
 

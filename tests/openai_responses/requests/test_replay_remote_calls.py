@@ -9,10 +9,9 @@ from openai_responses.items import Item, drop_orphans
 from openai_responses.requests.replay import (
     drop_settled_approvals,
     refused_pair,
-    remote_call,
     remote_failed,
     remote_name,
-    remote_output,
+    remote_pair,
     reorder_remote_outputs,
     replay_items,
     replay_output,
@@ -114,7 +113,7 @@ def test_a_call_that_failed(error: Any, words: str) -> None:
     item = {**CALL, "output": None, "error": error, "status": "failed"}
 
     assert remote_failed(item)
-    assert remote_output(item)["output"].startswith(words)
+    assert remote_pair(item)[1]["output"].startswith(words)
 
 
 @pytest.mark.parametrize("output", [None, ""])
@@ -122,8 +121,8 @@ def test_a_server_that_says_nothing(output: str | None) -> None:
     """An output there has to be, and null arguments are none."""
     item = {**CALL, "output": output, "arguments": None}
 
-    assert remote_output(item)["output"] == ""
-    assert remote_call(item)["arguments"] == "{}"
+    assert remote_pair(item)[1]["output"] == ""
+    assert remote_pair(item)[0]["arguments"] == "{}"
 
 
 def test_ids_that_another_server_makes_up() -> None:

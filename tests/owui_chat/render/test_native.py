@@ -403,11 +403,14 @@ def test_the_end_says_how_long_it_took() -> None:
 def test_the_tokens_may_be_explained() -> None:
     """Where a remark comes with the end."""
     remark = ", of which about 9 are the descriptions of 2 tools"
-    ended = RunDone(Ending("completed"), ONE, remark=remark)
+    used = Usage(10, 5, 15, cached=5)
+    ended = RunDone(Ending("completed"), used, remark=remark)
 
     [line, _] = Page(lambda: 0.0).render(ended)
 
-    assert remark in line["event"]["data"]["description"]
+    # It is about the tokens, not about those of them that were cached.
+    expected = f"· 15 tokens{remark}, 50 % of the input cached"
+    assert line["event"]["data"]["description"].endswith(expected)
 
 
 def test_a_failed_answer_ends_its_notes() -> None:

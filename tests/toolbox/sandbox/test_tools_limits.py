@@ -84,36 +84,30 @@ ENDLESS = {
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: pass"
     ),
 }
+BEGUN = "import time\nprint('begun')\nopen('kept', 'w').write('x')\ntime.sleep(10_000)"
 
 
 async def test_what_never_ends_is_stopped() -> None:
-    """All at once; nobody is left of any, and each chat goes on."""
+    """All at once; nobody is left of any, each chat goes on, what was done is kept."""
     async with sandboxed(
-        TIGHT._replace(seconds=3.0, concurrency=len(ENDLESS))
+        TIGHT._replace(seconds=5.0, concurrency=len(ENDLESS) + 1)
     ) as first:
         chats = [replace(first, name=name) for name in ENDLESS]
+        busy = replace(first, name="busy")
         runs = [chat.run(ENDLESS[chat.name]) for chat in chats]
-        for ran in await asyncio.gather(*runs):
+        *stopped, last = await asyncio.gather(*runs, busy.run(BEGUN))
+        for ran in (*stopped, last):
             assert (
-                ran.told["note"] == "The code was stopped: it did not end within 3 s."
+                ran.told["note"] == "The code was stopped: it did not end within 5 s."
             )
             assert ran.answer.failed
         assert sandboxed_processes() == []
         for chat in chats:
             assert (await chat.file("list", path=".")).text == "[]"
-
-
-async def test_stopped_run_leaves_what_it_did() -> None:
-    """What was printed and written until then is not lost."""
-    code = (
-        "import time\nprint('begun')\nopen('kept', 'w').write('x')\ntime.sleep(10_000)"
-    )
-    async with sandboxed(TIGHT._replace(seconds=5.0)) as chat:
-        ran = await chat.run(code)
-
-        assert ran.told["stdout"] == "begun\n"
-        assert [file.path.read_text("utf-8") for file in ran.answer.files] == ["x"]
-        assert (await chat.file("read", path="kept")).text == "x"
+        # What was printed and written until then is not lost.
+        assert last.told["stdout"] == "begun\n"
+        assert [file.path.read_text("utf-8") for file in last.answer.files] == ["x"]
+        assert (await busy.file("read", path="kept")).text == "x"
 
 
 # ---------------------------------------------------------------- memory

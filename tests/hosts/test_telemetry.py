@@ -1,0 +1,57 @@
+"""Spans and metrics of the built files, through OpenTelemetry's own SDK."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hosts.switches import BUILT
+from hosts.tabs import Tab
+from hosts.users import User
+
+pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
+
+MODEL = "openai_responses.gpt-6.2-sol"
+TAP = Path(__file__).with_name("span_tap.py").read_text()
+ADMINISTRATION = "openai_responses_administration"
+WEATHER = {"type": "function", "function": {"name": "get_weather"}}
+
+
+@pytest.mark.asyncio
+async def test_spans_and_metrics_of_a_chat(admin: User, tab: Tab) -> None:
+    """One for each request with those of its tools inside; none after the switch."""
+    source = (BUILT / f"{ADMINISTRATION}.py").read_text("utf-8")
+    await admin.install_function(ADMINISTRATION, source)
+    await admin.install_function("tap", TAP)
+    await admin.models()  # the host reads its models when somebody lists them
+    body = {"tool_ids": ["toolkit"], "tool_choice": WEATHER}
+    try:
+        await admin.complete("tap", "on")
+        turn = await tab.send(MODEL, "sim:tool canary", body=body)
+        exported = await admin.complete("tap", "off")
+        await tab.send(MODEL, "sim:short")
+        later = await admin.complete("tap", "off")
+    finally:
+        await admin.delete_function("tap")
+        await admin.delete_function(ADMINISTRATION)
+
+    spans, metrics = json.loads(exported)
+    assert turn.error is None
+    assert len(json.loads(later)[0]) == len(spans)
+    [tool] = [one for one in spans if one["name"] == "execute_tool get_weather"]
+    [run] = [one for one in spans if one["context"]["span_id"] == tool["parent_id"]]
+    assert run["name"] == "chat gpt-6.2-sol"
+    assert run["attributes"]["gen_ai.response.model"] == "gpt-6.2-sol"
+    instruments = {
+        metric["name"]
+        for resource in metrics["resource_metrics"]
+        for scope in resource["scope_metrics"]
+        for metric in scope["metrics"]
+    }
+    assert instruments == {
+        "gen_ai.client.operation.duration",
+        "gen_ai.client.token.usage",
+        "openai_responses.cost",
+        "openai_responses.time_to_first_text",
+    }
+    assert "canary" not in exported

@@ -1,0 +1,96 @@
+"""OpenTelemetry's interface with a memory in the place of an exporter."""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from opentelemetry import trace
+
+Json = dict[str, Any]
+
+
+class RememberedSpan(trace.NonRecordingSpan):
+    """A span with what was said of it."""
+
+    def __init__(self, name: str, inside: str, attributes: Json) -> None:
+        super().__init__(trace.INVALID_SPAN_CONTEXT)
+        self.name, self.inside, self.told = name, inside, dict(attributes)
+        self.failed = self.ended = False
+
+    def set_attribute(self, key: str, value: Any) -> None:
+        """Note one attribute."""
+        self.told[key] = value
+
+    def set_attributes(self, attributes: Any) -> None:
+        """Note several."""
+        self.told |= attributes
+
+    def set_status(self, status: Any, description: str | None = None) -> None:
+        """Note a failure."""
+        assert description is None
+        self.failed = status is trace.StatusCode.ERROR
+
+    def end(self, end_time: int | None = None) -> None:
+        """Note the end, which there is once."""
+        assert not self.ended
+        self.ended = True
+
+
+@dataclass
+class Memory:
+    """The spans, and all measurements by the name of their instrument."""
+
+    spans: list[RememberedSpan] = field(default_factory=list)
+    measured: list[tuple[str, float, Json]] = field(default_factory=list)
+
+    def values(self, name: str) -> list[float]:
+        """The measurements of an instrument."""
+        return [value for one, value, _ in self.measured if one == name]
+
+    def start_span(
+        self, name: str, kind: Any = None, attributes: Any = None
+    ) -> RememberedSpan:
+        """Begin a span inside the current one (Tracer)."""
+        inside = getattr(trace.get_current_span(), "name", "")
+        self.spans.append(RememberedSpan(name, inside, attributes))
+        return self.spans[-1]
+
+    @contextmanager
+    def start_as_current_span(
+        self,
+        name: str,
+        *,
+        attributes: Any,
+        record_exception: bool,
+        set_status_on_exception: bool,
+    ) -> Iterator[RememberedSpan]:
+        """Begin a span that is the current one (Tracer)."""
+        assert record_exception is set_status_on_exception is False
+        span = self.start_span(name, attributes=attributes)
+        with trace.use_span(span, end_on_exit=True, record_exception=False):
+            yield span
+
+    def create_counter(self, name: str, unit: str = "") -> Any:
+        """Return an instrument (Meter)."""
+        return SimpleNamespace(add=lambda *told: self.measured.append((name, *told)))
+
+    def create_histogram(
+        self, name: str, unit: str = "", *, explicit_bucket_boundaries_advisory: Any
+    ) -> Any:
+        """Return an instrument (Meter)."""
+        assert sorted(explicit_bucket_boundaries_advisory)
+        return SimpleNamespace(record=lambda *told: self.measured.append((name, *told)))
+
+
+def remember(patch: pytest.MonkeyPatch) -> Memory:
+    """Let Open WebUI's telemetry be on, and return what arrives."""
+    memory = Memory()
+    for name in ("ENABLE_OTEL", "ENABLE_OTEL_TRACES", "ENABLE_OTEL_METRICS"):
+        patch.setattr(sys.modules["open_webui.env"], name, True, raising=False)
+    patch.setattr("opentelemetry.trace.get_tracer", lambda _: memory)
+    patch.setattr("opentelemetry.metrics.get_meter", lambda _: memory)
+    return memory
