@@ -569,6 +569,10 @@ _UNREADABLE = (
     "administrator has to correct it in the valves of the filter, for example "
     '`[{"groups": ["staff"], "api_key": "..."}]`.'
 )
+_ASKS_NEXT = (
+    "The server did not answer. The next one that an administrator named is asked."
+)
+_OTHER_ACCOUNT = "The earlier reasoning of this chat is at another server or account."
 _DOWN_SECONDS = 60.0
 _DOWN_KINDS = ("unreachable", "unreadable", "first_event_timeout")
 _DOWN_CODES = ("server_error", "rate_limit_exceeded", "insufficient_quota")
@@ -641,17 +645,20 @@ class EndpointChoice:
                 return True
         return False
 
-    def leave_failed(self, kind: str, code: str, status: int) -> bool:
+    def loss(self, host: str, owner: str) -> str:
+        return "" if self._reads(self._entries[0], host, owner) else _OTHER_ACCOUNT
+
+    def leave_failed(self, kind: str, code: str, status: int) -> str:
         is_down = kind in _DOWN_KINDS or code in _DOWN_CODES
         if is_down or status in (401, 429) or status >= 500:
             account = self._entries[0].at(self._base_url).account()
             self._down[account] = monotonic_seconds() + _DOWN_SECONDS
         elif status not in (403, 404):
-            return False
+            return ""
         if len(self._entries) == 1:
-            return False
+            return ""
         self._entries.pop(0)
-        return True
+        return _ASKS_NEXT
 
     def _is_down(self, entry: EndpointEntry) -> bool:
         account = entry.at(self._base_url).account()

@@ -11949,11 +11949,6 @@ async def told_lines(
 
 # ==== owui_manifold.failover
 
-_ASKS_NEXT = (
-    "The server did not answer. The next one that an administrator named is asked."
-)
-_OTHER_ACCOUNT = "The earlier reasoning of this chat is at another server or account."
-
 
 def at_endpoint(call: PipeCall) -> PipeCall:
     endpoints = call.account and call.account.endpoints
@@ -11970,24 +11965,24 @@ def at_endpoint(call: PipeCall) -> PipeCall:
 
 
 async def answer_somewhere(
-    call: PipeCall,
+    prepared: PreparedRequest,
     permit: Callable[[], Awaitable[PipeCall]],
     connections: Connections,
 ) -> AsyncGenerator[AnswerEvent, None]:
-    prepared, endpoints = await build_chat_request(call), call.account.endpoints
-    begun = prepared.round is not None
-    home = prepared.round.origin if prepared.round else _last_origin(prepared.records)
+    endpoints, before = prepared.call.account.endpoints, prepared.round
+    begun, home = bool(before), before.origin if before else _last_origin(prepared)
     if home and endpoints.return_to(home.endpoint, home.account, is_same_answer=begun):
         prepared = await build_chat_request(await permit())
     while True:
-        if home and not origin_at(home.family, prepared.endpoint).can_decrypt(home):
-            yield Status(_OTHER_ACCOUNT)
+        if home and (loss := endpoints.loss(home.endpoint, home.account)):
+            yield Status(loss)
         held = list[AnswerEvent]()
         async with aclosing(answer_events(prepared, connections)) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not begun:
                     ending, status = event.ending, event.trace.status or 0
-                    if endpoints.leave_failed(ending.kind, ending.code, status):
+                    notice = endpoints.leave_failed(ending.kind, ending.code, status)
+                    if notice:
                         break
                 held.append(event)
                 if not isinstance(event, StoredRecord):
@@ -11997,14 +11992,14 @@ async def answer_somewhere(
                     held.clear()
             else:
                 return
-        yield Status(_ASKS_NEXT)
+        yield Status(notice)
         prepared = await build_chat_request(await permit())
 
 
-def _last_origin(records: Mapping[str, Record]) -> Origin | None:
-    made = (one for one in records.values() if any(map(is_encrypted, one.payload)))
-    last = max(made, key=lambda one: one.ulid, default=None)
-    return last.origin if last else None
+def _last_origin(prepared: PreparedRequest) -> Origin | None:
+    records = prepared.records.values()
+    made = [one for one in records if any(map(is_encrypted, one.payload))]
+    return max(made, key=lambda one: one.ulid).origin if made else None
 
 
 # ==== owui_manifold.pipe
@@ -12124,10 +12119,10 @@ class Pipe:
         account = permitted.account
         if account and (lines := account.limits.answer(last_words(call))):
             return told_lines(lines)
+        request = await build_chat_request(permitted)
         if account and account.endpoints:
             permit = partial(self._permitted, call._replace(account=account))
-            return answer_somewhere(permitted, permit, self._connections)
-        request = await build_chat_request(permitted)
+            return answer_somewhere(request, permit, self._connections)
         return answer_events(request, self._connections)
 
     async def _permitted(self, call: PipeCall) -> PipeCall:

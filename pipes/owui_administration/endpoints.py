@@ -24,6 +24,10 @@ _UNREADABLE = (
     "administrator has to correct it in the valves of the filter, for example "
     '`[{"groups": ["staff"], "api_key": "..."}]`.'
 )
+_ASKS_NEXT = (
+    "The server did not answer. The next one that an administrator named is asked."
+)
+_OTHER_ACCOUNT = "The earlier reasoning of this chat is at another server or account."
 _DOWN_SECONDS = 60.0
 _DOWN_KINDS = ("unreachable", "unreadable", "first_event_timeout")
 _DOWN_CODES = ("server_error", "rate_limit_exceeded", "insufficient_quota")
@@ -122,8 +126,12 @@ class EndpointChoice:
                 return True
         return False
 
-    def leave_failed(self, kind: str, code: str, status: int) -> bool:
-        """Choose the next entry after a failure; say whether there is one to be asked.
+    def loss(self, host: str, owner: str) -> str:
+        """Return what a chat loses whose reasoning the entry cannot read, or nothing."""
+        return "" if self._reads(self._entries[0], host, owner) else _OTHER_ACCOUNT
+
+    def leave_failed(self, kind: str, code: str, status: int) -> str:
+        """Choose the next entry after a failure; return what to say, or nothing.
 
         A server that has not got the model may have others. A refusal of the request
         would be the same anywhere.
@@ -133,11 +141,11 @@ class EndpointChoice:
             account = self._entries[0].at(self._base_url).account()
             self._down[account] = monotonic_seconds() + _DOWN_SECONDS
         elif status not in (403, 404):
-            return False
+            return ""
         if len(self._entries) == 1:
-            return False
+            return ""
         self._entries.pop(0)
-        return True
+        return _ASKS_NEXT
 
     def _is_down(self, entry: EndpointEntry) -> bool:
         account = entry.at(self._base_url).account()

@@ -4,24 +4,18 @@ If one fails before its answer begins, the next one is asked. A chat stays where
 reasoning can be read.
 """
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import is_encrypted
 from openai_responses.loop.events import RunDone, Status
-from openai_responses.requests.replay import Origin, origin_at
+from openai_responses.requests.replay import Origin
 from openai_responses.transport.connections import Connections
 from owui_chat.events import AnswerEvent, StoredRecord
-from owui_chat.storage.records import Record
 from owui_manifold.answer import answer_events
-from owui_manifold.chat import build_chat_request
+from owui_manifold.chat import PreparedRequest, build_chat_request
 from owui_manifold.context import PipeCall
-
-_ASKS_NEXT = (
-    "The server did not answer. The next one that an administrator named is asked."
-)
-_OTHER_ACCOUNT = "The earlier reasoning of this chat is at another server or account."
 
 
 def at_endpoint(call: PipeCall) -> PipeCall:
@@ -40,29 +34,29 @@ def at_endpoint(call: PipeCall) -> PipeCall:
 
 
 async def answer_somewhere(
-    call: PipeCall,
+    prepared: PreparedRequest,
     permit: Callable[[], Awaitable[PipeCall]],
     connections: Connections,
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the answer of the first endpoint that begins one; raises InvalidRequest.
 
-    `permit` returns the call at the endpoint that is chosen then. A record waits for
-    the next event: that of a failure is not stored.
+    `prepared` is for the first of them; `permit` returns the call at the one that is
+    chosen then. A record waits for the next event: that of a failure is not stored.
     """
-    prepared, endpoints = await build_chat_request(call), call.account.endpoints
-    begun = prepared.round is not None
-    home = prepared.round.origin if prepared.round else _last_origin(prepared.records)
+    endpoints, before = prepared.call.account.endpoints, prepared.round
+    begun, home = bool(before), before.origin if before else _last_origin(prepared)
     if home and endpoints.return_to(home.endpoint, home.account, is_same_answer=begun):
         prepared = await build_chat_request(await permit())
     while True:
-        if home and not origin_at(home.family, prepared.endpoint).can_decrypt(home):
-            yield Status(_OTHER_ACCOUNT)
+        if home and (loss := endpoints.loss(home.endpoint, home.account)):
+            yield Status(loss)
         held = list[AnswerEvent]()
         async with aclosing(answer_events(prepared, connections)) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not begun:
                     ending, status = event.ending, event.trace.status or 0
-                    if endpoints.leave_failed(ending.kind, ending.code, status):
+                    notice = endpoints.leave_failed(ending.kind, ending.code, status)
+                    if notice:
                         break
                 held.append(event)
                 if not isinstance(event, StoredRecord):
@@ -72,12 +66,12 @@ async def answer_somewhere(
                     held.clear()
             else:
                 return
-        yield Status(_ASKS_NEXT)
+        yield Status(notice)
         prepared = await build_chat_request(await permit())
 
 
-def _last_origin(records: Mapping[str, Record]) -> Origin | None:
+def _last_origin(prepared: PreparedRequest) -> Origin | None:
     """Return who wrote the last reasoning of a chat."""
-    made = (one for one in records.values() if any(map(is_encrypted, one.payload)))
-    last = max(made, key=lambda one: one.ulid, default=None)
-    return last.origin if last else None
+    records = prepared.records.values()
+    made = [one for one in records if any(map(is_encrypted, one.payload))]
+    return max(made, key=lambda one: one.ulid).origin if made else None

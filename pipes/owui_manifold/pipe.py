@@ -187,10 +187,10 @@ class Pipe:
         account = permitted.account
         if account and (lines := account.limits.answer(last_words(call))):
             return told_lines(lines)
+        request = await build_chat_request(permitted)
         if account and account.endpoints:
             permit = partial(self._permitted, call._replace(account=account))
-            return answer_somewhere(permitted, permit, self._connections)
-        request = await build_chat_request(permitted)
+            return answer_somewhere(request, permit, self._connections)
         return answer_events(request, self._connections)
 
     async def _permitted(self, call: PipeCall) -> PipeCall:
