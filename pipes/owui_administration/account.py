@@ -3,6 +3,7 @@
 from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
+from owui_administration.endpoints import EndpointChoice, NoEndpoint
 from owui_administration.limits import UserLimits
 from owui_administration.telemetry import Describe, Events, Telemetry
 
@@ -12,6 +13,8 @@ class Account(NamedTuple):
 
     limits: UserLimits
     telemetry: Telemetry
+    endpoints: EndpointChoice | NoEndpoint | None = None
+    """None where the valves of the pipe say where it is answered."""
 
     def count_responses(
         self, model: str, counts: tuple[int, int, int, int], cost: float | None

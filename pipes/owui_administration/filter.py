@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 
 from owui_administration.account import Account
 from owui_administration.agent import LimitReached, agent_names, usage_row
+from owui_administration.endpoints import choose_endpoints
 from owui_administration.limits import UserLimits, read_user_limits
 from owui_administration.telemetry import ServerWords, Telemetry
 from owui_administration.usage_table import UsageTable
@@ -56,23 +57,33 @@ class Filter:
             '`[{"group": "students", "money": 5, "per": "month"}]`. `[]` only counts, '
             "for `/usage`; empty: nothing is counted.",
         )
+        ENDPOINTS_JSON: str = Field(
+            default="",
+            description="Other addresses and keys for some groups and models, as a JSON "
+            "list of which the first that fits is used (docs/gateways.md): "
+            '`[{"groups": ["staff"], "base_url": "https://eu.api.openai.com/v1", '
+            '"api_key": "..."}]`.',
+            json_schema_extra={"input": {"type": "password"}},
+        )
 
     def __init__(self) -> None:
         """Open nothing: the host makes a Filter at every upload."""
         self.valves = self.Valves()
         self._usage = UsageTable()
         self._words = ServerWords()
+        self._down = dict[str, float]()
 
     async def begin(self, facts: dict[str, Any]) -> Account:
         """Return what decides about one call of the pipe, and takes its usage.
 
         `facts`: `user` (as the host tells it: id, name, email, role), `model` (as the
         pipe lists it), `task` (its name, or empty), `chat_id`, `message_id`,
-        `has_own_key`.
+        `has_own_key`, `base_url` (that of its valves).
         """
-        text = self.valves.USER_LIMITS_JSON
-        limits = await read_user_limits(text, facts, self._usage)
-        return Account(limits, Telemetry(facts, self._words))
+        valves = self.valves
+        limits = await read_user_limits(valves.USER_LIMITS_JSON, facts, self._usage)
+        endpoints = await choose_endpoints(valves.ENDPOINTS_JSON, facts, self._down)
+        return Account(limits, Telemetry(facts, self._words), endpoints)
 
     async def inlet(
         self,
@@ -102,7 +113,8 @@ class Filter:
 
     async def _agent_limits(self, facts: dict[str, Any]) -> UserLimits:
         try:
-            return (await self.begin(facts)).limits
+            text = self.valves.USER_LIMITS_JSON
+            return await read_user_limits(text, facts, self._usage)
         except Exception as error:
             # Its text may hold values of a statement, and would be shown.
             kind = type(error).__name__

@@ -183,5 +183,6 @@ def _hand_over(
     pending = tuple(recorder.pending) if recorder else ()
     repairs = (*prepared.request.repairs, *(one.repair for one in helped if one.repair))
     request = prepared.request.model_copy(update={"repairs": repairs})
-    ended_round = DelegatedRound(request, received, pending, citations.keys)
+    origin, cited = prepared.origin, citations.keys
+    ended_round = DelegatedRound(request, received, pending, cited, origin)
     save_round(call.state, call.caller.message_id, ended_round)

@@ -8,6 +8,7 @@ titles, tags and the like: a small request without tools or stored items.
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from openai_responses.clock import run_work
@@ -118,6 +119,8 @@ class PreparedRequest(NamedTuple):
     """Signs what the chat itself carries."""
     cites: bool = False
     """Whether its tools give sources."""
+    records: Mapping[str, Record] = MappingProxyType({})
+    """What earlier answers of the chat stored."""
 
     @property
     def delegates(self) -> bool:
@@ -177,6 +180,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         notices=(tools.notice, drawing_notice(chat.parts)),
         sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
+        records=chat.records,
     )
 
 

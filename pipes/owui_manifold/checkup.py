@@ -69,7 +69,8 @@ class _Diagnostics:
         )
 
     async def lines(self) -> AsyncGenerator[str, None]:
-        yield f"The set-up of this pipe, tried with {self._model.name}:\n"
+        place, name = self._endpoint.host, self._model.name
+        yield f"The set-up of this pipe, tried with {name} at {place}:\n"
         yield await self._models_line()
         complaint = await self._complaint()
         yield _finding("A small request", "The model answers.", complaint)

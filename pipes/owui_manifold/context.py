@@ -162,6 +162,7 @@ class PipeCall(NamedTuple):
             "chat_id": caller.chat_id,
             "message_id": caller.message_id,
             "has_own_key": bool(self.config.own_key),
+            "base_url": self.valves.BASE_URL,
         }
 
     def resolve(self, name: str) -> ResolvedModel:

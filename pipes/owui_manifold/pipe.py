@@ -10,6 +10,7 @@ How a request is handled, from Open WebUI's call to the last chunk.
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 
 from openai_responses.clock import monotonic_seconds, new_ulid, unix_seconds
@@ -39,6 +40,7 @@ from owui_manifold.checkup import (
 )
 from owui_manifold.config import AccountCapabilities, read_config
 from owui_manifold.context import HostContext, PipeCall, read_caller
+from owui_manifold.failover import answer_somewhere, at_endpoint
 from owui_manifold.host import active_administration, allowed_features, identity_headers
 from owui_manifold.log import RunLog
 from owui_manifold.models import Listing, list_models
@@ -186,13 +188,18 @@ class Pipe:
         if account and (lines := account.limits.answer(last_words(call))):
             return told_lines(lines)
         request = await build_chat_request(permitted)
+        if account and account.endpoints:
+            permit = partial(self._permitted, call._replace(account=account))
+            return answer_somewhere(request, permit, self._connections)
         return answer_events(request, self._connections)
 
     async def _permitted(self, call: PipeCall) -> PipeCall:
         """Return the call with what its caller may set, and with what proves who asks."""
-        if administration := await active_administration(call.host.request):
+        asked = None if call.account else call.host.request
+        if administration := await active_administration(asked):
             account = await administration.begin(call.facts)
             call = call._replace(account=account)
+        call = at_endpoint(call)
         config, valves, endpoint = call.config, call.valves, call.endpoint
         if valves.AUTH == "entra_id" and not config.own_key:
             scope = valves.AUTH_SCOPE.strip() or entra_scope(endpoint)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.items import Item, item_type, open_calls, since_compaction
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.replay import drop_settled_approvals
+from openai_responses.requests.replay import Origin, drop_settled_approvals
 from openai_responses.requests.tools import next_tool_choice
 from owui_chat.input.history import tool_message_item
 from owui_chat.messages import ChatPart, ToolMessage
@@ -25,13 +25,14 @@ class DelegatedRound(NamedTuple):
     `received` are input items; `pending` waits for its marker; `cited` are the keys of
     the sources that the page has. The host may cite what its tools read in the
     instructions (RAG_SYSTEM_CONTEXT), so the `request` goes on as it was sent, with
-    the repairs that no chat may be able to store.
+    the repairs that no chat may be able to store, and to its `origin`.
     """
 
     request: ResponsesRequest
     received: tuple[Item, ...]
     pending: tuple[Item, ...]
     cited: tuple[str, ...] = ()
+    origin: Origin | None = None
 
 
 def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:

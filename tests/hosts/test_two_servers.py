@@ -5,6 +5,7 @@ who asks, and have a managed identity of Azure, which no other server of the tes
 """
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
@@ -288,3 +289,45 @@ async def test_managed_identity_takes_the_place_of_a_key(
     assert [r.query["resource"] for r in pair.azure.requests] == [
         "https://cognitiveservices.azure.com"
     ]
+
+
+async def in_group(admin: User, member: User, name: str) -> None:
+    """Make a group with one member."""
+    form = {"name": name, "description": ""}
+    group = await admin.call("POST", "/api/v1/groups/create", form)
+    path = f"/api/v1/groups/id/{group['id']}/users/add"
+    await admin.call("POST", path, {"user_ids": [member.id]})
+
+
+async def test_each_group_has_its_server(pair: Pair, simulator: Simulator) -> None:
+    """A chat stays where its reasoning is; the next server answers for one that died."""
+    left, right = pair.members
+    await in_group(pair.admin, left, "pupils")  # which ends a user's connections
+    titles = {"title_generation": True}
+    async with (
+        Simulator() as other,
+        Tab(left) as here,
+        Tab(right) as there,
+        Tab(pair.admin) as admin,
+        valves_changed(pair.admin, PIPE, API_KEY="sk-of-nobody", MAX_RETRIES=0),
+    ):
+        theirs = {"base_url": other.base_url, "api_key": OTHER_KEY}
+        ours = {"base_url": simulator.base_url, "api_key": simulator.api_key}
+        entries = [theirs | {"groups": ["pupils"]}, ours]
+        async with administration(pair.admin, ENDPOINTS_JSON=json.dumps(entries)):
+            first = await here.send(MODEL, "sim:short hello", background_tasks=titles)
+            await admin.send(MODEL, "sim:short hello")
+        entries.reverse()
+        async with administration(pair.admin, ENDPOINTS_JSON=json.dumps(entries)):
+            stays = await there.send(MODEL, "sim:short 2", chat_id=first.chat_id)
+            await other.stop()
+            moves = await here.send(MODEL, "sim:short 3", chat_id=first.chat_id)
+
+    assert [first.error, stays.error, moves.error] == [None] * 3
+    assert [r.status for r in answered(other)] == [200, 200, 200]
+    assert kinds(answered(other)[-1].body["input"]).count("reasoning") == 1
+    assert [r.status for r in answered(simulator)] == [200, 200]
+    assert "reasoning" not in kinds(answered(simulator)[-1].body["input"])
+    kept = json.dumps(await left.chat(first.chat_id or ""))
+    assert "is at another server or account" in kept
+    assert "sk-" not in kept

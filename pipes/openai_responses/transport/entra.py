@@ -30,11 +30,18 @@ class EntraTokens:
         self._lock = asyncio.Lock()
 
     async def token(self, scope: str) -> str:
-        """Return a token that holds for some minutes yet; raises InvalidRequest."""
+        """Return a token that holds for some minutes yet; raises InvalidRequest.
+
+        If there is no other, the one that ends is used until then.
+        """
         async with self._lock:
             token, end = self._known.get(scope, ("", 0))
             if unix_seconds() > end - _RENEWED_BEFORE:
-                token, end = await asyncio.to_thread(self._ask, scope)
+                try:
+                    token, end = await asyncio.to_thread(self._ask, scope)
+                except InvalidRequest:
+                    if unix_seconds() >= end:
+                        raise
                 self._known[scope] = token, end
         return token
 

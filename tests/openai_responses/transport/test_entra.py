@@ -71,6 +71,19 @@ async def test_token_is_renewed_before_its_end(credential: Credential) -> None:
     assert [await tokens.token(SCOPE) for _ in range(2)] == ["token-1", "token-2"]
 
 
+async def test_token_is_used_until_its_end(credential: Credential) -> None:
+    """While there is no other; then the reason is told."""
+    credential.seconds = 290
+    tokens = EntraTokens()
+    await tokens.token(SCOPE)
+    credential.failure = "The network is down."
+
+    assert await tokens.token(SCOPE) == "token-1"
+    tokens._known[SCOPE] = ("token-1", unix_seconds())
+    with pytest.raises(InvalidRequest, match="gave this server no token"):
+        await tokens.token(SCOPE)
+
+
 async def test_reason_is_told_without_secrets(credential: Credential) -> None:
     """The next request asks again."""
     credential.failure = "No identity.\nclient_secret=abcdef123456 was refused"

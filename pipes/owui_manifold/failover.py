@@ -1,0 +1,77 @@
+"""Where a call is answered, if the filter of the administration has endpoints for it.
+
+If one fails before its answer begins, the next one is asked. A chat stays where its
+reasoning can be read.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+
+from openai_responses.errors import InvalidRequest
+from openai_responses.items import is_encrypted
+from openai_responses.loop.events import RunDone, Status
+from openai_responses.requests.replay import Origin
+from openai_responses.transport.connections import Connections
+from owui_chat.events import AnswerEvent, StoredRecord
+from owui_manifold.answer import answer_events
+from owui_manifold.chat import PreparedRequest, build_chat_request
+from owui_manifold.context import PipeCall
+
+
+def at_endpoint(call: PipeCall) -> PipeCall:
+    """Return the call with the valves of its endpoint; raises InvalidRequest."""
+    endpoints = call.account and call.account.endpoints
+    if not endpoints:
+        return call
+    if endpoints.problem:
+        raise InvalidRequest(endpoints.problem)
+    config, replaced = call.config, endpoints.valves()
+    if key := replaced["API_KEY"]:
+        call.log.hide(key)
+        config = config._replace(secrets=(*config.secrets, key))
+    valves = config.valves.model_copy(update=replaced)
+    return call._replace(config=config._replace(valves=valves))
+
+
+async def answer_somewhere(
+    prepared: PreparedRequest,
+    permit: Callable[[], Awaitable[PipeCall]],
+    connections: Connections,
+) -> AsyncGenerator[AnswerEvent, None]:
+    """Yield the answer of the first endpoint that begins one; raises InvalidRequest.
+
+    `prepared` is for the first of them; `permit` returns the call at the one that is
+    chosen then. A record waits for the next event: that of a failure is not stored.
+    """
+    endpoints, before = prepared.call.account.endpoints, prepared.round
+    begun, home = bool(before), before.origin if before else _last_origin(prepared)
+    if home and endpoints.return_to(home.endpoint, home.account, is_same_answer=begun):
+        prepared = await build_chat_request(await permit())
+    while True:
+        if home and (loss := endpoints.loss(home.endpoint, home.account)):
+            yield Status(loss)
+        held = list[AnswerEvent]()
+        async with aclosing(answer_events(prepared, connections)) as events:
+            async for event in events:
+                if isinstance(event, RunDone) and not begun:
+                    ending, status = event.ending, event.trace.status or 0
+                    notice = endpoints.leave_failed(ending.kind, ending.code, status)
+                    if notice:
+                        break
+                held.append(event)
+                if not isinstance(event, StoredRecord):
+                    begun = begun or not isinstance(event, Status)
+                    for one in held:
+                        yield one
+                    held.clear()
+            else:
+                return
+        yield Status(notice)
+        prepared = await build_chat_request(await permit())
+
+
+def _last_origin(prepared: PreparedRequest) -> Origin | None:
+    """Return who wrote the last reasoning of a chat."""
+    records = prepared.records.values()
+    made = [one for one in records if any(map(is_encrypted, one.payload))]
+    return max(made, key=lambda one: one.ulid).origin if made else None

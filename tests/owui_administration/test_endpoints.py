@@ -1,0 +1,105 @@
+"""Entries of ENDPOINTS_JSON: whom they are for, and what they change."""
+
+import json
+from typing import Any
+
+import pytest
+
+from owui_administration.endpoints import EndpointEntry, read_endpoints
+from owui_manifold.config import build_endpoint
+from owui_manifold.valves import Valves
+
+Json = dict[str, Any]
+SHARED: Json = {
+    "API_KEY": "sk-of-the-valves",
+    "BASE_URL": "https://valves.example/v1",
+    "ORGANIZATION": "org-valves",
+    "PROJECT": "proj-valves",
+    "EXTRA_HEADERS": '{"X-Secret": "canary-of-the-valves"}',
+    "FILE_SEARCH_VECTOR_STORES": "vs_1",
+    "AUTH": "bearer",
+    "COMPATIBILITY": "strict",
+}
+
+
+def entry(**given: Any) -> EndpointEntry:
+    """One entry, as it is read."""
+    [read] = read_endpoints(json.dumps([given])) or ()
+    return read
+
+
+@pytest.mark.parametrize("text", ["", "  ", "[]"])
+def test_no_entries(text: str) -> None:
+    """Everybody has the valves."""
+    assert read_endpoints(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "7",
+        '{"api_key": "canary"}',
+        '["canary"]',
+        '[{"api_key": "canary", "grups": ["a"]}]',
+        '[{"api_key": "canary", "groups": "a"}]',
+        '[{"api_key": ["canary"]}]',
+        '[{"base_url": "https://canary.example"}]',
+        '[{"auth": "bearer"}]',
+        '[{"api_key": " "}]',
+        '[{"api_key": "canary", "auth": "oauth"}]',
+        '[{"project": "canary"}]',
+        '[{"api_key": "canary", "base_url": "ftp://canary.example"}]',
+        '[{"api_key": "canary", "base_url": "https://me:canary@a.example"}]',
+        "[" * 500 + "]" * 500,
+    ],
+)
+def test_what_cannot_be_read_is_used_for_nobody(text: str) -> None:
+    """An entry may keep chats from a server, so it is not passed over."""
+    assert read_endpoints(text) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "groups", "is_for"),
+    [
+        ({}, set(), True),
+        ({"groups": ["staff"]}, {"staff", "id-1"}, True),
+        ({"groups": ["id-1"]}, {"staff", "id-1"}, True),
+        ({"groups": ["staff", "pupils"]}, {"others"}, False),
+        ({"groups": ["staff"]}, set(), False),
+        ({"models": ["gpt-6*"]}, set(), True),
+        ({"models": ["gpt-6.1-sol"]}, set(), True),
+        ({"models": []}, set(), False),
+        ({"models": ["*-high"]}, set(), True),
+        ({"models": ["gpt-5*", "o3"]}, set(), False),
+        ({"groups": ["staff"], "models": ["gpt-5*"]}, {"staff"}, False),
+    ],
+)
+def test_whom_an_entry_is_for(given: Json, groups: set[str], is_for: bool) -> None:
+    """A group by name or id, a model by the name that was asked for or its own."""
+    asked = {"gpt-6.1-sol-high", "gpt-6.1-sol"}
+
+    assert entry(api_key="sk", **given).is_for(groups, asked) is is_for
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"api_key": "sk-own"},
+        {"base_url": "https://other.example", "api_key": "sk-own"},
+        {"base_url": "https://it.azure.com", "auth": "entra_id"},
+    ],
+)
+def test_nothing_of_the_valves_account_goes_elsewhere(given: Json) -> None:
+    """Neither its key nor what belongs to it, to another server or with another key."""
+    valves = Valves.model_validate(SHARED)
+
+    found = valves.model_copy(update=entry(**given).valves())
+
+    headers = build_endpoint(found).headers()
+    names = {"Authorization", "Content-Type"}
+    names |= {"api-key"} if "auth" in given else set()
+    assert set(headers) <= names
+    assert "valves" not in json.dumps(headers)
+    assert found.FILE_SEARCH_VECTOR_STORES == ""
+    assert given.get("base_url", valves.BASE_URL) == found.BASE_URL
