@@ -5196,7 +5196,11 @@ class EntraTokens:
         async with self._lock:
             token, end = self._known.get(scope, ("", 0))
             if unix_seconds() > end - _RENEWED_BEFORE:
-                token, end = await asyncio.to_thread(self._ask, scope)
+                try:
+                    token, end = await asyncio.to_thread(self._ask, scope)
+                except InvalidRequest:
+                    if unix_seconds() >= end:
+                        raise
                 self._known[scope] = token, end
         return token
 

@@ -2640,51 +2640,6 @@ async def container_file(
         return bytes(await answer.read_all(most_bytes))
 
 
-# ==== openai_responses.transport.entra
-
-_RENEWED_BEFORE = 300
-_LONGEST_REASON = 300
-
-
-class EntraTokens:
-    def __init__(self) -> None:
-        self._credential: Any = None
-        self._known: dict[str, tuple[str, int]] = {}
-        self._lock = asyncio.Lock()
-
-    async def token(self, scope: str) -> str:
-        async with self._lock:
-            token, end = self._known.get(scope, ("", 0))
-            if unix_seconds() > end - _RENEWED_BEFORE:
-                token, end = await asyncio.to_thread(self._ask, scope)
-                self._known[scope] = token, end
-        return token
-
-    def _ask(self, scope: str) -> tuple[str, int]:
-        try:
-            if self._credential is None:
-                identity = import_module("azure.identity")
-                self._credential = identity.DefaultAzureCredential()
-            made = self._credential.get_token(scope)
-        except ImportError:
-            raise InvalidRequest(
-                "AUTH is `entra_id`, but this server has no package azure-identity. An "
-                "administrator has to install it, or to choose another AUTH."
-            ) from None
-        except Exception as error:  # whatever the package and its network raise
-            reason = redact(" ".join(str(error).split()))[:_LONGEST_REASON]
-            raise InvalidRequest(
-                "Microsoft Entra ID gave this server no token. An administrator has to "
-                f"look at the identity of this server. It said: {reason}"
-            ) from None
-        return str(made.token), int(made.expires_on)
-
-
-def entra_scope(endpoint: Endpoint) -> str:
-    cloud = endpoint.host.rpartition(".azure.")[2] if endpoint.is_azure else "com"
-    return f"https://cognitiveservices.azure.{cloud}/.default"
-
-
 # ==== openai_responses.requests.parameters
 
 CALLERS_KEYS = (
@@ -6030,22 +5985,6 @@ def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
     return is_hidden
 
 
-def drop_stored_instructions(
-    instructions: str, rows: JsonObject, message_id: str
-) -> str:
-    branch = walk_branch(rows, message_id)
-    hidden = [row for _, row in branch if row.get("role") == "system"]
-    if not hidden:
-        return instructions
-    words = as_text(hidden[0].get("content"))
-    whole, lines = f"\n{instructions}\n", f"\n{words}\n"
-    left = whole.replace(lines, "\n", 1)
-    is_known = words.strip() and "{{" not in words and len(hidden) == 1
-    if not is_known or left == whole or lines in left:
-        raise InvalidRequest(_HIDDEN_MESSAGE)
-    return left.strip("\n")
-
-
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
     found = (part.stored for part in parts if isinstance(part, UserMessage))
     return [stored for stored in found if stored]
@@ -6066,8 +6005,8 @@ def _stored_branch(
             answer_id = ""
         elif row.get("role") == "assistant":
             answer_id = name
-        elif (role := row.get("role")) in ("developer", "system"):
-            hidden[_plain_text(row.get("content"))] += role == "developer"
+        elif row.get("role") == "developer":
+            hidden[_plain_text(row.get("content"))] += 1
         else:
             raise InvalidRequest(_HIDDEN_MESSAGE)
 
@@ -9652,15 +9591,9 @@ class PipeCall(NamedTuple):
 
     @property
     def facts(self) -> JsonObject:
-        caller = self.caller
-        return {
-            "user": self.user,
-            "model": caller.model,
-            "task": caller.task,
-            "chat_id": caller.chat_id,
-            "message_id": caller.message_id,
-            "has_own_key": bool(self.config.own_key),
-        }
+        caller, base_url = self.caller, self.valves.BASE_URL
+        told = {"user": self.user, "model": caller.model, "base_url": base_url}
+        return caller._asdict() | told | {"has_own_key": bool(self.config.own_key)}
 
     def resolve(self, name: str) -> ResolvedModel:
         if isinstance(self.config.overrides, InvalidRequest):
@@ -10480,6 +10413,7 @@ class DelegatedRound(NamedTuple):
     received: tuple[Item, ...]
     pending: tuple[Item, ...]
     cited: tuple[str, ...] = ()
+    origin: Origin | None = None
 
 
 def save_round(state: Any, message_id: str, ended: DelegatedRound) -> None:
@@ -10715,6 +10649,7 @@ class PreparedRequest(NamedTuple):
     notices: tuple[str, ...] = ()
     sign: Sign | None = None
     cites: bool = False
+    records: Mapping[str, Record] = MappingProxyType({})
 
     @property
     def delegates(self) -> bool:
@@ -10768,6 +10703,7 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         notices=(tools.notice, drawing_notice(chat.parts)),
         sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
+        records=chat.records,
     )
 
 
@@ -10806,18 +10742,18 @@ def _choose_model(
     return model, f"{model.name} answers: {choice[1]}."
 
 
+_LEFT_OUT = "a developer's message in its row was left out"
+
+
 def _attach_stored(chat: _Chat) -> _Chat:
     rows = chat.store.messages if chat.store else {}
     call, metadata = chat.call, chat.call.host.metadata
     given = add_tool_images(chat.parts, rows)
     parts = attach_stored_messages(given, rows, metadata)
-    asked = str(metadata.get("user_message_id") or "")
-    told = drop_stored_instructions(chat.instructions, rows, asked)
-    is_less = len(parts) < len(given) or told != chat.instructions
-    line = f"chat {call.caller.chat_id}: a hidden message in its row was left out"
-    if is_less and call.capabilities.first_time(line):
-        call.log.line("WARNING", line)
-    return chat._replace(parts=attach_files(parts, rows, metadata), instructions=told)
+    told = f"chat {call.caller.chat_id}: {_LEFT_OUT}"
+    if len(parts) < len(given) and call.capabilities.first_time(told):
+        call.log.line("WARNING", told)
+    return chat._replace(parts=attach_files(parts, rows, metadata))
 
 
 def _take_directive(chat: _Chat) -> _Chat:
@@ -11809,7 +11745,8 @@ def _hand_over(
     pending = tuple(recorder.pending) if recorder else ()
     repairs = (*prepared.request.repairs, *(one.repair for one in helped if one.repair))
     request = prepared.request.model_copy(update={"repairs": repairs})
-    ended_round = DelegatedRound(request, received, pending, citations.keys)
+    origin, cited = prepared.origin, citations.keys
+    ended_round = DelegatedRound(request, received, pending, cited, origin)
     save_round(call.state, call.caller.message_id, ended_round)
 
 
@@ -11856,7 +11793,8 @@ class _Diagnostics:
         )
 
     async def lines(self) -> AsyncGenerator[str, None]:
-        yield f"The set-up of this pipe, tried with {self._model.name}:\n"
+        place, name = self._endpoint.host, self._model.name
+        yield f"The set-up of this pipe, tried with {name} at {place}:\n"
         yield await self._models_line()
         complaint = await self._complaint()
         yield _finding("A small request", "The model answers.", complaint)
@@ -11948,8 +11886,67 @@ async def told_lines(
     yield RunDone(COMPLETED, output=(whole,))
 
 
+# ==== owui_manifold.failover
+
+
+def at_endpoint(call: PipeCall) -> PipeCall:
+    endpoints = call.account and call.account.endpoints
+    if not endpoints:
+        return call
+    if endpoints.problem:
+        raise InvalidRequest(endpoints.problem)
+    config, replaced = call.config, endpoints.valves()
+    if key := replaced["API_KEY"]:
+        call.log.hide(key)
+        config = config._replace(secrets=(*config.secrets, key))
+    valves = config.valves.model_copy(update=replaced)
+    return call._replace(config=config._replace(valves=valves))
+
+
+async def answer_somewhere(
+    prepared: PreparedRequest,
+    permit: Callable[[], Awaitable[PipeCall]],
+    connections: Connections,
+) -> AsyncGenerator[AnswerEvent, None]:
+    endpoints, before = prepared.call.account.endpoints, prepared.round
+    begun, home = bool(before), before.origin if before else _last_origin(prepared)
+    if home and endpoints.return_to(home.endpoint, home.account, is_same_answer=begun):
+        prepared = await build_chat_request(await permit())
+    while True:
+        if home and (loss := endpoints.loss(home.endpoint, home.account)):
+            yield Status(loss)
+        held = list[AnswerEvent]()
+        async with aclosing(answer_events(prepared, connections)) as events:
+            async for event in events:
+                if isinstance(event, RunDone) and not begun:
+                    ending, status = event.ending, event.trace.status or 0
+                    notice = endpoints.leave_failed(ending.kind, ending.code, status)
+                    if notice:
+                        break
+                held.append(event)
+                if not isinstance(event, StoredRecord):
+                    begun = begun or not isinstance(event, Status)
+                    for one in held:
+                        yield one
+                    held.clear()
+            else:
+                return
+        yield Status(notice)
+        prepared = await build_chat_request(await permit())
+
+
+def _last_origin(prepared: PreparedRequest) -> Origin | None:
+    records = prepared.records.values()
+    made = [one for one in records if any(map(is_encrypted, one.payload))]
+    return max(made, key=lambda one: one.ulid).origin if made else None
+
+
 # ==== owui_manifold.pipe
 
+_NO_ENTRA = (
+    "AUTH `entra_id` needs the filter openai_responses_administration. An administrator "
+    "has to install it."
+)
 _NO_LEGACY_TOOLS = "Function Calling is Legacy, so TOOL_APPROVAL lets no tool run"
 
 
@@ -11964,7 +11961,6 @@ class Pipe:
         self._listing = Listing()
         self._capabilities.shutdown_dates = self._listing.shutdown_dates
         self._threads = ToolThreads()
-        self._tokens = EntraTokens()
 
     def pipes(self) -> list[dict[str, str]]:
         models = list_models(self.valves, self._listing, self._connections)
@@ -12066,16 +12062,25 @@ class Pipe:
         if account and (lines := account.limits.answer(last_words(call))):
             return told_lines(lines)
         request = await build_chat_request(permitted)
+        if account and account.endpoints:
+            permit = partial(self._permitted, call._replace(account=account))
+            return answer_somewhere(request, permit, self._connections)
         return answer_events(request, self._connections)
 
     async def _permitted(self, call: PipeCall) -> PipeCall:
-        if administration := await active_administration(call.host.request):
+        asked = None if call.account else call.host.request
+        if administration := await active_administration(asked):
             account = await administration.begin(call.facts)
             call = call._replace(account=account)
+        call = at_endpoint(call)
         config, valves, endpoint = call.config, call.valves, call.endpoint
         if valves.AUTH == "entra_id" and not config.own_key:
-            scope = valves.AUTH_SCOPE.strip() or entra_scope(endpoint)
-            token = await self._tokens.token(scope)
+            if not call.account:
+                raise InvalidRequest(_NO_ENTRA)
+            ask = call.account.entra_token
+            token, problem = await ask(valves.BASE_URL, valves.AUTH_SCOPE)
+            if problem:
+                raise InvalidRequest(problem)
             config = config._replace(token=token, secrets=(*config.secrets, token))
             call.log.hide(token)
         forwards = {"always": True, "auto": endpoint.is_gateway, "never": False}

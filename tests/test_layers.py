@@ -32,7 +32,11 @@ ARROWS: dict[str, set[str]] = {
     "owui_chat.render": {"owui_chat", "owui_chat.storage"} | API_RUN,
     "owui_manifold": CHAT | API_RUN,
     "owui_controls": set(),
-    "owui_administration": {"openai_responses", "openai_responses.models"},
+    "owui_administration": {
+        "openai_responses",
+        "openai_responses.models",
+        "openai_responses.transport",
+    },
     "toolbox": {"toolbox.mcp", "toolbox.openapi", "openai_responses"},
     "toolbox.mcp": {"toolbox", "openai_responses", "openai_responses.transport"},
     "toolbox.openapi": {"toolbox", "openai_responses"},

@@ -3,6 +3,9 @@
 from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
+from openai_responses.endpoint import Endpoint
+from openai_responses.errors import InvalidRequest
+from openai_responses.transport.entra import EntraTokens, entra_scope
 from owui_administration.endpoints import EndpointChoice, NoEndpoint
 from owui_administration.limits import UserLimits
 from owui_administration.telemetry import Describe, Events, Telemetry
@@ -13,6 +16,7 @@ class Account(NamedTuple):
 
     limits: UserLimits
     telemetry: Telemetry
+    tokens: EntraTokens
     endpoints: EndpointChoice | NoEndpoint | None = None
     """None where the valves of the pipe say where it is answered."""
 
@@ -41,3 +45,11 @@ class Account(NamedTuple):
     ) -> Any:
         """Return the result of a tool (telemetry.py)."""
         return await self.telemetry.observe_tool(name, work, has_failed)
+
+    async def entra_token(self, base_url: str, scope: str) -> tuple[str, str]:
+        """Return a token of Microsoft Entra ID, or else what is wrong."""
+        scope = scope.strip() or entra_scope(Endpoint(base_url, ""))
+        try:
+            return await self.tokens.token(scope), ""
+        except InvalidRequest as error:
+            return "", str(error)

@@ -13,6 +13,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
+from openai_responses.transport.entra import EntraTokens
 from owui_administration.account import Account
 from owui_administration.agent import LimitReached, agent_names, usage_row
 from owui_administration.endpoints import choose_endpoints
@@ -72,6 +73,7 @@ class Filter:
         self._usage = UsageTable()
         self._words = ServerWords()
         self._down = dict[str, float]()
+        self._tokens = EntraTokens()
 
     async def begin(self, facts: dict[str, Any]) -> Account:
         """Return what decides about one call of the pipe, and takes its usage.
@@ -83,7 +85,7 @@ class Filter:
         valves = self.valves
         limits = await read_user_limits(valves.USER_LIMITS_JSON, facts, self._usage)
         endpoints = await choose_endpoints(valves.ENDPOINTS_JSON, facts, self._down)
-        return Account(limits, Telemetry(facts, self._words), endpoints)
+        return Account(limits, Telemetry(facts, self._words), self._tokens, endpoints)
 
     async def inlet(
         self,

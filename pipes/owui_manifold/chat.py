@@ -58,7 +58,6 @@ from owui_chat.messages import (
     ChatPart,
     UserMessage,
     attach_stored_messages,
-    drop_stored_instructions,
     parse_messages,
     stored_messages,
     user_messages,
@@ -221,19 +220,19 @@ def _choose_model(
     return model, f"{model.name} answers: {choice[1]}."
 
 
+_LEFT_OUT = "a developer's message in its row was left out"
+
+
 def _attach_stored(chat: _Chat) -> _Chat:
     """Give the parts what the host stores of them."""
     rows = chat.store.messages if chat.store else {}
     call, metadata = chat.call, chat.call.host.metadata
     given = add_tool_images(chat.parts, rows)
     parts = attach_stored_messages(given, rows, metadata)
-    asked = str(metadata.get("user_message_id") or "")
-    told = drop_stored_instructions(chat.instructions, rows, asked)
-    is_less = len(parts) < len(given) or told != chat.instructions
-    line = f"chat {call.caller.chat_id}: a hidden message in its row was left out"
-    if is_less and call.capabilities.first_time(line):
-        call.log.line("WARNING", line)
-    return chat._replace(parts=attach_files(parts, rows, metadata), instructions=told)
+    told = f"chat {call.caller.chat_id}: {_LEFT_OUT}"
+    if len(parts) < len(given) and call.capabilities.first_time(told):
+        call.log.line("WARNING", told)
+    return chat._replace(parts=attach_files(parts, rows, metadata))
 
 
 def _take_directive(chat: _Chat) -> _Chat:

@@ -154,16 +154,9 @@ class PipeCall(NamedTuple):
     @property
     def facts(self) -> JsonObject:
         """What the administration's filter is told of the call."""
-        caller = self.caller
-        return {
-            "user": self.user,
-            "model": caller.model,
-            "task": caller.task,
-            "chat_id": caller.chat_id,
-            "message_id": caller.message_id,
-            "has_own_key": bool(self.config.own_key),
-            "base_url": self.valves.BASE_URL,
-        }
+        caller, base_url = self.caller, self.valves.BASE_URL
+        told = {"user": self.user, "model": caller.model, "base_url": base_url}
+        return caller._asdict() | told | {"has_own_key": bool(self.config.own_key)}
 
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides; raises InvalidRequest."""

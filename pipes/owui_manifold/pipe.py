@@ -15,10 +15,10 @@ from typing import Any
 
 from openai_responses.clock import monotonic_seconds, new_ulid, unix_seconds
 from openai_responses.endings import CUT
+from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.entra import EntraTokens, entra_scope
 from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import task_result
 from owui_chat.render.chunks import Chunk, error_chunk, source_chunk
@@ -48,6 +48,10 @@ from owui_manifold.report import report_exception
 from owui_manifold.threads import ToolThreads
 from owui_manifold.valves import UserValves, Valves
 
+_NO_ENTRA = (
+    "AUTH `entra_id` needs the filter openai_responses_administration. An administrator "
+    "has to install it."
+)
 _NO_LEGACY_TOOLS = "Function Calling is Legacy, so TOOL_APPROVAL lets no tool run"
 
 
@@ -65,7 +69,6 @@ class Pipe:
         self._listing = Listing()
         self._capabilities.shutdown_dates = self._listing.shutdown_dates
         self._threads = ToolThreads()
-        self._tokens = EntraTokens()
 
     def pipes(self) -> list[dict[str, str]]:
         """Return the models to list."""
@@ -202,8 +205,12 @@ class Pipe:
         call = at_endpoint(call)
         config, valves, endpoint = call.config, call.valves, call.endpoint
         if valves.AUTH == "entra_id" and not config.own_key:
-            scope = valves.AUTH_SCOPE.strip() or entra_scope(endpoint)
-            token = await self._tokens.token(scope)
+            if not call.account:
+                raise InvalidRequest(_NO_ENTRA)
+            ask = call.account.entra_token
+            token, problem = await ask(valves.BASE_URL, valves.AUTH_SCOPE)
+            if problem:
+                raise InvalidRequest(problem)
             config = config._replace(token=token, secrets=(*config.secrets, token))
             call.log.hide(token)
         forwards = {"always": True, "auto": endpoint.is_gateway, "never": False}

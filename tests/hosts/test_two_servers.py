@@ -279,7 +279,10 @@ async def test_managed_identity_takes_the_place_of_a_key(
 ) -> None:
     """One token serves all; a chat goes on, because the account stays the same."""
     changes = {"API_KEY": "", "AUTH": "entra_id"}
-    async with valves_changed(pair.admin, PIPE, **changes):
+    async with (
+        administration(pair.admin),
+        valves_changed(pair.admin, PIPE, **changes),
+    ):
         first = await tabs[0].send(MODEL, "sim:short hello")
         again = await tabs[0].send(MODEL, "sim:short again", chat_id=first.chat_id)
 
