@@ -79,6 +79,8 @@ PROMISED = {
         "async (request, *, file, metadata, process, user)"
     ),
 }
+RETURNED = "utils.filter:FilterContext."
+"""What a call returns is looked up by nobody."""
 BROKEN = [
     ("env:NO_SUCH_NAME", "str"),
     ("no.such.module:Chats", "str"),
@@ -146,7 +148,8 @@ def test_every_name_has_its_row() -> None:
     places = ("owui_manifold", "owui_administration")
     sources = [(PIPES / place / "host.py").read_text() for place in places]
 
-    assert set().union(*map(host_names, sources)) == set(PROMISED)
+    looked_up = {row for row in PROMISED if not row.startswith(RETURNED)}
+    assert set().union(*map(host_names, sources)) == looked_up
 
 
 def test_names_are_found_however_they_are_used() -> None:
