@@ -957,6 +957,10 @@ class UserLimits:
     def _counts(self) -> bool:
         return self.table is not None and not self.facts.get("has_own_key")
 
+    @property
+    def has_amounts(self) -> bool:
+        return any(rule.per for rule in self.rules)
+
     def refusal(self, model: str, has_price: bool, goes_on: bool) -> str:
         if self._user.get("role") != "admin" and any(r.unreadable for r in self.rules):
             return _NOT_READ
@@ -1075,21 +1079,43 @@ _SECOND_BOUNDS = [0.01 * 2**n for n in range(14)]
 _TOKEN_BOUNDS = [4**n for n in range(14)]
 
 Events = AsyncGenerator[Any, None]
-Describe = Callable[[Any], tuple[str, JsonObject]]
+Describe = Callable[[Any], tuple[Any, ...]]
 
 _NO_EXCEPTIONS = {"record_exception": False, "set_status_on_exception": False}
 
 
-class Telemetry:
+class ServerWords:
     def __init__(self) -> None:
-        self._words: set[str] = set()
+        self._known: set[str] = set()
+
+    def known(self, word: str) -> str:
+        is_new = word not in self._known
+        if not _WORD.fullmatch(word) or (is_new and len(self._known) >= _MOST_WORDS):
+            return _OTHER
+        self._known.add(word)
+        return word
+
+
+class Telemetry:
+    def __init__(self, facts: JsonObject, words: ServerWords) -> None:
+        self._facts, self._words = facts, words
+        self._run: _Run | None = None
+
+    def count(self, counts: Sequence[int], cost: float | None) -> None:
+        if self._run:
+            self._run.used = [
+                a + b for a, b in zip(self._run.used, counts, strict=True)
+            ]
+            self._run.cost += cost or 0
 
     def observe_run(
-        self, events: Events, facts: JsonObject, describe: Describe
+        self, events: Events, model: str, address: str, describe: Describe
     ) -> Events:
         if not exports_telemetry():
             return events
-        return _Run(self._known_word, facts, describe).observed(events)
+        facts = _attributes(self._facts, model, address)
+        self._run = _Run(self._words, facts, describe)
+        return self._run.observed(events)
 
     async def observe_tool(
         self,
@@ -1114,13 +1140,6 @@ class Telemetry:
                 _fail(span, "tool_error")
         return result
 
-    def _known_word(self, word: str) -> str:
-        is_new = word not in self._words
-        if not _WORD.fullmatch(word) or (is_new and len(self._words) >= _MOST_WORDS):
-            return _OTHER
-        self._words.add(word)
-        return word
-
 
 def _fail(span: Any, word: str) -> None:
     span.set_attribute("error.type", word)
@@ -1129,16 +1148,17 @@ def _fail(span: Any, word: str) -> None:
 
 class _Run:
     def __init__(
-        self, known_word: Callable[[str], str], facts: JsonObject, describe: Describe
+        self, words: ServerWords, facts: dict[str, Any], describe: Describe
     ) -> None:
+        self.used, self.cost = [0, 0, 0, 0], 0.0
         self._trace = import_module("opentelemetry.trace")
         self._meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
-        self._known_word, self._describe = known_word, describe
-        self._facts = _attributes(facts)
+        self._words, self._describe = words, describe
+        self._facts = facts
         self._span = self._trace.get_tracer(_SCOPE).start_span(
-            f"chat {facts['model']}",
+            f"chat {facts['gen_ai.request.model']}",
             kind=self._trace.SpanKind.CLIENT,
-            attributes=self._facts,
+            attributes=facts,
         )
         self._began = monotonic()
         self._has_text = False
@@ -1160,7 +1180,7 @@ class _Run:
         with self._trace.use_span(self._span, **_NO_EXCEPTIONS):
             return await anext(events, None)
 
-    def _note(self, word: str, facts: JsonObject) -> None:
+    def _note(self, word: str = "", *more: Any) -> None:
         if word == "text" and not self._has_text:
             self._has_text = True
             self._record("openai_responses.time_to_first_text", self._seconds())
@@ -1168,27 +1188,29 @@ class _Run:
             name = {"retry": "retries", "recovery": "recoveries"}[word]
             self._count(name, "1", 1)
         elif word == "end":
-            self._note_end(facts)
+            self._note_end(*more)
 
-    def _note_end(self, facts: JsonObject) -> None:
-        kind, code = facts["kind"], facts["code"]
-        word = self._known_word(code) if code else kind
+    def _note_end(self, kind: str, code: str | None, model: str) -> None:
+        word = self._words.known(code) if code else kind
         told: dict[str, Any] = {"gen_ai.response.finish_reasons": [word]}
-        if facts["model"]:
-            told["gen_ai.response.model"] = facts["model"][:_LONGEST]
-        usage = as_mapping(facts["usage"])
-        for side in ("input", "output") if usage else ():
-            told[f"gen_ai.usage.{side}_tokens"] = usage[side]
-            more = {"gen_ai.token.type": side}
-            self._record("gen_ai.client.token.usage", usage[side], "{token}", more)
-        if usage:
-            told["gen_ai.usage.cache_read.input_tokens"] = usage["cached"]
+        if model:
+            told["gen_ai.response.model"] = model[:_LONGEST]
         self._span.set_attributes(told)
-        if facts["cost"]:
-            self._count("cost", "{USD}", facts["cost"])
         self._error = "" if kind in ("completed", "incomplete") else word
 
+    def _note_usage(self) -> None:
+        _, given, cached, made = self.used
+        self._span.set_attribute("gen_ai.usage.cache_read.input_tokens", cached)
+        for kind, count in (("input", given), ("output", made)):
+            self._span.set_attribute(f"gen_ai.usage.{kind}_tokens", count)
+            more = {"gen_ai.token.type": kind}
+            self._record("gen_ai.client.token.usage", count, "{token}", more)
+        if self.cost:
+            self._count("cost", "{USD}", self.cost)
+
     def _end(self) -> None:
+        if any(self.used):
+            self._note_usage()
         if self._error:
             self._facts["error.type"] = self._error
             _fail(self._span, self._error)
@@ -1212,13 +1234,13 @@ class _Run:
         histogram.record(number, {**self._facts, **(more or {})})
 
 
-def _attributes(facts: JsonObject) -> dict[str, Any]:
-    is_azure = Endpoint(f"https://{facts['address']}", "").is_azure
+def _attributes(facts: JsonObject, model: str, address: str) -> dict[str, Any]:
+    is_azure = Endpoint(f"https://{address}", "").is_azure
     told: dict[str, Any] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",
-        "gen_ai.request.model": facts["model"],
-        "server.address": facts["address"],
+        "gen_ai.request.model": model,
+        "server.address": address,
     }
     if facts["task"]:
         told["openai_responses.task"] = facts["task"]
@@ -1231,15 +1253,20 @@ def _attributes(facts: JsonObject) -> dict[str, Any]:
 
 
 class Account(NamedTuple):
-    facts: dict[str, Any]
     limits: UserLimits
     telemetry: Telemetry
     endpoints: EndpointChoice | NoEndpoint | None = None
 
+    def count_responses(
+        self, model: str, counts: tuple[int, int, int, int], cost: float | None
+    ) -> str:
+        self.telemetry.count(counts, cost)
+        return self.limits.count(model, counts, cost)
+
     def observe_run(
-        self, events: Events, facts: dict[str, Any], describe: Describe
+        self, events: Events, model: str, address: str, describe: Describe
     ) -> Events:
-        return self.telemetry.observe_run(events, self.facts | facts, describe)
+        return self.telemetry.observe_run(events, model, address, describe)
 
     async def observe_tool(
         self,
@@ -1250,7 +1277,52 @@ class Account(NamedTuple):
         return await self.telemetry.observe_tool(name, work, has_failed)
 
 
+# ==== owui_administration.agent
+
+
+class LimitReached(Exception): ...
+
+
+def agent_names(model: JsonObject, request: Any) -> tuple[str, str] | None:
+    base_id = as_mapping(model.get("info")).get("base_model_id")
+    if base_id:
+        model = as_mapping(request.app.state.MODELS.get(base_id)) if request else {}
+    if "pipeline" not in model:
+        return None
+    name = str(model.get("id"))
+    return name, name.split(".", 1)[-1]
+
+
+def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
+    given = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
+    made = _number(usage, "output_tokens") or _number(usage, "completion_tokens")
+    cached = _number(as_mapping(usage.get("input_tokens_details")), "cached_tokens")
+    money = round(_number(usage, "cost") * 1e6)
+    counts = (1, int(given), int(cached), int(made), money)
+    return UsageRow(str(user_id), utc_today().isoformat(), model, *counts)
+
+
+def _number(counts: Mapping[str, Any], name: str) -> float:
+    value = counts.get(name)
+    return value if isinstance(value, int | float) and 0 < value < 10**12 else 0
+
+
 # ==== owui_administration.filter
+
+_FILTER_ID = "openai_responses_administration"
+_OTHER_ID = (
+    "The id of this filter is {}, so the pipe does not find it, and limits do not hold. "
+    "Install it with the id " + _FILTER_ID + "."
+)
+_NOT_KNOWN = (
+    "What you have used cannot be read now (Open WebUI's database answers {}), so "
+    "nothing is sent. Try again; if it lasts, tell an administrator."
+)
+
+_NO_STREAM = (
+    "Your use is limited, and what this model uses is only counted with a stream. Send "
+    "the request with `stream`."
+)
 
 
 class Filter:
@@ -1278,11 +1350,55 @@ class Filter:
     def __init__(self) -> None:
         self.valves = self.Valves()
         self._usage = UsageTable()
-        self._telemetry = Telemetry()
+        self._words = ServerWords()
         self._down = dict[str, float]()
 
     async def begin(self, facts: dict[str, Any]) -> Account:
         valves = self.valves
         limits = await read_user_limits(valves.USER_LIMITS_JSON, facts, self._usage)
         endpoints = await choose_endpoints(valves.ENDPOINTS_JSON, facts, self._down)
-        return Account(facts, limits, self._telemetry, endpoints)
+        return Account(limits, Telemetry(facts, self._words), endpoints)
+
+    async def inlet(
+        self,
+        body: dict[str, Any],
+        __user__: dict[str, Any] | None = None,
+        __model__: dict[str, Any] | None = None,
+        __request__: Any = None,
+        __id__: str = _FILTER_ID,
+        __event_emitter__: Any = None,
+    ) -> dict[str, Any]:
+        user = __user__ or {}
+        if __id__ != _FILTER_ID and user.get("role") == "admin" and __event_emitter__:
+            told = {"type": "warning", "content": _OTHER_ID.format(__id__)}
+            await __event_emitter__({"type": "notification", "data": told})
+        if names := agent_names(__model__ or {}, __request__):
+            limits = await self._agent_limits({"user": user, "model": names[1]})
+            refused = limits.refusal(names[0], has_price=True, goes_on=False)
+            if limits.has_amounts and not body.get("stream"):
+                refused = refused or _NO_STREAM
+            if refused:
+                raise LimitReached(refused)
+        return body
+
+    async def _agent_limits(self, facts: dict[str, Any]) -> UserLimits:
+        try:
+            return (await self.begin(facts)).limits
+        except Exception as error:
+            kind = type(error).__name__
+            raise LimitReached(_NOT_KNOWN.format(kind)) from None
+
+    def stream(
+        self,
+        event: dict[str, Any],
+        __user__: dict[str, Any] | None = None,
+        __model__: dict[str, Any] | None = None,
+        __request__: Any = None,
+    ) -> dict[str, Any]:
+        usage = event.get("usage")
+        if isinstance(usage, dict) and self.valves.USER_LIMITS_JSON.strip():
+            names = agent_names(__model__ or {}, __request__)
+            if names:
+                user_id = (__user__ or {}).get("id")
+                self._usage.add(usage_row(user_id, names[1], usage))
+        return event

@@ -11,17 +11,27 @@ from owui_administration.telemetry import Describe, Events, Telemetry
 class Account(NamedTuple):
     """What decides about one call of the pipe. Each method is asked by name."""
 
-    facts: dict[str, Any]
     limits: UserLimits
     telemetry: Telemetry
     endpoints: EndpointChoice | NoEndpoint | None = None
     """None where the valves of the pipe say where it is answered."""
 
+    def count_responses(
+        self, model: str, counts: tuple[int, int, int, int], cost: float | None
+    ) -> str:
+        """Count responses; return why a run ends that would go on, or nothing.
+
+        `counts`: requests, input tokens, cached ones of them, output tokens. An unknown
+        cost, in US dollars, counts as none.
+        """
+        self.telemetry.count(counts, cost)
+        return self.limits.count(model, counts, cost)
+
     def observe_run(
-        self, events: Events, facts: dict[str, Any], describe: Describe
+        self, events: Events, model: str, address: str, describe: Describe
     ) -> Events:
         """Return the events of a run (telemetry.py)."""
-        return self.telemetry.observe_run(events, self.facts | facts, describe)
+        return self.telemetry.observe_run(events, model, address, describe)
 
     async def observe_tool(
         self,

@@ -75,6 +75,11 @@ class UserLimits:
     def _counts(self) -> bool:
         return self.table is not None and not self.facts.get("has_own_key")
 
+    @property
+    def has_amounts(self) -> bool:
+        """Whether a rule limits money or tokens."""
+        return any(rule.per for rule in self.rules)
+
     def refusal(self, model: str, has_price: bool, goes_on: bool) -> str:
         """Return why the request of a call is not sent, or nothing.
 
@@ -127,11 +132,7 @@ class UserLimits:
     def count(
         self, model: str, counts: tuple[int, int, int, int], cost: float | None
     ) -> str:
-        """Count responses; return why a run ends that would go on, or nothing.
-
-        `counts`: requests, input tokens, cached ones of them, output tokens. An unknown
-        cost, in US dollars, counts as none.
-        """
+        """Count responses (see `Account.count_responses`)."""
         if self._counts and self.table and counts[0]:
             user_id, day = str(self._user.get("id")), self.today.isoformat()
             row = UsageRow(user_id, day, model, *counts, round((cost or 0) * 1e6))

@@ -6,14 +6,14 @@ nothing is imported or measured.
 """
 
 import re
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import aclosing
 from importlib import import_module
 from time import monotonic
 from typing import Any
 
 from openai_responses.endpoint import Endpoint
-from openai_responses.json_input import JsonObject, as_mapping
+from openai_responses.json_input import JsonObject
 from owui_administration.host import exports_telemetry
 
 _SCOPE = "openai_responses_manifold"
@@ -30,31 +30,58 @@ _TOKEN_BOUNDS = [4**n for n in range(14)]
 
 Events = AsyncGenerator[Any, None]
 """The pipe's events, which only the pipe can read."""
-Describe = Callable[[Any], tuple[str, JsonObject]]
-"""Returns what an event of the pipe is, and the facts of it."""
+Describe = Callable[[Any], tuple[Any, ...]]
+"""Returns what an event of the pipe is: `text`, `retry`, `recovery`, nothing, or `end`,
+with how the run ended, the code of the reason or None, and the model that answered."""
 
 _NO_EXCEPTIONS = {"record_exception": False, "set_status_on_exception": False}
 """Their texts may hold what a span must not."""
 
 
-class Telemetry:
-    """What the host's collector learns of all calls of the pipe."""
+class ServerWords:
+    """The words of servers that are told apart, for all calls of the pipe."""
 
     def __init__(self) -> None:
-        """Know no words of servers yet."""
-        self._words: set[str] = set()
+        """Know none yet."""
+        self._known: set[str] = set()
+
+    def known(self, word: str) -> str:
+        """Return a word, or that for all others if there are too many."""
+        is_new = word not in self._known
+        if not _WORD.fullmatch(word) or (is_new and len(self._known) >= _MOST_WORDS):
+            return _OTHER
+        self._known.add(word)
+        return word
+
+
+class Telemetry:
+    """What the host's collector learns of one call of the pipe."""
+
+    def __init__(self, facts: JsonObject, words: ServerWords) -> None:
+        """Measure nothing yet; `facts` are those of `Filter.begin`."""
+        self._facts, self._words = facts, words
+        self._run: _Run | None = None
+
+    def count(self, counts: Sequence[int], cost: float | None) -> None:
+        """Add what responses of the run have used (see `Account.count_responses`)."""
+        if self._run:
+            self._run.used = [
+                a + b for a, b in zip(self._run.used, counts, strict=True)
+            ]
+            self._run.cost += cost or 0
 
     def observe_run(
-        self, events: Events, facts: JsonObject, describe: Describe
+        self, events: Events, model: str, address: str, describe: Describe
     ) -> Events:
         """Return the events of a run, measured if the host exports that.
 
-        `facts`: `model`, the server's `address`, `task` (its name, or empty), and
-        `has_own_key`. `describe` is asked about each event.
+        `address` is the server's. `describe` is asked about each event.
         """
         if not exports_telemetry():
             return events
-        return _Run(self._known_word, facts, describe).observed(events)
+        facts = _attributes(self._facts, model, address)
+        self._run = _Run(self._words, facts, describe)
+        return self._run.observed(events)
 
     async def observe_tool(
         self,
@@ -80,14 +107,6 @@ class Telemetry:
                 _fail(span, "tool_error")
         return result
 
-    def _known_word(self, word: str) -> str:
-        """Return a word of a server, or that for all others if there are too many."""
-        is_new = word not in self._words
-        if not _WORD.fullmatch(word) or (is_new and len(self._words) >= _MOST_WORDS):
-            return _OTHER
-        self._words.add(word)
-        return word
-
 
 def _fail(span: Any, word: str) -> None:
     span.set_attribute("error.type", word)
@@ -95,19 +114,23 @@ def _fail(span: Any, word: str) -> None:
 
 
 class _Run:
-    """What is measured of one run."""
+    """What is measured of one run.
+
+    `used` are requests, input tokens, cached ones of them, and output tokens.
+    """
 
     def __init__(
-        self, known_word: Callable[[str], str], facts: JsonObject, describe: Describe
+        self, words: ServerWords, facts: dict[str, Any], describe: Describe
     ) -> None:
+        self.used, self.cost = [0, 0, 0, 0], 0.0
         self._trace = import_module("opentelemetry.trace")
         self._meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
-        self._known_word, self._describe = known_word, describe
-        self._facts = _attributes(facts)
+        self._words, self._describe = words, describe
+        self._facts = facts
         self._span = self._trace.get_tracer(_SCOPE).start_span(
-            f"chat {facts['model']}",
+            f"chat {facts['gen_ai.request.model']}",
             kind=self._trace.SpanKind.CLIENT,
-            attributes=self._facts,
+            attributes=facts,
         )
         self._began = monotonic()
         self._has_text = False
@@ -134,7 +157,7 @@ class _Run:
         with self._trace.use_span(self._span, **_NO_EXCEPTIONS):
             return await anext(events, None)
 
-    def _note(self, word: str, facts: JsonObject) -> None:
+    def _note(self, word: str = "", *more: Any) -> None:
         if word == "text" and not self._has_text:
             self._has_text = True
             self._record("openai_responses.time_to_first_text", self._seconds())
@@ -142,28 +165,31 @@ class _Run:
             name = {"retry": "retries", "recovery": "recoveries"}[word]
             self._count(name, "1", 1)
         elif word == "end":
-            self._note_end(facts)
+            self._note_end(*more)
 
-    def _note_end(self, facts: JsonObject) -> None:
-        """Note how the run ended, and what it used and cost."""
-        kind, code = facts["kind"], facts["code"]
-        word = self._known_word(code) if code else kind
+    def _note_end(self, kind: str, code: str | None, model: str) -> None:
+        """Note how the run ended."""
+        word = self._words.known(code) if code else kind
         told: dict[str, Any] = {"gen_ai.response.finish_reasons": [word]}
-        if facts["model"]:
-            told["gen_ai.response.model"] = facts["model"][:_LONGEST]
-        usage = as_mapping(facts["usage"])
-        for side in ("input", "output") if usage else ():
-            told[f"gen_ai.usage.{side}_tokens"] = usage[side]
-            more = {"gen_ai.token.type": side}
-            self._record("gen_ai.client.token.usage", usage[side], "{token}", more)
-        if usage:
-            told["gen_ai.usage.cache_read.input_tokens"] = usage["cached"]
+        if model:
+            told["gen_ai.response.model"] = model[:_LONGEST]
         self._span.set_attributes(told)
-        if facts["cost"]:
-            self._count("cost", "{USD}", facts["cost"])
         self._error = "" if kind in ("completed", "incomplete") else word
 
+    def _note_usage(self) -> None:
+        """Note what the run has used; a server may have said nothing of it."""
+        _, given, cached, made = self.used
+        self._span.set_attribute("gen_ai.usage.cache_read.input_tokens", cached)
+        for kind, count in (("input", given), ("output", made)):
+            self._span.set_attribute(f"gen_ai.usage.{kind}_tokens", count)
+            more = {"gen_ai.token.type": kind}
+            self._record("gen_ai.client.token.usage", count, "{token}", more)
+        if self.cost:
+            self._count("cost", "{USD}", self.cost)
+
     def _end(self) -> None:
+        if any(self.used):
+            self._note_usage()
         if self._error:
             self._facts["error.type"] = self._error
             _fail(self._span, self._error)
@@ -187,14 +213,14 @@ class _Run:
         histogram.record(number, {**self._facts, **(more or {})})
 
 
-def _attributes(facts: JsonObject) -> dict[str, Any]:
+def _attributes(facts: JsonObject, model: str, address: str) -> dict[str, Any]:
     """Return what is known of a run from its beginning."""
-    is_azure = Endpoint(f"https://{facts['address']}", "").is_azure
+    is_azure = Endpoint(f"https://{address}", "").is_azure
     told: dict[str, Any] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "azure.ai.openai" if is_azure else "openai",
-        "gen_ai.request.model": facts["model"],
-        "server.address": facts["address"],
+        "gen_ai.request.model": model,
+        "server.address": address,
     }
     if facts["task"]:
         told["openai_responses.task"] = facts["task"]

@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing
-from functools import partial
 
 from openai_responses.clock import new_ulid, unix_seconds
 from openai_responses.loop.events import RunDone, RunEvent, Status
@@ -17,7 +16,6 @@ from owui_manifold.artifacts import ArtifactStore
 from owui_manifold.chat import PreparedRequest, is_as_configured
 from owui_manifold.report import (
     compare_cache,
-    event_facts,
     notices_of,
     report_end,
     report_request,
@@ -55,9 +53,6 @@ async def answer_events(
     lines = WaitingLines(call, connections)
     limits = prepared.limits._replace(heard=lines.heard)
     events = counted_run(prepared._replace(limits=limits), connections)
-    if call.account:
-        facts = {"model": prepared.request.model, "address": prepared.endpoint.host}
-        events = call.account.observe_run(events, facts, partial(event_facts, prepared))
     async with aclosing(events), aclosing(lines):
         async for arrived in events:
             for line in lines.note(arrived):

@@ -21,20 +21,13 @@ from openai_responses.items import (
     message_text,
     open_calls,
 )
-from openai_responses.json_input import (
-    JsonObject,
-    as_mapping,
-    as_text,
-    parse_json_object,
-    value_at,
-)
-from openai_responses.loop.events import RunDone, RunEvent, Status
+from openai_responses.json_input import as_mapping, as_text, parse_json_object, value_at
+from openai_responses.loop.events import RunDone
 from openai_responses.models.choice import retirement_notice
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import Usage, cost_of_run
 from openai_responses.redaction import describe_exception, redact_line
 from openai_responses.requests.build import unsent_parameters
-from openai_responses.transport.stream import TextDelta
 from owui_chat.storage.output_carrier import closing_commentary
 from owui_chat.storage.recorder import leaves_calls
 from owui_manifold.callers import opening_error
@@ -263,24 +256,6 @@ def cost_of_responses(
     asked = request.service_tier or ""
     usages = [one._replace(tier=one.tier or asked) for one in usages]
     return cost_of_run(usages, facts, output, utc_today(), prepared.endpoint.host)
-
-
-def event_facts(prepared: PreparedRequest, event: RunEvent) -> tuple[str, JsonObject]:
-    """Return what the administration's filter is told of an event."""
-    match event:
-        case TextDelta(kind="text" | "refusal"):
-            return "text", {}
-        case Status(repair=repair):
-            return "recovery" if repair else "retry", {}
-        case RunDone(ending, usage):
-            return "end", {
-                "kind": ending.kind,
-                "code": ending.code,
-                "model": event.trace.model,
-                "usage": usage._asdict() if usage else {},
-                "cost": cost_of_responses(prepared, event.usages, event.output),
-            }
-    return "", {}
 
 
 _HOW = (

@@ -1,4 +1,4 @@
-"""What runs use, told to the filter of the administration, which limits it."""
+"""What is told to the filter of the administration of each run: events, and usage."""
 
 from collections.abc import Sequence
 from contextlib import aclosing
@@ -6,7 +6,7 @@ from functools import reduce
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, message_text
-from openai_responses.loop.events import RunEvents
+from openai_responses.loop.events import RunDone, RunEvent, RunEvents, Status
 from openai_responses.loop.run import run
 from openai_responses.models.usage import Usage, add_usage
 from openai_responses.transport.connections import Connections
@@ -30,13 +30,28 @@ def check_limits(prepared: PreparedRequest) -> None:
 
 
 def counted_run(prepared: PreparedRequest, connections: Connections) -> RunEvents:
-    """Return the events of a run, whose responses are counted if somebody asks."""
+    """Return the events of a run, which is counted and observed if somebody asks."""
     limits, counts = prepared.limits, _RunCounts(prepared)
-    if prepared.call.account:
-        limits = limits._replace(spent=counts.add)
     request, endpoint = prepared.request, prepared.endpoint
+    if account := prepared.call.account:
+        limits = limits._replace(spent=counts.add)
     events = run(request, endpoint, connections, limits, prepared.toolset)
-    return counts.watch(events) if prepared.call.account else events
+    if account:
+        events = counts.watch(events)
+        events = account.observe_run(events, request.model, endpoint.host, event_words)
+    return events
+
+
+def event_words(event: RunEvent) -> tuple[str | None, ...]:
+    """Return what an event is, and of the last one how the run ended, and the model."""
+    match event:
+        case TextDelta(kind="text" | "refusal"):
+            return ("text",)
+        case Status(repair=repair):
+            return ("recovery" if repair else "retry",)
+        case RunDone(ending, trace=trace):
+            return "end", ending.kind, ending.code, trace.model
+    return ()
 
 
 class _RunCounts:
@@ -58,8 +73,8 @@ class _RunCounts:
         total = reduce(add_usage, new, None) or Usage()
         counts = (len(new), total.input, total.cached, total.output)
         cost = cost_of_responses(prepared, new, output)
-        limits = prepared.call.account.limits
-        return str(limits.count(prepared.request.model, counts, cost))
+        account = prepared.call.account
+        return str(account.count_responses(prepared.request.model, counts, cost))
 
     async def watch(self, events: RunEvents) -> RunEvents:
         """Yield the events; count the response that is left in the middle."""
