@@ -79,6 +79,8 @@ PROMISED = {
         "async (request, *, file, metadata, process, user)"
     ),
 }
+OF_RETURNED = "utils.filter:FilterContext."
+"""Begins the names of what a function of the host returns, which nobody looks up."""
 BROKEN = [
     ("env:NO_SUCH_NAME", "str"),
     ("no.such.module:Chats", "str"),
@@ -146,7 +148,8 @@ def test_every_name_has_its_row() -> None:
     places = ("owui_manifold", "owui_administration")
     sources = [(PIPES / place / "host.py").read_text() for place in places]
 
-    assert set().union(*map(host_names, sources)) == set(PROMISED)
+    looked_up = {name for name in PROMISED if not name.startswith(OF_RETURNED)}
+    assert set().union(*map(host_names, sources)) == looked_up
 
 
 def test_names_are_found_however_they_are_used() -> None:
