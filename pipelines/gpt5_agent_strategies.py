@@ -4846,9 +4846,10 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
 
 
 def read_origin(wire: object, host_model: str) -> Origin:
-    if isinstance(wire, Mapping) and wire.get("family"):
-        endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
-        return Origin(str(wire["family"]), endpoint, account)
+    fields = as_mapping(wire)
+    if family := fields.get("family"):
+        endpoint, account = fields.get("endpoint"), fields.get("account")
+        return Origin(str(family), str(endpoint or ""), str(account or ""))
     return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
 
 
@@ -5804,10 +5805,11 @@ class _RunHistory:
         self._pieces = [piece for part in run for piece in _split(part)]
         self._items: dict[str, list[Item]] = {}
         self._shown: dict[str, str] = {}
-        for ulid in [p.ulid for p in self._pieces if isinstance(p, MarkedText)]:
-            if record := records.pop(ulid, None):
-                self._items[ulid] = [*_readable_items(record, reader)]
-                self._shown[ulid] = record.shown
+        for piece in self._pieces:
+            if isinstance(piece, MarkedText) and piece.ulid in records:
+                record = records.pop(piece.ulid)
+                self._items[piece.ulid] = _readable_items(record, reader)
+                self._shown[piece.ulid] = record.shown
         self._take_out_code()
         self._ends = {
             str(item.get("call_id")): (ulid, end)
@@ -5867,15 +5869,12 @@ class _RunHistory:
         return [*items, _message_item(message, piece.text)] if piece.text else items
 
 
-def _readable_items(record: Record, reader: Origin | None) -> Iterator[Item]:
-    is_ours = reader is not None and reader.can_decrypt(record.origin)
-    for item in filter(is_replayed, record.payload):
-        if is_encrypted(item):
-            is_read = is_ours and item.get("encrypted_content")
-        else:
-            is_read = is_ours or item_type(item) != CONFIGURATION
-        if is_read:
-            yield item
+def _readable_items(record: Record, reader: Origin | None) -> list[Item]:
+    items = [item for item in record.payload if is_replayed(item)]
+    if reader and reader.can_decrypt(record.origin):
+        return [i for i in items if i.get("encrypted_content") or not is_encrypted(i)]
+    foreign = (item for item in items if not is_encrypted(item))
+    return [item for item in foreign if item_type(item) != CONFIGURATION]
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -6305,8 +6304,6 @@ class ChunkRenderer:
             case ToolOutput():
                 self._open_calls.pop(str(event.item.get("call_id")), None)
             case RunDone():
-                yield from self._add_text(self._held.rest())
-                yield from self._add_closing(closing_commentary(event.output))
                 yield from self._end(event)
 
     def _think(self, event: TextDelta, text: str) -> Chunks:
@@ -6324,11 +6321,6 @@ class ChunkRenderer:
             if cited := chat_annotations(event.item, before):
                 yield self._chunk({"annotations": cited})
         yield from self._add_text(file_lines(event.card))
-
-    def _add_closing(self, commentary: Item | None) -> Chunks:
-        if commentary is not None and commentary in self._commentary.values():
-            gap = _GAP if self._length else ""
-            yield from self._add_text(gap + _clean_text(commentary))
 
     def _add_text(self, text: str) -> Chunks:
         self._length += len(text)
@@ -6349,6 +6341,11 @@ class ChunkRenderer:
         return "" if before == place else _GAP
 
     def _end(self, event: RunDone) -> Chunks:
+        yield from self._add_text(self._held.rest())
+        closing = closing_commentary(event.output)
+        if closing and closing in self._commentary.values():
+            gap = _GAP if self._length else ""
+            yield from self._add_text(gap + _clean_text(closing))
         for index, call in enumerate(self._open_calls.values()):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self._chunk({"tool_calls": [tool_call]})
@@ -10441,6 +10438,10 @@ class RunTotals:
         return add_usage(self._earlier_usage, self.usage) or Usage()
 
     @property
+    def own_usages(self) -> list[Usage]:
+        return self.usages[self._earlier_usage is not None :]
+
+    @property
     def seconds_left(self) -> float | None:
         most = self._budget.seconds
         return max(0.0, most - self.seconds) if most > 0 else None
@@ -12324,8 +12325,15 @@ class _Agent:
 
     def build_run_end(self) -> RunDone:
         totals, last = self._totals, self._run_end
-        output = tuple(self._transcript.output)
-        return RunDone(last.ending, totals.usage, totals.last_usage, output, last.trace)
+        facts, usages = resolve_model(self._request.model).facts, totals.own_usages
+        return RunDone(
+            last.ending,
+            totals.usage,
+            totals.last_usage,
+            tuple(self._transcript.output),
+            last.trace,
+            cost_of_run(usages, facts, (), utc_today()) if usages else None,
+        )
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
         for source in self._prepared.sources:

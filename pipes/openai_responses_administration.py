@@ -517,6 +517,10 @@ class UserLimits:
     def _counts(self) -> bool:
         return self.table is not None and not self.facts.get("has_own_key")
 
+    @property
+    def has_amounts(self) -> bool:
+        return any(rule.per for rule in self.rules)
+
     def refusal(self, model: str, has_price: bool, goes_on: bool) -> str:
         if self._user.get("role") != "admin" and any(r.unreadable for r in self.rules):
             return _NOT_READ
@@ -832,7 +836,52 @@ class Account(NamedTuple):
         return await self.telemetry.observe_tool(name, work, has_failed)
 
 
+# ==== owui_administration.agent
+
+
+class LimitReached(Exception): ...
+
+
+def agent_names(model: JsonObject, request: Any) -> tuple[str, str] | None:
+    base_id = as_mapping(model.get("info")).get("base_model_id")
+    if base_id:
+        model = as_mapping(request.app.state.MODELS.get(base_id)) if request else {}
+    if "pipeline" not in model:
+        return None
+    name = str(model.get("id"))
+    return name, name.split(".", 1)[-1]
+
+
+def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
+    given = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
+    made = _number(usage, "output_tokens") or _number(usage, "completion_tokens")
+    cached = _number(as_mapping(usage.get("input_tokens_details")), "cached_tokens")
+    money = round(_number(usage, "cost") * 1e6)
+    counts = (1, int(given), int(cached), int(made), money)
+    return UsageRow(str(user_id), utc_today().isoformat(), model, *counts)
+
+
+def _number(counts: Mapping[str, Any], name: str) -> float:
+    value = counts.get(name)
+    return value if isinstance(value, int | float) and 0 < value < 10**12 else 0
+
+
 # ==== owui_administration.filter
+
+_FILTER_ID = "openai_responses_administration"
+_OTHER_ID = (
+    "The id of this filter is {}, so the pipe does not find it, and limits do not hold. "
+    "Install it with the id " + _FILTER_ID + "."
+)
+_NOT_KNOWN = (
+    "What you have used cannot be read now (Open WebUI's database answers {}), so "
+    "nothing is sent. Try again; if it lasts, tell an administrator."
+)
+
+_NO_STREAM = (
+    "Your use is limited, and what this model uses is only counted with a stream. Send "
+    "the request with `stream`."
+)
 
 
 class Filter:
@@ -858,3 +907,47 @@ class Filter:
         text = self.valves.USER_LIMITS_JSON
         limits = await read_user_limits(text, facts, self._usage)
         return Account(limits, Telemetry(facts, self._words))
+
+    async def inlet(
+        self,
+        body: dict[str, Any],
+        __user__: dict[str, Any] | None = None,
+        __model__: dict[str, Any] | None = None,
+        __request__: Any = None,
+        __id__: str = _FILTER_ID,
+        __event_emitter__: Any = None,
+    ) -> dict[str, Any]:
+        user = __user__ or {}
+        if __id__ != _FILTER_ID and user.get("role") == "admin" and __event_emitter__:
+            told = {"type": "warning", "content": _OTHER_ID.format(__id__)}
+            await __event_emitter__({"type": "notification", "data": told})
+        if names := agent_names(__model__ or {}, __request__):
+            limits = await self._agent_limits({"user": user, "model": names[1]})
+            refused = limits.refusal(names[0], has_price=True, goes_on=False)
+            if limits.has_amounts and not body.get("stream"):
+                refused = refused or _NO_STREAM
+            if refused:
+                raise LimitReached(refused)
+        return body
+
+    async def _agent_limits(self, facts: dict[str, Any]) -> UserLimits:
+        try:
+            return (await self.begin(facts)).limits
+        except Exception as error:
+            kind = type(error).__name__
+            raise LimitReached(_NOT_KNOWN.format(kind)) from None
+
+    def stream(
+        self,
+        event: dict[str, Any],
+        __user__: dict[str, Any] | None = None,
+        __model__: dict[str, Any] | None = None,
+        __request__: Any = None,
+    ) -> dict[str, Any]:
+        usage = event.get("usage")
+        if isinstance(usage, dict) and self.valves.USER_LIMITS_JSON.strip():
+            names = agent_names(__model__ or {}, __request__)
+            if names:
+                user_id = (__user__ or {}).get("id")
+                self._usage.add(usage_row(user_id, names[1], usage))
+        return event

@@ -14,9 +14,25 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from owui_administration.account import Account
-from owui_administration.limits import read_user_limits
+from owui_administration.agent import LimitReached, agent_names, usage_row
+from owui_administration.limits import UserLimits, read_user_limits
 from owui_administration.telemetry import ServerWords, Telemetry
 from owui_administration.usage_table import UsageTable
+
+_FILTER_ID = "openai_responses_administration"
+_OTHER_ID = (
+    "The id of this filter is {}, so the pipe does not find it, and limits do not hold. "
+    "Install it with the id " + _FILTER_ID + "."
+)
+_NOT_KNOWN = (
+    "What you have used cannot be read now (Open WebUI's database answers {}), so "
+    "nothing is sent. Try again; if it lasts, tell an administrator."
+)
+
+_NO_STREAM = (
+    "Your use is limited, and what this model uses is only counted with a stream. Send "
+    "the request with `stream`."
+)
 
 
 class Filter:
@@ -57,3 +73,53 @@ class Filter:
         text = self.valves.USER_LIMITS_JSON
         limits = await read_user_limits(text, facts, self._usage)
         return Account(limits, Telemetry(facts, self._words))
+
+    async def inlet(
+        self,
+        body: dict[str, Any],
+        __user__: dict[str, Any] | None = None,
+        __model__: dict[str, Any] | None = None,
+        __request__: Any = None,
+        __id__: str = _FILTER_ID,
+        __event_emitter__: Any = None,
+    ) -> dict[str, Any]:
+        """Refuse a question to the agent pipeline above a limit.
+
+        The pipe asks for its own questions. What is raised is shown in the chat.
+        """
+        user = __user__ or {}
+        if __id__ != _FILTER_ID and user.get("role") == "admin" and __event_emitter__:
+            told = {"type": "warning", "content": _OTHER_ID.format(__id__)}
+            await __event_emitter__({"type": "notification", "data": told})
+        if names := agent_names(__model__ or {}, __request__):
+            limits = await self._agent_limits({"user": user, "model": names[1]})
+            refused = limits.refusal(names[0], has_price=True, goes_on=False)
+            if limits.has_amounts and not body.get("stream"):
+                refused = refused or _NO_STREAM
+            if refused:
+                raise LimitReached(refused)
+        return body
+
+    async def _agent_limits(self, facts: dict[str, Any]) -> UserLimits:
+        try:
+            return (await self.begin(facts)).limits
+        except Exception as error:
+            # Its text may hold values of a statement, and would be shown.
+            kind = type(error).__name__
+            raise LimitReached(_NOT_KNOWN.format(kind)) from None
+
+    def stream(
+        self,
+        event: dict[str, Any],
+        __user__: dict[str, Any] | None = None,
+        __model__: dict[str, Any] | None = None,
+        __request__: Any = None,
+    ) -> dict[str, Any]:
+        """Count what an answer of the agent pipeline reports."""
+        usage = event.get("usage")
+        if isinstance(usage, dict) and self.valves.USER_LIMITS_JSON.strip():
+            names = agent_names(__model__ or {}, __request__)
+            if names:
+                user_id = (__user__ or {}).get("id")
+                self._usage.add(usage_row(user_id, names[1], usage))
+        return event

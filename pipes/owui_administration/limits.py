@@ -75,6 +75,11 @@ class UserLimits:
     def _counts(self) -> bool:
         return self.table is not None and not self.facts.get("has_own_key")
 
+    @property
+    def has_amounts(self) -> bool:
+        """Whether a rule limits money or tokens."""
+        return any(rule.per for rule in self.rules)
+
     def refusal(self, model: str, has_price: bool, goes_on: bool) -> str:
         """Return why the request of a call is not sent, or nothing.
 

@@ -208,7 +208,8 @@ def attach_stored_messages(
 
     `rows` are the messages of the chat's row, by id. A developer's can only be made by
     somebody who edits the row: they are left out. Raises InvalidRequest if that is not
-    possible. How to answer again is in the request alone.
+    possible, also for those of the system (`drop_stored_instructions`). How to answer
+    again is in the request alone.
     """
     result, users = list(parts), user_messages(parts)
     if metadata.get("regeneration_message_id") and users:
@@ -235,6 +236,29 @@ def _take_hidden(part: ChatPart, hidden: Counter[str]) -> bool:
     return is_hidden
 
 
+def drop_stored_instructions(
+    instructions: str, rows: JsonObject, message_id: str
+) -> str:
+    """Return the instructions without those that a chat's row holds.
+
+    The host merges a stored message of the system into the instructions, as lines of
+    their own, and fills in variables. Raises InvalidRequest if the same lines are there
+    several times, or not at all: then nobody can tell which are the administrator's.
+    """
+    branch = walk_branch(rows, message_id)
+    hidden = [row for _, row in branch if row.get("role") == "system"]
+    if not hidden:
+        return instructions
+    # Of other contents the host takes a part, or the message's output instead.
+    words = as_text(hidden[0].get("content"))
+    whole, lines = f"\n{instructions}\n", f"\n{words}\n"
+    left = whole.replace(lines, "\n", 1)
+    is_known = words.strip() and "{{" not in words and len(hidden) == 1
+    if not is_known or left == whole or lines in left:
+        raise InvalidRequest(_HIDDEN_MESSAGE)
+    return left.strip("\n")
+
+
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
     """Return the stored messages of a chat, in order."""
     found = (part.stored for part in parts if isinstance(part, UserMessage))
@@ -242,8 +266,8 @@ def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
 
 
 _HIDDEN_MESSAGE = (
-    "Somebody wrote a message into this chat that the page does not show and that could "
-    "instruct the model. Nothing was sent: start a new chat."
+    "This chat holds a message that the page does not show and that could instruct the "
+    "model. Nothing was sent: start a new chat."
 )
 
 
@@ -252,8 +276,7 @@ def _stored_branch(
 ) -> Iterator[StoredMessage]:
     """Yield the user's messages from `message_id` back to the first.
 
-    The texts of a developer are counted in `hidden`. The host merges those of the
-    system into the instructions, where nobody can tell whose words they are.
+    The texts of a developer are counted in `hidden`; the system's are no parts.
     """
     for name, row in walk_branch(rows, message_id):
         if row.get("role") == "user":
@@ -261,8 +284,8 @@ def _stored_branch(
             answer_id = ""
         elif row.get("role") == "assistant":
             answer_id = name
-        elif row.get("role") == "developer":
-            hidden[_plain_text(row.get("content"))] += 1
+        elif (role := row.get("role")) in ("developer", "system"):
+            hidden[_plain_text(row.get("content"))] += role == "developer"
         else:
             raise InvalidRequest(_HIDDEN_MESSAGE)
 

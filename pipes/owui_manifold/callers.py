@@ -68,10 +68,8 @@ async def permitted_call(call: PipeCall) -> PipeCall:
 def opening_error(valves: Valves) -> str:
     """Return the sentence about words of CALLER_MAY_SET that name nothing, if any."""
     words = map(_opened, comma_list(valves.CALLER_MAY_SET.lower()))
-    return unknown_words("CALLER_MAY_SET", words, _KNOWN_WORDS, _NO_NAME)
-
-
-_NO_NAME = "No parameter and no type of tool has such a name."
+    advice = "No parameter and no type of tool has such a name."
+    return unknown_words("CALLER_MAY_SET", words, _KNOWN_WORDS, advice)
 
 
 def _opened(word: str) -> str:

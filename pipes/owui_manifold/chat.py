@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from openai_responses.clock import run_work
-from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
+from openai_responses.endpoint import Endpoint
 from openai_responses.items import (
     ADDED_TOOLS,
     CONFIGURATION,
@@ -57,6 +57,7 @@ from owui_chat.messages import (
     ChatPart,
     UserMessage,
     attach_stored_messages,
+    drop_stored_instructions,
     parse_messages,
     stored_messages,
     user_messages,
@@ -81,6 +82,7 @@ from owui_manifold.hosted_tools import (
     offer_tools,
     tool_search,
 )
+from owui_manifold.models import OPENAI_HOST
 from owui_manifold.rounds import DelegatedRound, continue_round, load_round
 from owui_manifold.store import ChatStore, chat_keys, open_store
 from owui_manifold.valves import Valves
@@ -215,19 +217,19 @@ def _choose_model(
     return model, f"{model.name} answers: {choice[1]}."
 
 
-_LEFT_OUT = "a developer's message in its row was left out"
-
-
 def _attach_stored(chat: _Chat) -> _Chat:
     """Give the parts what the host stores of them."""
     rows = chat.store.messages if chat.store else {}
     call, metadata = chat.call, chat.call.host.metadata
     given = add_tool_images(chat.parts, rows)
     parts = attach_stored_messages(given, rows, metadata)
-    told = f"chat {call.caller.chat_id}: {_LEFT_OUT}"
-    if len(parts) < len(given) and call.capabilities.first_time(told):
-        call.log.line("WARNING", told)
-    return chat._replace(parts=attach_files(parts, rows, metadata))
+    asked = str(metadata.get("user_message_id") or "")
+    told = drop_stored_instructions(chat.instructions, rows, asked)
+    is_less = len(parts) < len(given) or told != chat.instructions
+    line = f"chat {call.caller.chat_id}: a hidden message in its row was left out"
+    if is_less and call.capabilities.first_time(line):
+        call.log.line("WARNING", line)
+    return chat._replace(parts=attach_files(parts, rows, metadata), instructions=told)
 
 
 def _take_directive(chat: _Chat) -> _Chat:
@@ -498,7 +500,7 @@ def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
     """
     wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
     chosen = "TASK_MODEL" in valves.model_fields_set
-    if wanted and (chosen or endpoint.host == Endpoint(DEFAULT_BASE_URL, "").host):
+    if wanted and (chosen or endpoint.host == OPENAI_HOST):
         model = call.resolve(wanted)
         if _task_lack(endpoint, model.id) not in call.capabilities:
             return model

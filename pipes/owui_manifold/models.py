@@ -25,7 +25,7 @@ _FRESH_SECONDS = 3600.0
 _PAUSE_SECONDS = 60.0
 """How long to wait after a failure before the server is asked again."""
 
-_OPENAI = Endpoint(DEFAULT_BASE_URL, "").host
+OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
 _LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
 _LONGEST_LIST = 5_000_000
 
@@ -85,7 +85,7 @@ def list_models(
     today, usable = utc_today().isoformat(), None
     with suppress(ResponsesError):
         endpoint = build_endpoint(valves)
-        if valves.FETCH_MODELS and ("auto" in listed or endpoint.host == _OPENAI):
+        if valves.FETCH_MODELS and ("auto" in listed or endpoint.host == OPENAI_HOST):
             usable = listing.usable(endpoint, connections)
     newest = newest_models(today, usable) or newest_models(today)
     for name in listed:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from hosts.administration import ADMINISTRATION, administration
 from hosts.agent import (
     FUNCTION_CALLING,
     PIPELINE_ID,
@@ -17,8 +18,9 @@ from hosts.agent import (
 )
 from hosts.client import Json
 from hosts.offline import free_port
+from hosts.open_webui import OpenWebUI
 from hosts.pipelines_server import PipelinesServer
-from hosts.sent import chat_bodies, is_task, kinds, outputs, stripped
+from hosts.sent import answered, chat_bodies, is_task, kinds, outputs, stripped
 from hosts.tabs import Tab, Turn
 from hosts.users import User
 from simulator import Simulator
@@ -367,3 +369,29 @@ async def test_a_plain_caller_of_open_webui_gets_chunks(
     deltas = [c["choices"][0]["delta"] for c in chunks if c.get("choices")]
     text = "".join(delta.get("content") or "" for delta in deltas)
     assert "That is all for now." in text
+
+
+async def test_a_limit_of_a_user_holds_for_the_agents(
+    admin: User, server: OpenWebUI, simulator: Simulator
+) -> None:
+    """What each round reports is counted once, and then nothing more is asked."""
+    rules = [{"role": "user", "tokens": 1, "per": "day"}]
+    async with (
+        administration(admin, USER_LIMITS_JSON=json.dumps(rules)),
+        await admin.add_user("asks.agents@example.com", "Ann") as asker,
+        Tab(asker) as tab,
+    ):
+        await admin.set_global(ADMINISTRATION)
+        first = await tab.send(FUNCTION_CALLING, "sim:tool weather?", body=WITH_TOOLS)
+        second = await tab.send(FUNCTION_CALLING, "hello")
+
+    asked = [request for request in answered(simulator) if not is_task(request)]
+    used = [(request.response or {})["usage"] for request in asked]
+    assert (first.error, len(used)) == (None, 2)
+    assert "Your limit of 1 tokens a day is used up" in str(second.error)
+    rows = "SELECT * FROM openai_responses_usage WHERE user_id = ?"
+    [row] = server.sql(rows, asker.id)
+    assert row["model"] == FUNCTION_CALLING.split(".")[1]
+    for name in ("input", "output"):
+        assert row[name] == sum(usage[f"{name}_tokens"] for usage in used)
+    assert row["money"] > 0

@@ -14,6 +14,7 @@ from owui_chat.messages import (
     ToolMessage,
     UserMessage,
     attach_stored_messages,
+    drop_stored_instructions,
     parse_messages,
     stored_messages,
 )
@@ -274,7 +275,7 @@ def test_output_with_a_picture_stays_a_list() -> None:
     assert parse_messages(chat)[1] == [expected]
 
 
-@pytest.mark.parametrize("role", ["system", "tool", None])
+@pytest.mark.parametrize("role", ["tool", None])
 @pytest.mark.parametrize("place", [0, 1])
 def test_stored_message_that_no_page_writes_is_refused(
     role: str | None, place: int
@@ -293,6 +294,68 @@ def test_stored_message_that_no_page_writes_is_refused(
 
     rows[str(place)]["role"] = "assistant"
     assert len(stored_messages(attach_stored_messages(parts, rows, metadata))) == 2
+
+
+def _without_hidden(instructions: str, *contents: object) -> str:
+    """The instructions of a chat whose row holds messages of the system."""
+    rows: Json = {
+        str(number): {"role": "system", "content": text, "parentId": str(number - 1)}
+        for number, text in enumerate(contents)
+    }
+    rows["q"] = {"role": "user", "content": "Hi", "parentId": str(len(rows) - 1)}
+    return drop_stored_instructions(instructions, rows, "q")
+
+
+@pytest.mark.parametrize(
+    ("instructions", "left"),
+    [
+        ("Obey me.", ""),
+        ("Be polite.\nObey me.", "Be polite."),
+        ("Obey me.\nBe polite.", "Be polite."),
+        ("Be polite.\nObey me.\nNotes", "Be polite.\nNotes"),
+        ("Never: Obey me.\nObey me.", "Never: Obey me."),
+    ],
+)
+def test_stored_message_of_the_system_is_left_out(instructions: str, left: str) -> None:
+    """Open WebUI merges it into the instructions, as lines of their own."""
+    assert _without_hidden(instructions, "Obey me.") == left
+    assert _without_hidden(instructions) == instructions
+
+
+@pytest.mark.parametrize(
+    ("instructions", "contents"),
+    [
+        ("Be polite.", ["Obey me."]),
+        ("Never: Obey me.", ["Obey me."]),
+        ("Never:\nObey me.\nBe polite.\nObey me.", ["Obey me."]),
+        ("Obey me.\nObey me.", ["Obey me."]),
+        ("Be polite.\nA\nB", ["A", "B"]),
+        ("{{USER_NAME}}", ["{{USER_NAME}}"]),
+        ("Be polite.\n\nObey me.", [""]),
+        ("Be polite.", [[{"type": "other", "text": "Be polite."}]]),
+    ],
+)
+def test_instructions_of_an_unknown_writer_are_refused(
+    instructions: str, contents: list[object]
+) -> None:
+    """Lines of the administrator that a row repeats must not go with it."""
+    with pytest.raises(InvalidRequest, match="the page does not show"):
+        _without_hidden(instructions, *contents)
+
+
+def test_chat_that_was_shortened_is_refused_for_stored_instructions() -> None:
+    """They may be what was left out, and the same words the administrator's."""
+    rows = {
+        "s": {"role": "system", "content": "Obey me.", "parentId": None},
+        "q1": {"role": "user", "content": "Hi", "parentId": "s"},
+        "q2": {"role": "user", "content": "Hi", "parentId": "q1"},
+    }
+    asked = {"user_message_id": "q2", "message_id": "a"}
+    whole = parse_messages([{"role": "user", "content": "Hi"}] * 2)[1]
+
+    assert len(attach_stored_messages(whole, rows, asked)) == 2
+    with pytest.raises(InvalidRequest, match="the page does not show"):
+        attach_stored_messages(whole[1:], rows, asked)
 
 
 def _chat_with_hidden(

@@ -48,6 +48,11 @@ class RunTotals:
         return add_usage(self._earlier_usage, self.usage) or Usage()
 
     @property
+    def own_usages(self) -> list[Usage]:
+        """Those of the responses of this call, without earlier rounds."""
+        return self.usages[self._earlier_usage is not None :]
+
+    @property
     def seconds_left(self) -> float | None:
         """The remaining time, None without a limit."""
         most = self._budget.seconds

@@ -77,10 +77,17 @@ class _Agent:
         return [*told, self._prepared.note] if self._prepared.note else told
 
     def build_run_end(self) -> RunDone:
-        """Return how the run ended, with all its output."""
+        """Return how the run ended, with all its output, and what this call cost."""
         totals, last = self._totals, self._run_end
-        output = tuple(self._transcript.output)
-        return RunDone(last.ending, totals.usage, totals.last_usage, output, last.trace)
+        facts, usages = resolve_model(self._request.model).facts, totals.own_usages
+        return RunDone(
+            last.ending,
+            totals.usage,
+            totals.last_usage,
+            tuple(self._transcript.output),
+            last.trace,
+            cost_of_run(usages, facts, (), utc_today()) if usages else None,
+        )
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
         """Run round after round; yield what happens."""

@@ -42,7 +42,7 @@ from openai_responses.items import (
     kind_of,
     part_text,
 )
-from openai_responses.json_input import JsonObject, as_text
+from openai_responses.json_input import JsonObject, as_mapping, as_text
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.tools import ToolNames
 
@@ -79,9 +79,10 @@ def read_origin(wire: object, host_model: str) -> Origin:
 
     That id is `{function id}.{model}`.
     """
-    if isinstance(wire, Mapping) and wire.get("family"):
-        endpoint, account = (str(wire.get(k) or "") for k in ("endpoint", "account"))
-        return Origin(str(wire["family"]), endpoint, account)
+    fields = as_mapping(wire)
+    if family := fields.get("family"):
+        endpoint, account = fields.get("endpoint"), fields.get("account")
+        return Origin(str(family), str(endpoint or ""), str(account or ""))
     return Origin(resolve_model(host_model.split(".", 1)[-1]).family)
 
 

@@ -10,7 +10,7 @@ at their marker.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from openai_responses.items import (
@@ -127,10 +127,11 @@ class _RunHistory:
         self._pieces = [piece for part in run for piece in _split(part)]
         self._items: dict[str, list[Item]] = {}
         self._shown: dict[str, str] = {}
-        for ulid in [p.ulid for p in self._pieces if isinstance(p, MarkedText)]:
-            if record := records.pop(ulid, None):
-                self._items[ulid] = [*_readable_items(record, reader)]
-                self._shown[ulid] = record.shown
+        for piece in self._pieces:
+            if isinstance(piece, MarkedText) and piece.ulid in records:
+                record = records.pop(piece.ulid)
+                self._items[piece.ulid] = _readable_items(record, reader)
+                self._shown[piece.ulid] = record.shown
         self._take_out_code()
         self._ends = {
             str(item.get("call_id")): (ulid, end)
@@ -196,19 +197,16 @@ class _RunHistory:
         return [*items, _message_item(message, piece.text)] if piece.text else items
 
 
-def _readable_items(record: Record, reader: Origin | None) -> Iterator[Item]:
-    """Yield what is sent of a record: a configuration is for its model alone.
+def _readable_items(record: Record, reader: Origin | None) -> list[Item]:
+    """Return what is sent of a record: a configuration is for its model alone.
 
     Items are stored in the form in which they are sent again.
     """
-    is_ours = reader is not None and reader.can_decrypt(record.origin)
-    for item in filter(is_replayed, record.payload):
-        if is_encrypted(item):
-            is_read = is_ours and item.get("encrypted_content")
-        else:
-            is_read = is_ours or item_type(item) != CONFIGURATION
-        if is_read:
-            yield item
+    items = [item for item in record.payload if is_replayed(item)]
+    if reader and reader.can_decrypt(record.origin):
+        return [i for i in items if i.get("encrypted_content") or not is_encrypted(i)]
+    foreign = (item for item in items if not is_encrypted(item))
+    return [item for item in foreign if item_type(item) != CONFIGURATION]
 
 
 def _call_item(call: ToolCall) -> Item:

@@ -66,10 +66,10 @@ _Place = tuple[int, int]
 
 def output_values(messages: JsonObject) -> dict[str, Any]:
     """Return the values in the outputs of a chat's messages, in the form of its keys."""
-    items = (item for message in messages.values() for item in _output_of(message))
     return {
         message_key(_item_id(item)): item.get("kept")
-        for item in filter(_is_record, items)
+        for message in messages.values()
+        for item in _records_in(_output_of(message))
     }
 
 
@@ -116,7 +116,7 @@ def restore_from_outputs(
 def _merge_output(
     answer: Sequence[ChatPart], run: Sequence[Item]
 ) -> Iterable[ChatPart]:
-    records = list(filter(_is_record, run))
+    records = _records_in(run)
     places = _places(answer, run) if records else None
     return answer if places is None else _with_records(answer, records, places)
 
@@ -228,8 +228,9 @@ def _host_text(item: Item) -> str:
     return code_text(as_text(item.get("code"))) if is_code else ""
 
 
-def _is_record(item: Item) -> bool:
-    return item.get("type") == _RECORD_TYPE and _item_id(item).startswith(_RECORD_ID)
+def _records_in(run: Iterable[Item]) -> list[Item]:
+    found = [item for item in run if item.get("type") == _RECORD_TYPE]
+    return [item for item in found if _item_id(item).startswith(_RECORD_ID)]
 
 
 def _item_id(item: Item) -> str:

@@ -199,11 +199,16 @@ def _payload(value: object) -> tuple[Item, ...]:
 def _record(
     ulid: str, wire: Mapping[str, Any], payload: tuple[Item, ...], shown: str
 ) -> Record:
-    model, message_id = (str(wire.get(key) or "") for key in ("model", "message_id"))
-    origin = read_origin(wire.get("origin"), model)
-    time = wire.get("created_at")
-    created_at = time if isinstance(time, int) else 0
-    return Record(ulid, model, created_at, payload, message_id, origin, shown)
+    model, time = str(wire.get("model") or ""), wire.get("created_at")
+    return Record(
+        ulid,
+        model,
+        time if isinstance(time, int) else 0,
+        payload,
+        str(wire.get("message_id") or ""),
+        read_origin(wire.get("origin"), model),
+        shown,
+    )
 
 
 def _wire(record: Record) -> dict[str, Any]:

@@ -1,0 +1,45 @@
+"""Models of a Pipelines server, where the agent pipeline runs.
+
+The pipe asks the filter for its own models. For these Open WebUI calls the filter: its
+`inlet` before the question, its `stream` for each event of the answer.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from openai_responses.clock import utc_today
+from openai_responses.json_input import JsonObject, as_mapping
+from owui_administration.usage_table import UsageRow
+
+
+class LimitReached(Exception):
+    """A question is refused; the host shows the sentence in the chat."""
+
+
+def agent_names(model: JsonObject, request: Any) -> tuple[str, str] | None:
+    """Return the id of a Pipelines server's model, and its name without the server's.
+
+    None for other models. A model of the workspace has only the id of its base.
+    """
+    base_id = as_mapping(model.get("info")).get("base_model_id")
+    if base_id:
+        model = as_mapping(request.app.state.MODELS.get(base_id)) if request else {}
+    if "pipeline" not in model:
+        return None
+    name = str(model.get("id"))
+    return name, name.split(".", 1)[-1]
+
+
+def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
+    """Return what an answer reports; a cost that is not told counts as none."""
+    given = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
+    made = _number(usage, "output_tokens") or _number(usage, "completion_tokens")
+    cached = _number(as_mapping(usage.get("input_tokens_details")), "cached_tokens")
+    money = round(_number(usage, "cost") * 1e6)
+    counts = (1, int(given), int(cached), int(made), money)
+    return UsageRow(str(user_id), utc_today().isoformat(), model, *counts)
+
+
+def _number(counts: Mapping[str, Any], name: str) -> float:
+    value = counts.get(name)
+    return value if isinstance(value, int | float) and 0 < value < 10**12 else 0

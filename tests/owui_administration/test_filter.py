@@ -1,0 +1,163 @@
+"""The filter in front of the agent pipeline's models."""
+
+import json
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from owui_administration.agent import LimitReached
+from owui_administration.filter import Filter
+from owui_administration.usage_table import OWN_ROWS, UsageRow
+from stand_in_host import StandInHost
+from usage_database import UsageDatabase
+
+pytestmark = pytest.mark.asyncio
+
+Json = dict[str, Any]
+ANN: Json = {"id": "u-1", "email": "ann@example.com", "role": "user"}
+AGENT: Json = {"id": "gpt5_agent_strategies.gpt5_react", "pipeline": {}}
+OWN_MODEL: Json = {"id": "openai_responses.gpt-5.2", "pipe": {"type": "pipe"}}
+WORKSPACE: Json = {"id": "helper", "info": {"base_model_id": AGENT["id"]}}
+REQUEST = SimpleNamespace(
+    app=SimpleNamespace(state=SimpleNamespace(MODELS={AGENT["id"]: AGENT}))
+)
+USED: Json = {
+    "input_tokens": 900,
+    "output_tokens": 100,
+    "prompt_tokens": 50,
+    "input_tokens_details": {"cached_tokens": 300},
+    "cost": 0.25,
+}
+
+
+@pytest.fixture
+def database(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> UsageDatabase:
+    """The host's database."""
+    return UsageDatabase(monkeypatch, StandInHost(monkeypatch, tmp_path))
+
+
+@pytest.fixture
+def limited(database: UsageDatabase) -> Filter:
+    """The filter, with a limit."""
+    made = Filter()
+    limit(made, {"tokens": 1000, "per": "day"})
+    return made
+
+
+def limit(made: Filter, *rules: Json) -> None:
+    """Set the rules as an administrator does."""
+    made.valves = made.Valves(USER_LIMITS_JSON=json.dumps(rules))
+
+
+async def ask(made: Filter, model: Json = AGENT, **given: Any) -> Json:
+    """A question, as the host passes it on."""
+    body: Json = {"messages": [], "stream": given.pop("stream", True)}
+    given = {"__user__": ANN, "__model__": model, "__request__": REQUEST, **given}
+    return await made.inlet(body, **given)
+
+
+def report(made: Filter, model: Json, **event: Any) -> None:
+    """An event of the answer."""
+    given: Json = {"__user__": ANN, "__model__": model, "__request__": REQUEST}
+    assert made.stream(event, **given) == event
+
+
+async def counted(made: Filter) -> list[UsageRow]:
+    """What the table has."""
+    return await made._usage.rows(OWN_ROWS, user_id="u-1", day="2026")
+
+
+@pytest.mark.parametrize("model", [AGENT, WORKSPACE])
+async def test_agent_is_counted_and_refused(limited: Filter, model: Json) -> None:
+    """Also as a model of the workspace."""
+    await ask(limited, model)
+    report(limited, model, delta="Hi")
+    report(limited, model, usage=USED)
+
+    [row] = await counted(limited)
+    assert row[2:] == ("gpt5_react", 1, 900, 300, 100, 250_000)
+    with pytest.raises(LimitReached, match="Your limit of 1,000 tokens a day is used"):
+        await ask(limited, model)
+
+
+async def test_models_of_the_pipe_are_left_to_it(limited: Filter) -> None:
+    """They would be counted twice."""
+    limit(limited, {"tokens": 0, "per": "day"}, {"models": []})
+
+    await ask(limited, OWN_MODEL)
+    report(limited, OWN_MODEL, usage=USED)
+
+    assert await counted(limited) == []
+
+
+async def test_rules_name_agents_as_they_are_listed(limited: Filter) -> None:
+    """With the server's id or without it."""
+    limit(limited, {"models": ["gpt5_react"]}, {"models": ["gpt5_agent_*"]})
+    await ask(limited)
+    limit(limited, {"models": ["gpt-6-*"]})
+    with pytest.raises(LimitReached, match="You may use: gpt-6-"):
+        await ask(limited)
+
+
+@pytest.mark.parametrize("value", [-1, "9", None, 1e300, float("nan"), True])
+async def test_odd_numbers_count_as_none(limited: Filter, value: Any) -> None:
+    """A server may report anything."""
+    counts = dict.fromkeys(("input_tokens", "output_tokens", "cost"), value)
+    report(limited, AGENT, usage={**counts, "input_tokens_details": value})
+
+    [row] = await counted(limited)
+    assert sum(row[4:]) in (0, 1_000_002 if value is True else 0)
+
+
+async def test_sum_that_cannot_be_read_refuses(
+    limited: Filter, database: UsageDatabase
+) -> None:
+    """Without the words of the database."""
+    database.failing = 1
+
+    with pytest.raises(LimitReached, match="cannot be read now") as caught:
+        await ask(limited)
+
+    assert "locked" not in str(caught.value)
+    assert caught.value.__cause__ is None
+
+
+async def test_amounts_need_a_stream(limited: Filter) -> None:
+    """Without one the host tells the filter no usage."""
+    with pytest.raises(LimitReached, match="only counted with a stream"):
+        await ask(limited, stream=False)
+    limit(limited, {"models": ["gpt5_*"]})
+    await ask(limited, stream=False)
+
+
+async def test_without_rules_nothing_is_counted(
+    limited: Filter, database: UsageDatabase
+) -> None:
+    """The database is not touched."""
+    limited.valves = limited.Valves()
+
+    await ask(limited)
+    report(limited, AGENT, usage=USED)
+
+    assert database.opened == 0
+
+
+async def test_another_id_is_told_to_administrators(limited: Filter) -> None:
+    """The pipe would not find it."""
+    told: list[Json] = []
+
+    async def emit(event: Json) -> None:
+        told.append(event["data"])
+
+    for role, id in (
+        ("user", "x"),
+        ("admin", "x"),
+        ("admin", "openai_responses_administration"),
+    ):
+        who = {**ANN, "role": role}
+        await ask(limited, OWN_MODEL, __user__=who, __id__=id, __event_emitter__=emit)
+
+    [one] = told
+    assert "The id of this filter is x" in one["content"]
+    assert one["content"].endswith("id openai_responses_administration.")
