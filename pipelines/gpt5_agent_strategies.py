@@ -3953,13 +3953,10 @@ class Connections:
             problem = "CA_BUNDLE is not a file with readable certificates"
             raise valve_error(problem) from None
 
-    def post_later(self, endpoint: Endpoint, path: str) -> None:
-        self.do_later(self._post_quietly(endpoint, path))
-
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
         self._pool().start(work)
 
-    async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
+    async def post_quietly(self, endpoint: Endpoint, path: str) -> None:
         for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
             limits = Deadlines(Timeouts(connect=10, first_event=20))
@@ -4263,7 +4260,8 @@ class _Background:
         if self._named.done() and not is_over:
             self._is_left = True
             path = f"/responses/{self._named.result()}/cancel"
-            attempts.connections.post_later(attempts.endpoint, path)
+            later = attempts.connections
+            later.do_later(later.post_quietly(attempts.endpoint, path))
 
 
 async def _stream_response(
@@ -6712,7 +6710,8 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     if ended.usage:
         parts.append(_tokens(ended.usage, ended.remark))
     if ended.cost is not None:
-        parts.append(_money(ended.cost))
+        digits = ".2f" if ended.cost >= 1 else ".2g"  # the first two of a tiny amount
+        parts.append(f"${ended.cost:{digits}}")
     if notes:
         parts.append(f"{notes} note{'s' * (notes > 1)}")
     return " · ".join(parts)
@@ -6729,10 +6728,6 @@ def _tokens(usage: Usage, remark: str) -> str:
     told = f"{usage.total:,} tokens{remark}"
     share = 100 * usage.cached // usage.input if usage.input else 0
     return f"{told}, {share} % of the input cached" if share else told
-
-
-def _money(dollars: float) -> str:
-    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})

@@ -2557,13 +2557,10 @@ class Connections:
             problem = "CA_BUNDLE is not a file with readable certificates"
             raise valve_error(problem) from None
 
-    def post_later(self, endpoint: Endpoint, path: str) -> None:
-        self.do_later(self._post_quietly(endpoint, path))
-
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
         self._pool().start(work)
 
-    async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
+    async def post_quietly(self, endpoint: Endpoint, path: str) -> None:
         for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
             limits = Deadlines(Timeouts(connect=10, first_event=20))
@@ -4597,7 +4594,8 @@ class _Background:
         if self._named.done() and not is_over:
             self._is_left = True
             path = f"/responses/{self._named.result()}/cancel"
-            attempts.connections.post_later(attempts.endpoint, path)
+            later = attempts.connections
+            later.do_later(later.post_quietly(attempts.endpoint, path))
 
 
 async def _stream_response(
@@ -7714,7 +7712,8 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     if ended.usage:
         parts.append(_tokens(ended.usage, ended.remark))
     if ended.cost is not None:
-        parts.append(_money(ended.cost))
+        digits = ".2f" if ended.cost >= 1 else ".2g"  # the first two of a tiny amount
+        parts.append(f"${ended.cost:{digits}}")
     if notes:
         parts.append(f"{notes} note{'s' * (notes > 1)}")
     return " · ".join(parts)
@@ -7731,10 +7730,6 @@ def _tokens(usage: Usage, remark: str) -> str:
     told = f"{usage.total:,} tokens{remark}"
     share = 100 * usage.cached // usage.input if usage.input else 0
     return f"{told}, {share} % of the input cached" if share else told
-
-
-def _money(dollars: float) -> str:
-    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
@@ -8841,8 +8836,7 @@ class Valves(BaseModel):
     AUTH: Literal["key", "bearer", "entra_id"] = _valve(
         "key",
         "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
-        "token. `entra_id` sends a token of Microsoft Entra ID for this server's "
-        "identity instead.",
+        "token. `entra_id` sends a token of Microsoft Entra ID instead.",
     )
     AUTH_SCOPE: str = _valve(
         "", "What an Entra ID token is asked for. Empty: that of Azure."
@@ -8977,8 +8971,7 @@ class Valves(BaseModel):
     )
     PROMPT_CACHE_DIAGNOSTICS: bool = _valve(
         False,
-        "Log why OpenAI's prompt cache missed, from gpt-5.6 on. The usage of answers "
-        "then names their response.",
+        "Log why OpenAI's prompt cache missed, from gpt-5.6 on.",
     )
     TRUNCATION: Literal["disabled", "auto"] = _valve(
         "disabled",
@@ -9008,8 +9001,8 @@ class Valves(BaseModel):
     MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
     TOOL_TIMEOUT_SECONDS: float = _valve(
         120,
-        "Time limit of a tool call; calls made at once have five times as long "
-        "together. People's time does not count.",
+        "Time limit of a tool call, without people's time; calls made at once have "
+        "five times as long together.",
         gt=0,
     )
     TOOL_TIMEOUTS: str = _valve(
@@ -9090,9 +9083,7 @@ class Valves(BaseModel):
         300, "Longest wait for an answer to begin, 30 to 900."
     )
     IDLE_TIMEOUT_SECONDS: float = _valve(
-        300,
-        "Longest silence within an answer, 30 to 900. Reasoning can be silent for "
-        "minutes.",
+        300, "Longest silence within an answer, also in reasoning, 30 to 900."
     )
     TOTAL_TIMEOUT_SECONDS: float = _valve(
         0, "Limit of an answer, without tools' and people's time. 0: none.", ge=0
@@ -9658,7 +9649,7 @@ async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
     return headers
 
 
-_ADMINISTRATION, _CONTRACT = "openai_responses_administration", 1
+_ADMINISTRATION = "openai_responses_administration"
 
 
 async def active_administration(request: Any) -> Any:
@@ -9670,7 +9661,7 @@ async def active_administration(request: Any) -> Any:
         return None
     load = _host_name("utils.filter", "get_function_module")
     found = await load(request, _ADMINISTRATION)
-    if getattr(found, "CONTRACT", 0) != _CONTRACT:
+    if getattr(found, "CONTRACT", 0) != 1:
         raise InvalidRequest("An administrator has to update this pipe and its filter.")
     found.valves = await context.get_function_valves(
         active, _ADMINISTRATION, found.Valves

@@ -90,7 +90,7 @@ async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
     return headers
 
 
-_ADMINISTRATION, _CONTRACT = "openai_responses_administration", 1
+_ADMINISTRATION = "openai_responses_administration"
 
 
 async def active_administration(request: Any) -> Any:
@@ -103,7 +103,7 @@ async def active_administration(request: Any) -> Any:
         return None
     load = _host_name("utils.filter", "get_function_module")
     found = await load(request, _ADMINISTRATION)
-    if getattr(found, "CONTRACT", 0) != _CONTRACT:
+    if getattr(found, "CONTRACT", 0) != 1:
         raise InvalidRequest("An administrator has to update this pipe and its filter.")
     # The context reads the valves of all filters once, so it has to know all of them.
     found.valves = await context.get_function_valves(

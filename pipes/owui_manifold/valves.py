@@ -53,8 +53,7 @@ class Valves(BaseModel):
     AUTH: Literal["key", "bearer", "entra_id"] = _valve(
         "key",
         "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
-        "token. `entra_id` sends a token of Microsoft Entra ID for this server's "
-        "identity instead.",
+        "token. `entra_id` sends a token of Microsoft Entra ID instead.",
     )
     AUTH_SCOPE: str = _valve(
         "", "What an Entra ID token is asked for. Empty: that of Azure."
@@ -196,8 +195,7 @@ class Valves(BaseModel):
     )
     PROMPT_CACHE_DIAGNOSTICS: bool = _valve(
         False,
-        "Log why OpenAI's prompt cache missed, from gpt-5.6 on. The usage of answers "
-        "then names their response.",
+        "Log why OpenAI's prompt cache missed, from gpt-5.6 on.",
     )
     TRUNCATION: Literal["disabled", "auto"] = _valve(
         "disabled",
@@ -228,8 +226,8 @@ class Valves(BaseModel):
     MAX_TOOL_CALLS: int = _valve(100, "Most tool calls in one answer.", ge=1)
     TOOL_TIMEOUT_SECONDS: float = _valve(
         120,
-        "Time limit of a tool call; calls made at once have five times as long "
-        "together. People's time does not count.",
+        "Time limit of a tool call, without people's time; calls made at once have "
+        "five times as long together.",
         gt=0,
     )
     TOOL_TIMEOUTS: str = _valve(
@@ -313,9 +311,7 @@ class Valves(BaseModel):
         300, "Longest wait for an answer to begin, 30 to 900."
     )
     IDLE_TIMEOUT_SECONDS: float = _valve(
-        300,
-        "Longest silence within an answer, 30 to 900. Reasoning can be silent for "
-        "minutes.",
+        300, "Longest silence within an answer, also in reasoning, 30 to 900."
     )
     TOTAL_TIMEOUT_SECONDS: float = _valve(
         0, "Limit of an answer, without tools' and people's time. 0: none.", ge=0

@@ -271,10 +271,11 @@ async def test_unreadable_entries_let_nobody_through(
 
 
 async def test_token_goes_to_its_own_entry_only(
-    pipe: Pipe, sim: Simulator, entries: Entries
+    pipe: Pipe, sim: Simulator, entries: Entries, host: StandInHost
 ) -> None:
     """The entry after one with a token of Entra ID is sent its key."""
-    pipe._tokens._known["scope"] = ("canary-token", 2**40)
+    administration = host.filters.active["openai_responses_administration"]
+    administration._tokens._known["scope"] = ("canary-token", 2**40)
     keys = list[str | None]()
 
     async def refuse(request: web.Request) -> web.Response:

@@ -370,7 +370,8 @@ class _Background:
         if self._named.done() and not is_over:
             self._is_left = True
             path = f"/responses/{self._named.result()}/cancel"
-            attempts.connections.post_later(attempts.endpoint, path)
+            later = attempts.connections
+            later.do_later(later.post_quietly(attempts.endpoint, path))
 
 
 async def _stream_response(

@@ -408,15 +408,12 @@ class Connections:
             problem = "CA_BUNDLE is not a file with readable certificates"
             raise valve_error(problem) from None
 
-    def post_later(self, endpoint: Endpoint, path: str) -> None:
-        """Send an empty request in a task, up to three times; ignore the result."""
-        self.do_later(self._post_quietly(endpoint, path))
-
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work that may last longer than its run."""
         self._pool().start(work)
 
-    async def _post_quietly(self, endpoint: Endpoint, path: str) -> None:
+    async def post_quietly(self, endpoint: Endpoint, path: str) -> None:
+        """Send an empty request, up to three times; ignore the result."""
         for wait in (0.0, 0.5, 2.0):
             await asyncio.sleep(wait)
             limits = Deadlines(Timeouts(connect=10, first_event=20))

@@ -63,7 +63,8 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     if ended.usage:
         parts.append(_tokens(ended.usage, ended.remark))
     if ended.cost is not None:
-        parts.append(_money(ended.cost))
+        digits = ".2f" if ended.cost >= 1 else ".2g"  # the first two of a tiny amount
+        parts.append(f"${ended.cost:{digits}}")
     if notes:
         parts.append(f"{notes} note{'s' * (notes > 1)}")
     return " · ".join(parts)
@@ -80,11 +81,6 @@ def _tokens(usage: Usage, remark: str) -> str:
     told = f"{usage.total:,} tokens{remark}"
     share = 100 * usage.cached // usage.input if usage.input else 0
     return f"{told}, {share} % of the input cached" if share else told
-
-
-def _money(dollars: float) -> str:
-    """Return an amount with its first two digits, even if it is tiny."""
-    return f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})

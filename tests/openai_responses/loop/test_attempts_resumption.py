@@ -376,7 +376,9 @@ async def test_a_response_that_somebody_cancelled(
     async with asyncio.timeout(60):
         await has_begun.wait()
     endpoint = simulated(sim)
-    connections.post_later(endpoint, f"/responses/{_only_id(sim)}/cancel")
+    connections.do_later(
+        connections.post_quietly(endpoint, f"/responses/{_only_id(sim)}/cancel")
+    )
     ending = end_of(await task).ending
     assert (ending.kind, ending.code) == ("incomplete", "cancelled")
     assert "cancelled at 127.0.0.1" in ending.sentence
@@ -588,7 +590,9 @@ async def test_a_cancellation_that_meets_trouble(connections: Connections) -> No
         return web.Response(status=503 if len(taken) == 1 else 200)
 
     async with Upstream(answer) as upstream:
-        connections.post_later(upstream.endpoint, "/responses/resp_1/cancel")
+        connections.do_later(
+            connections.post_quietly(upstream.endpoint, "/responses/resp_1/cancel")
+        )
         await connections.close()
         assert upstream.bodies == [None, None]
     assert taken == ["/v1/responses/resp_1/cancel"] * 2
@@ -597,5 +601,5 @@ async def test_a_cancellation_that_meets_trouble(connections: Connections) -> No
 async def test_a_cancellation_without_a_server(connections: Connections) -> None:
     """It is given up in silence."""
     endpoint = Endpoint("no address", "sk-upstream-1")
-    connections.post_later(endpoint, "/responses/resp_1/cancel")
+    connections.do_later(connections.post_quietly(endpoint, "/responses/resp_1/cancel"))
     await connections.close()
