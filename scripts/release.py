@@ -22,8 +22,11 @@ from releasing.imports import functions_file, models_file  # noqa: E402
 from releasing.packed import PackedError, pack, unpack  # noqa: E402
 
 PIPE_ID = "openai_responses"
+ADMINISTRATION_ID = "openai_responses_administration"
+"""The pipe looks for a filter of this id."""
 READABLE = "pipes/openai_responses_manifold.py"
 FUNCTIONS = "release/openai_responses.json"
+ADMINISTRATION = "release/openai_responses_administration.json"
 MODELS = "release/openai_responses_models.json"
 PACKED = "release/openai_responses_packed.py"
 FILTERS = [target for target in TARGETS if "owui_controls" in target.packages]
@@ -54,6 +57,8 @@ def files() -> Iterator[tuple[str, str]]:
     pipe, switches = (ROOT / READABLE).read_text("utf-8"), filters()
     models = comma_list(Valves().MODEL_ID)
     yield FUNCTIONS, functions_file({PIPE_ID: pipe, **switches})
+    administration = (ROOT / "pipes" / f"{ADMINISTRATION_ID}.py").read_text("utf-8")
+    yield ADMINISTRATION, functions_file({ADMINISTRATION_ID: administration})
     yield MODELS, models_file(PIPE_ID, models, switches)
     yield PACKED, pack(pipe, READABLE)
 

@@ -10,7 +10,7 @@ import black
 import pytest
 
 import release
-from bundling.targets import FUNCTION_KEYS
+from bundling.targets import FUNCTION_KEYS, TARGETS
 from openai_responses.models.resolve import resolve_model
 from owui_manifold.config import comma_list
 from owui_manifold.valves import Valves
@@ -101,7 +101,8 @@ def test_a_stale_file_is_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The check writes nothing; the next run brings it up to date."""
-    for path in (release.READABLE, *(one.output for one in release.FILTERS)):
+    filters = [one.output for one in TARGETS if one.host_class == "Filter"]
+    for path in (release.READABLE, *filters):
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_text(released(path))
     monkeypatch.setattr(release, "ROOT", tmp_path)
@@ -129,6 +130,15 @@ def test_functions_have_names_and_descriptions() -> None:
     # Names of Open WebUI's own switches.
     taken = {"web search", "image", "code interpreter"}
     assert not {one["name"].lower() for one in functions} & taken
+
+
+def test_the_pipe_finds_the_filter_for_administrators() -> None:
+    """Its id is the one that the pipe looks for."""
+    (one,) = json.loads(released(release.ADMINISTRATION))
+
+    assert one["id"] == release.ADMINISTRATION_ID
+    assert f'_ADMINISTRATION = "{one["id"]}"' in PIPE
+    assert "class Filter" in one["content"]
 
 
 def test_models_are_those_of_the_settings() -> None:

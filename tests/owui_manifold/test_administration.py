@@ -1,12 +1,18 @@
 """The filter of the administration is asked by the pipe, if it is active."""
 
+import sys
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
+from call_sample import chat
 from openai_responses.errors import InvalidRequest
+from owui_administration.filter import Filter
 from owui_manifold.host import active_administration
+from owui_manifold.pipe import Pipe
+from owui_manifold.valves import Valves
+from pipe_calls import NATIVE, chunks_of, errors
 from stand_in_host import StandInHost, host_request
 
 pytestmark = pytest.mark.asyncio
@@ -50,3 +56,29 @@ async def test_another_version_is_a_sentence(host: StandInHost, version: Any) ->
     host.filters.active = {ID: other}
     with pytest.raises(InvalidRequest, match="pipe and its filter"):
         await active_administration(host_request())
+
+
+async def test_token_of_entra_id_needs_the_filter(host: StandInHost) -> None:
+    """Without it the chat says what to install; nothing is sent."""
+    pipe = Pipe()
+    pipe.valves = Valves(AUTH="entra_id", BASE_URL="https://north.openai.azure.com")
+
+    shown = await chunks_of(pipe, chat("Hi"), **NATIVE, __request__=host_request())
+
+    (error,) = errors(shown)
+    assert "needs the filter openai_responses_administration" in error
+
+
+async def test_what_entra_id_says_reaches_the_chat(
+    host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The filter has no package for it here."""
+    monkeypatch.setitem(sys.modules, "azure.identity", None)
+    host.filters.active = {ID: Filter()}
+    pipe = Pipe()
+    pipe.valves = Valves(AUTH="entra_id", BASE_URL="https://north.openai.azure.com")
+
+    shown = await chunks_of(pipe, chat("Hi"), **NATIVE, __request__=host_request())
+
+    (error,) = errors(shown)
+    assert "no package azure-identity" in error
