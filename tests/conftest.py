@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from idle_clock import IdleClockPolicy, skip_waiting
+from idle_clock import IdleClockPolicy, forget_threads, skip_waiting
 from marking import begin_test
 
 asyncio.set_event_loop_policy(IdleClockPolicy())
@@ -78,4 +78,5 @@ def pytest_collection_finish() -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Let only those use what is installed whose marks say so."""
     begin_test(mark.name for mark in item.iter_markers())
+    forget_threads()
     skip_waiting(not ALONE.isdisjoint(item.path.parents))

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any
+from weakref import WeakSet
 
 MOMENT = 0.1
 """Seconds; the kernel holds nothing back for longer that goes to the machine itself."""
@@ -33,7 +34,8 @@ class _CountingSelector(selectors.DefaultSelector):
     def __init__(self) -> None:
         super().__init__()
         self.waited = 0.0
-        self.jobs = 0  # in threads
+        self.jobs = set[asyncio.Future[Any]]()  # in threads
+        _SELECTORS.add(self)
 
     def select(self, timeout: float | None = None) -> Ready:
         """Return what is ready, at once or within the time that a timer leaves."""
@@ -54,6 +56,9 @@ class _CountingSelector(selectors.DefaultSelector):
         return ready
 
 
+_SELECTORS = WeakSet[_CountingSelector]()
+
+
 class IdleClockLoop(asyncio.SelectorEventLoop):
     """A loop whose time is made of what it waited."""
 
@@ -69,13 +74,10 @@ class IdleClockLoop(asyncio.SelectorEventLoop):
         self, executor: Executor | None, func: Callable[..., Any], *args: Any
     ) -> asyncio.Future[Any]:
         """Count what runs in threads."""
-        self._counting.jobs += 1
         job = super().run_in_executor(executor, func, *args)
-        job.add_done_callback(self._end_job)
+        self._counting.jobs.add(job)
+        job.add_done_callback(self._counting.jobs.discard)
         return job
-
-    def _end_job(self, _: asyncio.Future[Any]) -> None:
-        self._counting.jobs -= 1
 
 
 class IdleClockPolicy(asyncio.DefaultEventLoopPolicy):
@@ -95,3 +97,9 @@ class IdleClockPolicy(asyncio.DefaultEventLoopPolicy):
 def skip_waiting(skips: bool) -> None:
     """Let the clocks jump from now on, or go as they do for everybody else."""
     _CountingSelector.skips = skips
+
+
+def forget_threads() -> None:
+    """Wait for nothing that an earlier test left in a thread, for ever maybe."""
+    for selector in _SELECTORS:
+        selector.jobs.clear()

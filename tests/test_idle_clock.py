@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from idle_clock import IdleClockLoop, skip_waiting
+from idle_clock import IdleClockLoop, forget_threads, skip_waiting
 from upstream import Upstream, silence
 
 pytestmark = pytest.mark.asyncio
@@ -139,3 +139,21 @@ async def test_clock_jumps_where_nothing_can_come() -> None:
 async def test_clock_does_not_jump_over_a_request_or_a_thread() -> None:
     """Both are waited for."""
     await asyncio.to_thread(run_alone, ask_slow_server())
+
+
+async def wait_beside_a_thread(thread: threading.Event) -> None:
+    """A thread of an earlier test never ends."""
+    left = asyncio.get_running_loop().run_in_executor(None, thread.wait, 60)
+    forget_threads()
+
+    began = time.monotonic()
+    await asyncio.sleep(50)
+
+    assert time.monotonic() - began < 25
+    thread.set()
+    await left
+
+
+async def test_what_earlier_tests_left_in_threads_is_not_waited_for() -> None:
+    """The clock jumps, although a thread has work."""
+    await asyncio.to_thread(run_alone, wait_beside_a_thread(threading.Event()))
