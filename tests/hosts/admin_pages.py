@@ -2,7 +2,8 @@
 
     pages = AdminPages(chat)
     await pages.open_functions()
-    await pages.import_functions(file)
+    await pages.choose_functions(file)
+    await pages.import_functions()
     await pages.enable("openai_responses")
 
 The way of the README's three steps, in the words of Open WebUI 0.12.4.
@@ -48,12 +49,16 @@ class AdminPages:
         await self.page.get_by_label("Open create menu").click()
         await self.page.get_by_role("button", name="Import JSON").wait_for()
 
-    async def import_functions(self, file: Path) -> None:
-        """Import JSON in the menu beside Create; wait for the success."""
+    async def choose_functions(self, file: Path) -> None:
+        """Import JSON in the menu beside Create, as far as the question."""
         await self.open_create_menu()
         async with self.page.expect_file_chooser() as chosen:
             await self.page.get_by_role("button", name="Import JSON").click()
         await (await chosen.value).set_files(file)
+        await self.page.get_by_role("button", name="Confirm").wait_for()
+
+    async def import_functions(self) -> None:
+        """Confirm the import; wait for the success."""
         await self.page.get_by_role("button", name="Confirm").click()
         await self.page.get_by_text("Functions imported successfully").wait_for()
 
