@@ -2584,9 +2584,10 @@ async def _encode(payload: JsonObject) -> bytes:
         return b""
     items, texts = payload["input"], list[str]()
     for place in range(0, len(items), _ITEMS_AT_ONCE):
+        if place:
+            await asyncio.sleep(0)
         part = items[place : place + _ITEMS_AT_ONCE]
         texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
-        await asyncio.sleep(0)
     whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
     before, found, after = whole.partition('"input": [')
     return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
@@ -8838,9 +8839,7 @@ class Valves(BaseModel):
         "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
         "token. `entra_id` sends a token of Microsoft Entra ID instead.",
     )
-    AUTH_SCOPE: str = _valve(
-        "", "What an Entra ID token is asked for. Empty: that of Azure."
-    )
+    AUTH_SCOPE: str = _valve("", "Scope of Entra ID tokens. Empty: that of Azure.")
     FORWARD_USER_INFO: Literal["auto", "always", "never"] = _valve(
         "auto",
         "Send Open WebUI's headers about the user, if its "

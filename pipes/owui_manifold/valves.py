@@ -55,9 +55,7 @@ class Valves(BaseModel):
         "How the key is sent: `key` as the server expects it, `bearer` as a bearer "
         "token. `entra_id` sends a token of Microsoft Entra ID instead.",
     )
-    AUTH_SCOPE: str = _valve(
-        "", "What an Entra ID token is asked for. Empty: that of Azure."
-    )
+    AUTH_SCOPE: str = _valve("", "Scope of Entra ID tokens. Empty: that of Azure.")
     FORWARD_USER_INFO: Literal["auto", "always", "never"] = _valve(
         "auto",
         "Send Open WebUI's headers about the user, if its "

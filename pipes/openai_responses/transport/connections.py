@@ -443,9 +443,10 @@ async def _encode(payload: JsonObject) -> bytes:
         return b""
     items, texts = payload["input"], list[str]()
     for place in range(0, len(items), _ITEMS_AT_ONCE):
+        if place:
+            await asyncio.sleep(0)
         part = items[place : place + _ITEMS_AT_ONCE]
         texts.append(json.dumps(part, ensure_ascii=False)[1:-1])
-        await asyncio.sleep(0)
     whole = json.dumps({**payload, "input": []}, ensure_ascii=False)
     before, found, after = whole.partition('"input": [')
     return f"{before}{found}{', '.join(texts)}{after}".encode(errors="replace")
