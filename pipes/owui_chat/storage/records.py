@@ -114,7 +114,7 @@ def write_records(
 
 def is_pipe_key(key: str) -> bool:
     """Say whether a top-level key of a chat holds records, of any writer."""
-    return key == _SEED_KEY or key.startswith(f"{_SEED_KEY}:")
+    return key.partition(":")[0] == _SEED_KEY
 
 
 def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:

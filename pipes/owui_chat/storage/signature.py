@@ -56,7 +56,9 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
 
 
 def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in fields.items() if key != _FIELD}
+    bare = dict(fields)
+    bare.pop(_FIELD, None)
+    return bare
 
 
 def _signature(key: bytes, value: object) -> str:
