@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import PurePosixPath
 
-from openai_responses.errors import AnswerTooLarge, ApiRefused, ResponsesError
+from openai_responses.errors import AnswerTooLarge, ResponsesError
 from openai_responses.items import (
     Item,
     content_parts,
@@ -135,8 +135,7 @@ class ArtifactStore:
             return _TOO_BIG.format(name)
         except ResponsesError as error:
             self._prepared.call.log.line("WARNING", f"no container file: {error}")
-            gone = isinstance(error, ApiRefused) and error.failure.status == 404
-            return (_GONE if gone else _NOT_FETCHED).format(name)
+            return (_GONE if error.status == 404 else _NOT_FETCHED).format(name)
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         stored = await self._store(NewFile(name, kind, content))
         return stored or _NOT_STORED.format(name)

@@ -421,8 +421,7 @@ class Connections:
                 async with self.request(endpoint, path, {}, limits):
                     return
             except ResponsesError as error:
-                status = error.status if isinstance(error, ApiRefused) else 500
-                if status < 500 and status != 429:
+                if 0 < error.status < 500 and error.status != 429:
                     return
 
     async def close(self) -> None:
