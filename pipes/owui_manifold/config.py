@@ -8,7 +8,7 @@ The switches of the composer come from the companion filter, in
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from openai_responses.clock import RecentTexts, monotonic_seconds
 from openai_responses.endpoint import Endpoint, connection_secrets
@@ -98,8 +98,8 @@ def read_config(
     allowed = _for_own_key(valves) if own_key else valves
     switches = as_mapping(host.get("features"))
     is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
-    level = _inherit(own.LOG_LEVEL, valves.LOG_LEVEL)
-    searches = _is_on(own.WEB_SEARCH, valves.ENABLE_WEB_SEARCH or is_mapped)
+    level = _choice(own.LOG_LEVEL, valves.LOG_LEVEL)
+    searches = _choice(own.WEB_SEARCH, valves.ENABLE_WEB_SEARCH or is_mapped)
     return Config(
         valves=allowed,
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
@@ -110,15 +110,15 @@ def read_config(
         approval_rules=rules,
         tool_timeouts=timeouts,
         prices=prices,
-        effort=_inherit(own.REASONING_EFFORT, "") or None,
-        summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
-        verbosity=_inherit(own.VERBOSITY, "") or None,
-        service_tier=_inherit(own.SERVICE_TIER, valves.SERVICE_TIER),
+        effort=_choice(own.REASONING_EFFORT, None),
+        summary=_choice(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
+        verbosity=_choice(own.VERBOSITY, None),
+        service_tier=_choice(own.SERVICE_TIER, valves.SERVICE_TIER),
         web_search=searches,
         replaces_search=searches and is_mapped,
-        code_interpreter=_is_on(own.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER),
-        image_generation=_is_on(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
-        shows_cost=_is_on(own.SHOW_COST, valves.SHOW_COST),
+        code_interpreter=_choice(own.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER),
+        image_generation=_choice(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
+        shows_cost=_choice(own.SHOW_COST, valves.SHOW_COST),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
         refused=_refused_choices(wanted, own, valves),
@@ -146,12 +146,9 @@ def _own_prices(valves: Valves) -> tuple[Mapping[str, ModelPrices] | None, str]:
         return None, str(error)
 
 
-def _inherit(own: str, default: str) -> str:
-    return default if own == "inherit" else own
-
-
-def _is_on(own: str, default: bool) -> bool:
-    return default if own == "inherit" else own == "on"
+def _choice(own: str, default: Any) -> Any:
+    """Return what a user chose, or the default for `inherit`."""
+    return {"inherit": default, "on": True, "off": False}.get(own, own)
 
 
 _FILTER_KEY = "openai_responses"

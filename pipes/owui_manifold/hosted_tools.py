@@ -1,7 +1,7 @@
 """The tools that a request offers: OpenAI's own, the host's, and those of filters."""
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -41,22 +41,29 @@ def hosted_tools(
     same, because the prompt cache depends on it. Raises InvalidRequest for unusable
     valves.
     """
-    made, takes = list[Item](), partial(_takes, model)
-    if config.web_search and takes("web_search"):
-        made.append(_web_search(config))
-    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)
-    if stores and takes("file_search"):
-        made.append({"type": "file_search", "vector_store_ids": stores})
-    if takes("mcp"):
-        made += config.remote.tools
-    if config.code_interpreter and takes("code_interpreter"):
-        made.append({"type": "code_interpreter", "container": {"type": "auto"}})
-    if config.image_generation and takes("image_generation"):
-        made.append({**_image_options(config.valves), "type": "image_generation"})
-    usable = [tool for tool in made if json_digest(tool) not in refused]
+    usable = [
+        tool
+        for tool in _configured_tools(config, partial(_takes, model))
+        if json_digest(tool) not in refused
+    ]
     replaced = {name for tool in usable for name in _REPLACED.get(tool["type"], ())}
     kept = () if config.replaces_search else _REPLACED["web_search"]
     return usable, replaced.difference(kept)
+
+
+def _configured_tools(config: Config, takes: Callable[[str], bool]) -> Iterator[Item]:
+    """Yield the tools that are switched on and that a model takes."""
+    if config.web_search and takes("web_search"):
+        yield _web_search(config)
+    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)
+    if stores and takes("file_search"):
+        yield {"type": "file_search", "vector_store_ids": stores}
+    if takes("mcp"):
+        yield from config.remote.tools
+    if config.code_interpreter and takes("code_interpreter"):
+        yield {"type": "code_interpreter", "container": {"type": "auto"}}
+    if config.image_generation and takes("image_generation"):
+        yield {**_image_options(config.valves), "type": "image_generation"}
 
 
 def _takes(model: ResolvedModel, kind: str) -> bool:

@@ -21,6 +21,7 @@ from collections.abc import (
 from contextlib import nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from openai_responses.errors import valve_error
@@ -62,11 +63,6 @@ class Approver:
         for other in (via, *self.other_names(name)):
             found.append(_first_fitting(rest, other) or "auto")
         return max(found, key=_STRICTNESS.index)
-
-    @property
-    def may_ask(self) -> bool:
-        """Whether a person may have to be asked for any tool, known or not."""
-        return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
         self, call_id: str, name: str, arguments: JsonObject, via: str = ""
@@ -375,15 +371,9 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
 def _cap_output(output: Any, characters: int) -> Any:
     """Return the output with the beginning and end of each long text, and a note."""
     if isinstance(output, list):
-        return [
-            (
-                {**part, "text": _cap_output(part["text"], characters)}
-                if isinstance(part.get("text"), str)
-                else part
-            )
-            for part in output
-        ]
-    if len(output) <= characters:
+        cap = partial(_cap_output, characters=characters)
+        return [{k: cap(v) if k == "text" else v for k, v in p.items()} for p in output]
+    if not isinstance(output, str) or len(output) <= characters:
         return output
     half = characters // 2
     note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
