@@ -20,7 +20,6 @@ from typing import Any, Literal, NamedTuple
 
 from openai_responses.json_input import as_list, as_mapping, as_text
 
-
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 )

@@ -222,8 +222,8 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object.
 
     Other servers end their streams with `[DONE]`. White space is that of RFC 8259,
-    section 2. Thousands of brackets are a RecursionError, no value a StopIteration. A level takes two characters at least, so a delta needs no look at
-    its depth.
+    section 2. Thousands of brackets are a RecursionError, no value a StopIteration. A
+    level takes two characters at least, so a delta needs no look at its depth.
     """
     if event.data == "[DONE]":
         return None
