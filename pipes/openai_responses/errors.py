@@ -155,7 +155,6 @@ class MalformedEvent(ResponsesError):
     failure = Failure(error=ApiError(param="stream"), should_retry=False)
 
 
-
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 

@@ -56,10 +56,10 @@ def _configured_tools(config: Config, takes: Callable[[str], bool]) -> Iterator[
     if config.web_search and takes("web_search"):
         yield _web_search(config)
     stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)
+    servers = config.remote.tools if takes("mcp") else ()
     if stores and takes("file_search"):
         yield {"type": "file_search", "vector_store_ids": stores}
-    if takes("mcp"):
-        yield from config.remote.tools
+    yield from servers
     if config.code_interpreter and takes("code_interpreter"):
         yield {"type": "code_interpreter", "container": {"type": "auto"}}
     if config.image_generation and takes("image_generation"):
