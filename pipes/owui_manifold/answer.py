@@ -13,7 +13,6 @@ from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerEvent, CitedEvent
 from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope, leaves_calls
 from owui_manifold.artifacts import ArtifactStore
-from owui_manifold.chat import PreparedRequest, is_as_configured
 from owui_manifold.report import (
     compare_cache,
     notices_of,
@@ -21,6 +20,7 @@ from owui_manifold.report import (
     report_request,
     server_words,
 )
+from owui_manifold.request import PreparedRequest, is_as_configured
 from owui_manifold.rounds import DelegatedRound, save_round
 from owui_manifold.silence import WaitingLines
 from owui_manifold.spending import check_limits, counted_run

@@ -31,8 +31,8 @@ from openai_responses.transport.connections import (
 )
 from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.files import container_addresses, file_citations
-from owui_manifold.chat import PreparedRequest
 from owui_manifold.host import NewFile, store_file, user_model
+from owui_manifold.request import PreparedRequest
 
 _MOST_FETCHED = 32 * 1024**2
 _MOST_FILES = 20

@@ -27,11 +27,7 @@ from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
 from owui_manifold.answer import answer_events
 from owui_manifold.callers import permitted_call
-from owui_manifold.chat import (
-    build_chat_request,
-    build_task_request,
-    lacks_task_model,
-)
+from owui_manifold.chat import build_chat_request
 from owui_manifold.checkup import (
     is_check_command,
     last_words,
@@ -45,6 +41,7 @@ from owui_manifold.host import active_administration, allowed_features, identity
 from owui_manifold.log import RunLog
 from owui_manifold.models import Listing, list_models
 from owui_manifold.report import report_exception
+from owui_manifold.request import build_task_request, lacks_task_model
 from owui_manifold.threads import ToolThreads
 from owui_manifold.valves import UserValves, Valves
 

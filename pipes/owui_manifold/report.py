@@ -31,10 +31,10 @@ from openai_responses.requests.build import unsent_parameters
 from owui_chat.storage.output_carrier import closing_commentary
 from owui_chat.storage.recorder import leaves_calls
 from owui_manifold.callers import opening_error
-from owui_manifold.chat import PreparedRequest
 from owui_manifold.config import OWN_KEY_PLACE
 from owui_manifold.context import PipeCall
 from owui_manifold.host import legacy_model, make_native
+from owui_manifold.request import PreparedRequest
 
 _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
