@@ -165,12 +165,7 @@ def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
 def _explained_ending(ended: RunDone) -> Ending:
     """Return how a run ended: why it did, if there is nothing to read or to see."""
     ending, output = ended.ending, ended.output
-    said = any(
-        item_type(i) == "message" and not is_commentary(i) and message_text(i).strip()
-        for i in output
-    )
-    shown = any(has_image(item) or is_code(item) for item in output)
-    if said or shown or open_calls(output) or closing_commentary(output):
+    if any(map(_is_seen, output)) or open_calls(output) or closing_commentary(output):
         return ending
     if ending.kind == "completed":
         called = output and is_call_output(output[-1])
@@ -179,6 +174,13 @@ def _explained_ending(ended: RunDone) -> Ending:
         sentence = ending_of_incomplete("only_tokens").sentence
         return ending._replace(sentence=sentence)
     return ending
+
+
+def _is_seen(item: Item) -> bool:
+    """Say whether the page shows an item as an answer."""
+    if item_type(item) == "message":
+        return bool(message_text(item).strip()) and not is_commentary(item)
+    return has_image(item) or is_code(item)
 
 
 _MOST_WORDS, _MOST_READ = 500, 5000

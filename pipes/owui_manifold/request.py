@@ -20,7 +20,7 @@ from openai_responses.requests.build import (
     Settings,
     build_request,
 )
-from openai_responses.requests.parameters import hash_ids
+from openai_responses.requests.parameters import given_values, hash_ids
 from openai_responses.requests.repairs import APPENDED, Repair
 from openai_responses.requests.replay import Origin, origin_at
 from openai_responses.requests.tools import is_hosted_tool
@@ -185,7 +185,7 @@ def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]
     }
     if any(map(is_hosted_tool, tools)):  # the API counts only their calls
         chosen["max_tool_calls"] = valves.MAX_TOOL_CALLS
-    return {name: value for name, value in chosen.items() if value is not None}
+    return given_values(chosen)
 
 
 def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:

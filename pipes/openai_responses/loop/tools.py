@@ -109,8 +109,8 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     return [*asked, ("*", "ask")], str(told)
 
 
-def _read_approval(pattern: str, word: str) -> Approval | None:
-    return None if pattern in _ANSWERS else _ANSWERS.get(word.lower())
+def _read_approval(word: str) -> Approval | None:
+    return _ANSWERS.get(word.lower())
 
 
 def read_timeouts(text: str, place: str) -> tuple[list[tuple[str, float]], str]:
@@ -121,20 +121,21 @@ def read_timeouts(text: str, place: str) -> tuple[list[tuple[str, float]], str]:
     return found, str(told) if unread else ""
 
 
-def _read_timeout(_: str, word: str) -> float | None:
+def _read_timeout(word: str) -> float | None:
     return float(word) if re.fullmatch("[1-9][0-9]{0,5}", word) else None
 
 
 def _read_entries(
-    text: str, sign: str, read: Callable[[str, str], _Value | None]
+    text: str, sign: str, read: Callable[[str], _Value | None]
 ) -> tuple[list[tuple[str, _Value]], str]:
     """Return the values by patterns of names, and the first entry that is none."""
     rows: list[tuple[str, _Value]] = []
     unread = ""
     for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
         pattern, _, word = (part.strip() for part in entry.partition(sign))
-        value = read(pattern, word)
-        if value is not None and _PATTERN.fullmatch(pattern):
+        value = read(word)
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        if value is not None and is_pattern:
             rows.append((pattern, value))
         else:
             unread = unread or entry
