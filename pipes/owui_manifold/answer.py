@@ -153,17 +153,15 @@ async def _remember(prepared: PreparedRequest, repairs: Iterable[Status]) -> Non
 
     What may be about a user's own choice is remembered for that user alone.
     """
-    call, store = prepared.call, prepared.store
+    call, store, model = prepared.call, prepared.store, prepared.request.model
     for found in repairs:
-        repair = found.repair
+        repair, is_about_all = found.repair, found.is_named
         if repair and repair.action in CHAT_ACTIONS and store:
             await store.add_repair(repair)
         elif repair and found.is_lasting:
-            is_about_all = found.is_named and (
-                repair.action in ("field", "lower") or is_as_configured(prepared)
-            )
+            if repair.action not in ("field", "lower"):
+                is_about_all = is_about_all and is_as_configured(prepared)
             user = "" if is_about_all else call.caller.user_id
-            model = prepared.request.model
             call.capabilities.learn(prepared.endpoint, model, user, repair)
 
 

@@ -172,9 +172,8 @@ def _attach_stored(chat: _Chat) -> _Chat:
     call, metadata = chat.call, chat.call.host.metadata
     given = add_tool_images(chat.parts, rows)
     parts = attach_stored_messages(given, rows, metadata)
-    told = f"chat {call.caller.chat_id}: {_LEFT_OUT}"
-    if len(parts) < len(given) and call.capabilities.first_time(told):
-        call.log.line("WARNING", told)
+    if len(parts) < len(given):
+        call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
     return chat._replace(parts=attach_files(parts, rows, metadata))
 
 

@@ -133,14 +133,9 @@ def _ask_in_page(event_call: EventCall) -> Ask:
     return ask
 
 
-_CITED = frozenset(
-    {
-        "fetch_url",
-        "query_chat_files",
-        "query_knowledge_files",
-        "view_file",
-        "view_knowledge_file",
-    }
+_CITED = (
+    *("fetch_url", "query_chat_files", "query_knowledge_files"),
+    *("view_file", "view_knowledge_file"),
 )
 """Builtin tools whose results name sources, as in the host."""
 

@@ -169,6 +169,10 @@ def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
 
 _MOST_TOOLS = 128
 """Longer lists are refused (docs/reference/responses-api.md, "Function tools")."""
+_TOO_MANY = (
+    "{} tools were left out: the API takes at most {}. Switch off tools that this chat "
+    "does not need."
+)
 _TOOL_SEARCH: Item = {"type": "tool_search"}
 _MOST_AT_ONCE = 64
 """Beside a search, which finds the others."""
@@ -202,24 +206,19 @@ def offer_tools(
     rest; that of a filter stays as it is.
     Raises InvalidRequest for a choice that names no tool.
     """
-    merged, notice, most = merge_tools(hosted, called), "", _MOST_TOOLS
-    tools = [tool for tool in merged if tool.get("name") not in withheld]
-    if any(tool is _TOOL_SEARCH for tool in tools):
-        tools = [tool for tool in tools if tool is not _TOOL_SEARCH]
-        most = _MOST_SEARCHED
+    merged = merge_tools(hosted, called)
+    others = [tool for tool in merged if tool is not _TOOL_SEARCH]
+    most = _MOST_TOOLS if len(others) == len(merged) else _MOST_SEARCHED
+    tools = [tool for tool in others if tool.get("name") not in withheld]
     if len(tools) > _MOST_TOOLS:
         tools.sort(key=lambda t: 0 if is_hosted_tool(t) else 1 + (t["name"] in builtin))
-    if len(tools) > most:
-        notice = (
-            f"{len(tools) - most} tools were left out: the API takes at most {most}. "
-            "Switch off tools that this chat does not need."
-        )
-    tools = tools[:most]
+    lost = len(tools) - most
+    notice = _TOO_MANY.format(lost, most) if lost > 0 else ""
     if not tools:
         return OfferedTools()
-    named = [tool for tool in tools if not is_hosted_tool(tool)]
-    names = ToolNames(tuple(str(tool["name"]) for tool in named))
-    items = names.rename_tools(tools)
+    known = (str(t["name"]) for t in tools[:most] if not is_hosted_tool(t))
+    names = ToolNames(tuple(known))
+    items = names.rename_tools(tools[:most])
     chosen = responses_tool_choice(choice, items, names)
     if len(items) > _MOST_TOOLS:
         items = [*items[:_MOST_AT_ONCE], *_searched_tools(items[_MOST_AT_ONCE:])]

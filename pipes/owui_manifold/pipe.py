@@ -119,13 +119,7 @@ class Pipe:
         Nothing is raised: the host would drop the text that was shown
         (docs/reference/open-webui.md, "Errors and Stop").
         """
-        if call.caller.host_reads:
-            view: NativeRenderer | ChunkRenderer = NativeRenderer(
-                monotonic_seconds, HostedItems
-            )
-        else:
-            view = ChunkRenderer(*_response_head(call))
-        failed = True
+        failed, view = True, _new_view(call)
         try:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
@@ -228,6 +222,12 @@ class Pipe:
                         await call.page(chunk["event"])
                 ended = event if isinstance(event, RunDone) else ended
         return ended, view.shown.items
+
+
+def _new_view(call: PipeCall) -> NativeRenderer | ChunkRenderer:
+    if call.caller.host_reads:
+        return NativeRenderer(monotonic_seconds, HostedItems)
+    return ChunkRenderer(*_response_head(call))
 
 
 def _response_head(call: PipeCall) -> tuple[str, int, str]:

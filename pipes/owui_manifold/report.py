@@ -94,9 +94,7 @@ def report_request(prepared: PreparedRequest) -> None:
         told = "left out, not known to the API or not taken by the model: "
         call.log.line("DEBUG", told + ", ".join(missing))
     for error in errors:
-        told = f"user {call.caller.user_id}: {error}"
-        if call.capabilities.first_time(told):
-            call.log.line("WARNING", told)
+        call.warn_once(f"user {call.caller.user_id}: {error}")
     if call.valves.writes_audit_log():
         call.log.audit(_audited(prepared).request_line())
 
@@ -305,10 +303,8 @@ def _valve_notices(call: PipeCall) -> list[str]:
 
 def _tell_once(call: PipeCall, notice: str) -> bool:
     """Log a notice once; say whether to show it, once, to an administrator."""
-    is_new = call.capabilities.first_time
-    if is_new(f"log: {notice}"):
-        call.log.line("WARNING", notice)
-    return call.caller.is_admin and is_new(f"chat: {notice}")
+    call.warn_once(notice)
+    return call.caller.is_admin and call.capabilities.first_time(f"chat: {notice}")
 
 
 def _refusal_notice(call: PipeCall) -> str:

@@ -401,9 +401,8 @@ class Connections:
             return endpoint.verify_ssl
         try:
             key = (path, Path(path).stat().st_mtime_ns)
-            if key not in contexts:
-                contexts[key] = ssl.create_default_context(cafile=path)
-            return contexts[key]
+            made = contexts.get(key) or ssl.create_default_context(cafile=path)
+            return contexts.setdefault(key, made)
         except (OSError, ValueError):
             problem = "CA_BUNDLE is not a file with readable certificates"
             raise valve_error(problem) from None
