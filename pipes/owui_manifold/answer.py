@@ -91,7 +91,7 @@ async def _write_records(
         elif isinstance(recorded, NewRecord) and store:
             store.write_beside(*recorded)
     if isinstance(event, RunDone) and store and not await store.flush():
-        prepared.call.log.line("WARNING", _NOT_WRITTEN)
+        prepared.call.log.warn(_NOT_WRITTEN)
     return [*shown, *(store.take_unsent() if store else ())]
 
 
@@ -132,7 +132,7 @@ class _Repairs:
         call = self._prepared.call
         if isinstance(event, Status):
             reason = server_words(call, event.reason)
-            call.log.line("WARNING", f"{event.sentence} {reason}".strip())
+            call.log.warn(f"{event.sentence} {reason}".strip())
             self._tried += [event] if event.repair else []
             return Status(event.sentence)
         if self._tried and _has_answer(event):

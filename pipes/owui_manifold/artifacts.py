@@ -134,7 +134,7 @@ class ArtifactStore:
         except AnswerTooLarge:
             return _TOO_BIG.format(name)
         except ResponsesError as error:
-            self._prepared.call.log.line("WARNING", f"no container file: {error}")
+            self._prepared.call.log.warn(f"no container file: {error}")
             return (_GONE if error.status == 404 else _NOT_FETCHED).format(name)
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         stored = await self._store(NewFile(name, kind, content))

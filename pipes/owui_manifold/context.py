@@ -161,7 +161,7 @@ class PipeCall(NamedTuple):
     def warn_once(self, text: str) -> None:
         """Write a line in the log, once a day."""
         if self.capabilities.first_time(f"log: {text}"):
-            self.log.line("WARNING", text)
+            self.log.warn(text)
 
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides; raises InvalidRequest."""

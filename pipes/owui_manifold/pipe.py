@@ -157,7 +157,7 @@ class Pipe:
         """
         text = ""
         if call.caller.task == "function_calling" and call.config.approval_rules:
-            call.log.line("WARNING", _NO_LEGACY_TOOLS)
+            call.log.warn(_NO_LEGACY_TOOLS)
             return task_result(text, call.caller.host_model)
         try:
             text = await self._task_text(await self._permitted(call))

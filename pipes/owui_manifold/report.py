@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from openai_responses.audit import AuditedRequest
 from openai_responses.clock import utc_today
 from openai_responses.endings import Ending, api_word, ending_of_incomplete
-from openai_responses.errors import ResponsesError
+from openai_responses.errors import InvalidRequest, ResponsesError
 from openai_responses.items import (
     Item,
     has_image,
@@ -84,10 +84,8 @@ def report_request(prepared: PreparedRequest) -> None:
         "DEBUG",
         f"request to {prepared.endpoint.host}: {request.model}, "
         f"{len(request.input)} input items, {len(request.tools or ())} tools, "
-        f"{'stream' if request.stream else 'no stream'}, "
-        f"{'background, ' if request.background else ''}"
-        f"{'kept' if prepared.store else 'not kept'}, "
-        f"{'native events' if call.caller.host_reads else 'chunks'}",
+        f"stream {request.stream}, background {bool(request.background)}, "
+        f"stored {bool(prepared.store)}, native {call.caller.host_reads}",
     )
     missing, errors = _missing_features(prepared)
     if missing:
@@ -124,8 +122,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     words = (error.code or ended.ending.code, error.type, error.param)
     code, group, param = map(api_word, words)
     said = server_words(call, said)
-    call.log.line(
-        "WARNING",
+    call.log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
         f"param {param}, request id {trace.request_id}. {said}",
     )
@@ -193,7 +190,7 @@ def server_words(call: PipeCall, words: str) -> str:
 def report_exception(call: PipeCall, error: Exception) -> str:
     """Log why there is no answer; return the sentence to show, with its error id."""
     if isinstance(error, ResponsesError):
-        call.log.line("WARNING", f"nothing was sent: {error}")
+        call.log.warn(f"nothing was sent: {error}")
         return _with_error_id(call, str(error))
     call.log.line("ERROR", describe_exception(error))
     return _with_error_id(call, _INTERNAL_ERROR)
@@ -249,7 +246,7 @@ def cost_of_responses(
     """
     call, request = prepared.call, prepared.request
     own = call.config.prices
-    if own is None:
+    if isinstance(own, InvalidRequest):
         return None
     facts = call.resolve(request.model).facts
     facts = facts._replace(prices=own.get(request.model, facts.prices))
@@ -291,7 +288,7 @@ def _valve_notices(call: PipeCall) -> list[str]:
     servers = call.config.remote
     complaints = (*servers.complaints, *call.config.problems)
     for complaint in complaints:
-        call.log.line("WARNING", complaint)
+        call.log.warn(complaint)
     options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
     drawing = resolve_model(as_text(options.get("model")))
     end = retirement_notice(drawing, utc_today())

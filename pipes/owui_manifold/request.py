@@ -5,7 +5,6 @@ Titles, tags and the like get a small request without tools or stored items.
 
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -93,12 +92,11 @@ def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
     refused = {one.target for one in learned_repairs(call, model.id)}
     hosted, replaced = hosted_tools(call.config, model, refused)
-    log, choice = partial(call.log.line, "WARNING"), call.body.get("tool_choice")
-    called = called_tools(call.body, model, call.valves, log)
+    called = called_tools(call.body, model, call.valves, call.log.warn)
     rows = call.host.tools
     builtin = {name for name in rows if rows[name].get("type") == "builtin"}
     hosted += tool_search(call.config, model)
-    return offer_tools(choice, hosted, called, replaced, builtin)
+    return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
@@ -190,18 +188,17 @@ def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]
 
 def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless others must run one of them."""
-    valves, log = call.valves, partial(call.log.line, "WARNING")
-    seconds = valves.TOOL_TIMEOUT_SECONDS
+    valves, seconds = call.valves, call.valves.TOOL_TIMEOUT_SECONDS
     return Toolset(
         HostTools(call, offered.names),
-        build_approver(call, log),
+        build_approver(call),
         CallLimits(
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
             own=[*call.config.tool_timeouts, *slow_tools(call.host)],
         ),
-        log,
+        call.log.warn,
         rounds=valves.MAX_FUNCTION_CALL_LOOPS,
         most_calls=valves.MAX_TOOL_CALLS,
         carries_reasoning=valves.carries_reasoning(),
@@ -243,7 +240,7 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
         return False
     if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
         told = f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
-        call.log.line("WARNING", told)
+        call.log.warn(told)
     return True
 
 
