@@ -8837,6 +8837,9 @@ class RunLog:
         if LOG_LEVELS[level] >= self._threshold:
             _write(level, f"{self.run_id} {one_line}")
 
+    def warn(self, text: str) -> None:
+        self.line("WARNING", text)
+
     def audit(self, line: str) -> None:
         _write("INFO", redact(line, self._secrets))
 
@@ -9238,6 +9241,8 @@ class UserValves(BaseModel):
 
 # ==== owui_manifold.config
 
+_Read = TypeVar("_Read")
+
 
 class Config(NamedTuple):
     valves: Valves
@@ -9249,7 +9254,7 @@ class Config(NamedTuple):
     remote: RemoteServers
     approval_rules: ApprovalRules
     tool_timeouts: Sequence[tuple[str, float]]
-    prices: Mapping[str, ModelPrices] | None
+    prices: Mapping[str, ModelPrices] | InvalidRequest
 
     effort: str | None
     summary: str
@@ -9280,7 +9285,8 @@ def read_config(
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
     timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
-    prices, price_error = _own_prices(valves)
+    prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
+    price_error = str(prices) if isinstance(prices, InvalidRequest) else ""
     problems = (rules_error, timeouts_error, _permission_error(valves), filter_error)
     allowed = _for_own_key(valves) if own_key else valves
     switches = as_mapping(host.get("features"))
@@ -9292,7 +9298,7 @@ def read_config(
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
         problems=tuple(filter(None, (*problems, price_error))),
         own_key=own_key,
-        overrides=_overrides(valves),
+        overrides=_read_or_error(read_overrides, valves.MODEL_OVERRIDES_JSON),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         approval_rules=rules,
         tool_timeouts=timeouts,
@@ -9319,18 +9325,11 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
     return connection_secrets(values, valves.PROXY, *keys, *others)
 
 
-def _overrides(valves: Valves) -> Mapping[str, ResolvedModel] | InvalidRequest:
+def _read_or_error(read: Callable[[str], _Read], text: str) -> _Read | InvalidRequest:
     try:
-        return read_overrides(valves.MODEL_OVERRIDES_JSON)
+        return read(text)
     except InvalidRequest as error:
         return error
-
-
-def _own_prices(valves: Valves) -> tuple[Mapping[str, ModelPrices] | None, str]:
-    try:
-        return read_prices(valves.CUSTOM_MODEL_PRICING_JSON), ""
-    except InvalidRequest as error:
-        return None, str(error)
 
 
 def _choice(own: str, default: Any) -> Any:
@@ -9640,7 +9639,7 @@ class PipeCall(NamedTuple):
 
     def warn_once(self, text: str) -> None:
         if self.capabilities.first_time(f"log: {text}"):
-            self.log.line("WARNING", text)
+            self.log.warn(text)
 
     def resolve(self, name: str) -> ResolvedModel:
         if isinstance(self.config.overrides, InvalidRequest):
@@ -9994,7 +9993,7 @@ async def load_stored_images(
 # ==== owui_manifold.host_tools
 
 
-def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approver:
+def build_approver(call: PipeCall) -> Approver:
     host, rules = call.host, call.config.approval_rules
     mode = value_at(host.metadata, "params", "tool_approval_mode")
     if _is_builtin(host, "ask_user"):
@@ -10003,7 +10002,7 @@ def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approv
         rules=rules,
         default_rule="ask" if mode == "ask" else "auto",
         ask=_ask_in_page(host.event_call) if host.event_call else None,
-        log=log,
+        log=call.log.warn,
         other_names=partial(_other_names, host),
     )
 
@@ -10703,12 +10702,11 @@ class PreparedRequest(NamedTuple):
 def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
     refused = {one.target for one in learned_repairs(call, model.id)}
     hosted, replaced = hosted_tools(call.config, model, refused)
-    log, choice = partial(call.log.line, "WARNING"), call.body.get("tool_choice")
-    called = called_tools(call.body, model, call.valves, log)
+    called = called_tools(call.body, model, call.valves, call.log.warn)
     rows = call.host.tools
     builtin = {name for name in rows if rows[name].get("type") == "builtin"}
     hosted += tool_search(call.config, model)
-    return offer_tools(choice, hosted, called, replaced, builtin)
+    return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
@@ -10781,18 +10779,17 @@ def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]
 
 
 def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
-    valves, log = call.valves, partial(call.log.line, "WARNING")
-    seconds = valves.TOOL_TIMEOUT_SECONDS
+    valves, seconds = call.valves, call.valves.TOOL_TIMEOUT_SECONDS
     return Toolset(
         HostTools(call, offered.names),
-        build_approver(call, log),
+        build_approver(call),
         CallLimits(
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
             own=[*call.config.tool_timeouts, *slow_tools(call.host)],
         ),
-        log,
+        call.log.warn,
         rounds=valves.MAX_FUNCTION_CALL_LOOPS,
         most_calls=valves.MAX_TOOL_CALLS,
         carries_reasoning=valves.carries_reasoning(),
@@ -10828,7 +10825,7 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
         return False
     if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
         told = f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
-        call.log.line("WARNING", told)
+        call.log.warn(told)
     return True
 
 
@@ -10920,7 +10917,7 @@ class ArtifactStore:
         except AnswerTooLarge:
             return _TOO_BIG.format(name)
         except ResponsesError as error:
-            self._prepared.call.log.line("WARNING", f"no container file: {error}")
+            self._prepared.call.log.warn(f"no container file: {error}")
             return (_GONE if error.status == 404 else _NOT_FETCHED).format(name)
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         stored = await self._store(NewFile(name, kind, content))
@@ -10994,7 +10991,7 @@ async def permitted_call(call: PipeCall) -> PipeCall:
     if new := [name for name in lost if is_new(f"{caller.user_id}: {name}")]:
         names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
         told = f"left out for user {caller.user_id}, see CALLER_MAY_SET: {names}"
-        call.log.line("WARNING", told)
+        call.log.warn(told)
     return call._replace(body=body)
 
 
@@ -11091,10 +11088,8 @@ def report_request(prepared: PreparedRequest) -> None:
         "DEBUG",
         f"request to {prepared.endpoint.host}: {request.model}, "
         f"{len(request.input)} input items, {len(request.tools or ())} tools, "
-        f"{'stream' if request.stream else 'no stream'}, "
-        f"{'background, ' if request.background else ''}"
-        f"{'kept' if prepared.store else 'not kept'}, "
-        f"{'native events' if call.caller.host_reads else 'chunks'}",
+        f"stream {request.stream}, background {bool(request.background)}, "
+        f"stored {bool(prepared.store)}, native {call.caller.host_reads}",
     )
     missing, errors = _missing_features(prepared)
     if missing:
@@ -11130,8 +11125,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     words = (error.code or ended.ending.code, error.type, error.param)
     code, group, param = map(api_word, words)
     said = server_words(call, said)
-    call.log.line(
-        "WARNING",
+    call.log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
         f"param {param}, request id {trace.request_id}. {said}",
     )
@@ -11191,7 +11185,7 @@ def server_words(call: PipeCall, words: str) -> str:
 
 def report_exception(call: PipeCall, error: Exception) -> str:
     if isinstance(error, ResponsesError):
-        call.log.line("WARNING", f"nothing was sent: {error}")
+        call.log.warn(f"nothing was sent: {error}")
         return _with_error_id(call, str(error))
     call.log.line("ERROR", describe_exception(error))
     return _with_error_id(call, _INTERNAL_ERROR)
@@ -11240,7 +11234,7 @@ def cost_of_responses(
 ) -> float | None:
     call, request = prepared.call, prepared.request
     own = call.config.prices
-    if own is None:
+    if isinstance(own, InvalidRequest):
         return None
     facts = call.resolve(request.model).facts
     facts = facts._replace(prices=own.get(request.model, facts.prices))
@@ -11275,7 +11269,7 @@ def _valve_notices(call: PipeCall) -> list[str]:
     servers = call.config.remote
     complaints = (*servers.complaints, *call.config.problems)
     for complaint in complaints:
-        call.log.line("WARNING", complaint)
+        call.log.warn(complaint)
     options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
     drawing = resolve_model(as_text(options.get("model")))
     end = retirement_notice(drawing, utc_today())
@@ -11486,7 +11480,7 @@ async def _write_records(
         elif isinstance(recorded, NewRecord) and store:
             store.write_beside(*recorded)
     if isinstance(event, RunDone) and store and not await store.flush():
-        prepared.call.log.line("WARNING", _NOT_WRITTEN)
+        prepared.call.log.warn(_NOT_WRITTEN)
     return [*shown, *(store.take_unsent() if store else ())]
 
 
@@ -11523,7 +11517,7 @@ class _Repairs:
         call = self._prepared.call
         if isinstance(event, Status):
             reason = server_words(call, event.reason)
-            call.log.line("WARNING", f"{event.sentence} {reason}".strip())
+            call.log.warn(f"{event.sentence} {reason}".strip())
             self._tried += [event] if event.repair else []
             return Status(event.sentence)
         if self._tried and _has_answer(event):
@@ -12066,7 +12060,7 @@ class Pipe:
     async def _do_task(self, call: PipeCall) -> Chunk:
         text = ""
         if call.caller.task == "function_calling" and call.config.approval_rules:
-            call.log.line("WARNING", _NO_LEGACY_TOOLS)
+            call.log.warn(_NO_LEGACY_TOOLS)
             return task_result(text, call.caller.host_model)
         try:
             text = await self._task_text(await self._permitted(call))
