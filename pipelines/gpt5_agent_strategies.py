@@ -112,6 +112,7 @@ from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     SkipValidation,
+    TypeAdapter,
     ValidationError,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
@@ -327,8 +328,8 @@ _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
-    kind = item.get("type")
-    return kind if isinstance(kind, str) else "message" if "role" in item else ""
+    kind = item.get("type", "message" if "role" in item else "")
+    return kind if isinstance(kind, str) else ""
 
 
 def kind_of(item: JsonObject) -> _ItemKind:
@@ -419,19 +420,21 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
-def _paired_places(items: Sequence[JsonObject]) -> set[int]:
-    calls: dict[str, int] = {}
-    outputs: dict[str, int] = {}
+def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
+    is_paired = [False] * len(items)
+    waiting: dict[str, int | None] = {}  # none waits after its output
     for place, item in enumerate(items):
-        kind, call_id = item.get("type"), item.get("call_id")
-        if not isinstance(call_id, str):
+        if "call_id" not in item or not isinstance(call_id := item["call_id"], str):
             continue
+        kind = item.get("type")
         if kind in _CALLS:
             if item.get("name"):
-                calls.setdefault(call_id, place)
-        elif call_id in calls and kind == CALL_OUTPUTS[items[calls[call_id]]["type"]]:
-            outputs.setdefault(call_id, place)
-    return {calls[call_id] for call_id in outputs} | set(outputs.values())
+                waiting.setdefault(call_id, place)
+        elif (call := waiting.get(call_id)) is not None:
+            if kind == CALL_OUTPUTS[items[call]["type"]]:
+                is_paired[call] = is_paired[place] = True
+                waiting[call_id] = None
+    return is_paired
 
 
 _INPUT_ROLES = ("user", "system", "developer")
@@ -439,25 +442,25 @@ _INPUT_ROLES = ("user", "system", "developer")
 
 def drop_orphans(items: Iterable[Item]) -> list[Item]:
     rows = list(items)
-    pairs = _paired_places(rows)
     kept: list[Item] = []
     dangling: list[Item] = []
     lost_call = False
-    for place, item in enumerate(rows):
+    for item, has_pair in zip(rows, _find_pairs(rows), strict=True):
         kind = item.get("type")
         calls, answers = kind in _CALLS, kind in _OUTPUTS
-        if (calls or answers) and place not in pairs:
+        if (calls or answers) and not has_pair:
             lost_call = lost_call or calls
             continue
-        is_input = answers or item.get("role") in _INPUT_ROLES
-        is_input = is_input or item_type(item) == CONFIGURATION
+        is_input = answers or kind == CONFIGURATION or item.get("role") in _INPUT_ROLES
         if is_input or (lost_call and not calls):
-            dangling = []
+            dangling.clear()
         lost_call = False
-        dangling.append(item)
-        if kind != "reasoning":
+        if kind == "reasoning":
+            dangling.append(item)
+        else:
             kept += dangling
-            dangling = []
+            kept.append(item)
+            dangling.clear()
     return kept
 
 
@@ -535,12 +538,15 @@ def is_kept_hosted(item: JsonObject) -> bool:
     return is_host_returned(item) and kind_of(item).returned == "always"
 
 
-def is_replayed(item: JsonObject) -> bool:
+def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
     kind = kind_of(item)
     if kind.tool:
         return is_kept_hosted(item) or has_image(item)
+    if kind.is_encrypted:
+        return is_ours and bool(item.get("encrypted_content"))
     is_output = item.get("role", "assistant") == "assistant"
-    return is_output and kind is not _OTHER_KIND
+    is_sent = is_ours or item_type(item) != CONFIGURATION
+    return is_output and is_sent and kind is not _OTHER_KIND
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -560,61 +566,6 @@ def drop_last_reasoning(items: list[Item]) -> None:
 
 
 # ==== openai_responses.errors
-
-
-class ResponsesError(Exception): ...
-
-
-class InvalidRequest(ResponsesError): ...
-
-
-def unknown_words(
-    valve: str, words: Iterable[str], known: Collection[str], advice: str
-) -> str:
-    unknown = ", ".join(sorted({word[:40] for word in words}.difference(known))[:5])
-    return f"{valve} opens nothing with: {unknown}. {advice}" if unknown else ""
-
-
-def valve_error(
-    problem: str, example: str = "", *, place: str = "the valves"
-) -> InvalidRequest:
-    shown = f", for example {example}" if example else ""
-    return InvalidRequest(
-        f"{problem}. An administrator has to correct it in {place}{shown}."
-    )
-
-
-PIPE_VALVES = "the valves of this pipe"
-
-
-class ConnectionFailed(ResponsesError):
-    def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
-        super().__init__(sentence)
-        self.was_sent = was_sent
-
-
-TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
-
-
-class TimedOut(ResponsesError):
-    def __init__(self, kind: TimeoutKind) -> None:
-        super().__init__("The model's server did not answer in time. Try again.")
-        self.kind: TimeoutKind = kind
-
-
-class ResponseLost(ResponsesError): ...
-
-
-class UnreadableAnswer(ResponsesError): ...
-
-
-class AnswerTooLarge(ResponsesError):
-    def __init__(self) -> None:
-        super().__init__("The model's server sent more than is accepted.")
-
-
-class MalformedEvent(ResponsesError): ...
-
 
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
@@ -648,10 +599,77 @@ class Failure(NamedTuple):
     should_retry: bool | None = None
 
 
+class ResponsesError(Exception):
+    failure: Failure | None = None
+    is_final = False
+    was_sent = False
+    status = 0
+
+
+class InvalidRequest(ResponsesError): ...
+
+
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    unknown = ", ".join(sorted({word[:40] for word in words}.difference(known))[:5])
+    return f"{valve} opens nothing with: {unknown}. {advice}" if unknown else ""
+
+
+def valve_error(
+    problem: str, example: str = "", *, place: str = "the valves"
+) -> InvalidRequest:
+    shown = f", for example {example}" if example else ""
+    return InvalidRequest(
+        f"{problem}. An administrator has to correct it in {place}{shown}."
+    )
+
+
+PIPE_VALVES = "the valves of this pipe"
+
+
+class ConnectionFailed(ResponsesError):
+    failure = Failure()
+
+    def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
+        super().__init__(sentence)
+        self.was_sent = was_sent
+
+
+TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
+
+
+class TimedOut(ResponsesError):
+    was_sent = True
+
+    def __init__(self, kind: TimeoutKind) -> None:
+        super().__init__("The model's server did not answer in time. Try again.")
+        self.kind: TimeoutKind = kind
+        self.is_final = kind == "total_timeout"
+        self.failure = None if self.is_final else Failure()
+
+
+class ResponseLost(ResponsesError): ...
+
+
+class UnreadableAnswer(ResponsesError): ...
+
+
+class AnswerTooLarge(ResponsesError):
+    is_final = True
+
+    def __init__(self) -> None:
+        super().__init__("The model's server sent more than is accepted.")
+
+
+class MalformedEvent(ResponsesError):
+    failure = Failure(error=ApiError(param="stream"), should_retry=False)
+
+
 class ApiRefused(ResponsesError):
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         super().__init__(sentence)
-        self.failure = failure
+        self.failure: Failure = failure
         self.status = failure.status or 0
         self.error = failure.error
         self.request_id = request_id
@@ -1232,13 +1250,12 @@ def _shown_name(model_id: str, effort: str | None) -> str:
         if match := _SNAPSHOT_DATE.search(model_id):
             notes.insert(0, match[1])
         _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
-        shown = [_shown_word(word) for word in words if word != "latest"]
+        shown = [w if w in _SIZES else w.capitalize() for w in words if w != "latest"]
         name = " ".join((f"GPT-{version}", *shown))
     return f"{name} ({', '.join(notes)})" if notes else name
 
 
-def _shown_word(word: str) -> str:
-    return word if word in ("mini", "nano", "pro") else word.capitalize()
+_SIZES = ("mini", "nano", "pro")
 
 
 _YES_OR_NO_FACTS = frozenset(
@@ -1816,7 +1833,7 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     return out
 
 
-_JSON_READER = json.JSONDecoder()
+_SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 _Reader = Callable[[JsonObject], StreamEvent]
 
 
@@ -1825,7 +1842,7 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         return None
     text = event.data.strip(" \t\n\r")
     try:
-        wire, end = _JSON_READER.raw_decode(text)
+        wire, end = _SCAN_JSON(text, 0)
         may_be_deep = (
             len(text) > 2 * MAX_JSON_DEPTH
             and text.count("[") + text.count("{") > MAX_JSON_DEPTH
@@ -1838,7 +1855,14 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         raise MalformedEvent from None
 
 
-_ODD_EVENT = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
+_ODD_EVENT = (
+    StopIteration,
+    ValueError,
+    RecursionError,
+    KeyError,
+    TypeError,
+    AttributeError,
+)
 
 
 def _checked(value: object, kind: type) -> Any:
@@ -1857,11 +1881,16 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
 
     def read(wire: JsonObject) -> StreamEvent:
         place, text, item_id = wire.get(part, 0), wire[field], wire.get("item_id")
-        if not (isinstance(text, str) and isinstance(place, int)):
+        index = wire.get("output_index")
+        if index is None:
+            index = -1
+        if not (
+            isinstance(text, str) and isinstance(place, int) and isinstance(index, int)
+        ):
             raise TypeError
         if not isinstance(item_id, str):
             item_id = ""
-        return new((_index(wire), kind, place, text, item_id))
+        return new((index, kind, place, text, item_id))
 
     return read
 
@@ -2225,7 +2254,7 @@ _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
-    given, errors = _given_values(body), list[str]()
+    given, errors = given_values(body), list[str]()
     for name in ("max_tokens", "max_completion_tokens"):
         if name in given:
             given.setdefault("max_output_tokens", given.pop(name))
@@ -2235,7 +2264,7 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
         given["response_format"] = _with_schema(given)
     _read_values(given, "", errors)
     for key, fields in _OBJECTS.items():
-        own = _given_values(given.get(key, {}))
+        own = given_values(given.get(key, {}))
         for field, name in fields.items():
             beside = given.pop(name, None)
             if value := own.pop(field, None) or beside:
@@ -2245,7 +2274,7 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     return given, errors
 
 
-def _given_values(values: JsonObject) -> dict[str, Any]:
+def given_values(values: JsonObject) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
@@ -2569,17 +2598,19 @@ def _mend_required(made: _Schema, node: JsonObject) -> None:
 
 
 def _all_properties(schema: JsonObject) -> _Schema:
-    parts = joined_schemas(schema, partial(_all_parts, schema))
+    parts = joined_schemas(schema, partial(schema_parts, schema, choose=list))
     found: _Schema = {}
     for part in reversed(parts):
         found.update(as_mapping(part.get("properties")))
     return found
 
 
-def _all_parts(root: JsonObject, node: JsonObject) -> list[Any]:
+def schema_parts(
+    root: JsonObject, node: JsonObject, choose: Callable[[list[Any]], list[Any]]
+) -> list[Any]:
     parts = [referred_schema(root, node)] if "$ref" in node else []
-    for key in ("allOf", "anyOf", "oneOf"):
-        parts += as_list(node.get(key))
+    for key, take in (("allOf", list), ("anyOf", choose), ("oneOf", choose)):
+        parts += take(as_list(node.get(key)))
     return parts
 
 
@@ -3092,15 +3123,17 @@ def _reasoning(
     given: JsonObject,
     settings: Settings,
 ) -> dict[str, Any] | None:
+    facts = model.facts
+    thinks = (effort or facts.default_effort) != "none"
+    ours = {
+        "effort": effort,
+        "summary": facts.summary and thinks and settings.summary,
+        "context": facts.all_turns and settings.encrypted_reasoning and "all_turns",
+        "mode": model.pro and "pro",
+    }
+    chosen = {name: value for name, value in ours.items() if value}
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
-    resolved = effort or model.facts.default_effort
-    if settings.summary and model.facts.summary and resolved != "none":
-        own.setdefault("summary", settings.summary)
-    if model.facts.all_turns and settings.encrypted_reasoning:
-        own.setdefault("context", "all_turns")
-    if model.pro:
-        own.setdefault("mode", "pro")
-    return ({"effort": effort, **own} if effort else own) or None
+    return {**chosen, **own} or None
 
 
 def _text_object(
@@ -3946,9 +3979,8 @@ class Connections:
             return endpoint.verify_ssl
         try:
             key = (path, Path(path).stat().st_mtime_ns)
-            if key not in contexts:
-                contexts[key] = ssl.create_default_context(cafile=path)
-            return contexts[key]
+            made = contexts.get(key) or ssl.create_default_context(cafile=path)
+            return contexts.setdefault(key, made)
         except (OSError, ValueError):
             problem = "CA_BUNDLE is not a file with readable certificates"
             raise valve_error(problem) from None
@@ -3964,8 +3996,7 @@ class Connections:
                 async with self.request(endpoint, path, {}, limits):
                     return
             except ResponsesError as error:
-                status = error.status if isinstance(error, ApiRefused) else 500
-                if status < 500 and status != 429:
+                if 0 < error.status < 500 and error.status != 429:
                     return
 
     async def close(self) -> None:
@@ -4197,7 +4228,7 @@ class _Background:
                 except ResponsesError as caught:
                     error = caught
                 ending = self._attempts.response.ending
-                if ending or not self._named.done() or _is_final(error):
+                if ending or not self._named.done() or (error and error.is_final):
                     if error and not ending:
                         raise error
                     break
@@ -4241,13 +4272,13 @@ class _Background:
             self._failures, self._asks = 0, not self._can_resume
             return limits.poll_seconds
         self._failures = 0 if has_news else self._failures + 1
-        failure = error.failure if isinstance(error, ApiRefused) else Failure()
+        failure = (error.failure if error and error.status else None) or Failure()
         wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
         if wait is None and self._resumable and not asked:
             self._resumable, wait = False, 0.0
         self._asks = not (has_news and self._can_resume)
         if wait is None:
-            self._is_left = isinstance(error, ApiRefused) and error.status == 404
+            self._is_left = bool(error and error.status == 404)
             raise ResponseLost
         return wait
 
@@ -4335,18 +4366,9 @@ def _retriable_failure(
 ) -> Failure | None:
     if state.refusal:
         return Failure(200, state.refusal)
-    if isinstance(error, ApiRefused):
-        return error.failure
-    is_cut = error is None and state.ending is None
-    if isinstance(error, MalformedEvent) or (is_cut and not state.event_count):
-        return Failure(error=ApiError(param="stream"), should_retry=False)
-    is_lost = isinstance(error, TimedOut | ConnectionFailed) and not _is_final(error)
-    return Failure() if is_cut or is_lost else None
-
-
-def _is_final(error: ResponsesError | None) -> bool:
-    is_over = isinstance(error, TimedOut) and error.kind == "total_timeout"
-    return is_over or isinstance(error, AnswerTooLarge)
+    if error or state.ending:
+        return error.failure if error else None
+    return Failure() if state.event_count else MalformedEvent.failure
 
 
 def _is_visible(event: RunEvent) -> bool:
@@ -4356,11 +4378,10 @@ def _is_visible(event: RunEvent) -> bool:
 
 
 def _may_run(error: ResponsesError | None) -> bool:
-    if isinstance(error, ApiRefused):
-        return not error.failure.should_retry and error.status in _GATEWAY_STATUS
-    if isinstance(error, ConnectionFailed):
-        return error.was_sent
-    return error is None or isinstance(error, TimedOut)
+    if error is None or error.was_sent:
+        return True
+    asks_again = error.failure and error.failure.should_retry
+    return error.status in _GATEWAY_STATUS and not asks_again
 
 
 # ==== openai_responses.loop.arguments
@@ -4515,15 +4536,10 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
 
 def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
     check.pay_for(value, node)
-    parts = [referred_schema(check.root, node)] if "$ref" in node else []
-    parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
-    for key in ("anyOf", "oneOf"):
-        if isinstance(node.get(key), list):
-            parts += _chosen_option(value, node[key], check)
-    return parts
+    return schema_parts(check.root, node, partial(_chosen_option, value, check))
 
 
-def _chosen_option(value: Any, options: list[Any], check: _SchemaCheck) -> list[Any]:
+def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[Any]:
     lenient = check._replace(found={}, lenient=True)
     fitting = (option for option in options if not lenient.error(value, option))
     return [*islice(fitting, 1)] or options
@@ -4558,10 +4574,6 @@ class Approver:
         for other in (via, *self.other_names(name)):
             found.append(_first_fitting(rest, other) or "auto")
         return max(found, key=_STRICTNESS.index)
-
-    @property
-    def may_ask(self) -> bool:
-        return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
         self, call_id: str, name: str, arguments: JsonObject, via: str = ""
@@ -4600,19 +4612,20 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     return [*asked, ("*", "ask")], str(told)
 
 
-def _read_approval(pattern: str, word: str) -> Approval | None:
-    return None if pattern in _ANSWERS else _ANSWERS.get(word.lower())
+def _read_approval(word: str) -> Approval | None:
+    return _ANSWERS.get(word.lower())
 
 
 def _read_entries(
-    text: str, sign: str, read: Callable[[str, str], _Value | None]
+    text: str, sign: str, read: Callable[[str], _Value | None]
 ) -> tuple[list[tuple[str, _Value]], str]:
     rows: list[tuple[str, _Value]] = []
     unread = ""
     for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
         pattern, _, word = (part.strip() for part in entry.partition(sign))
-        value = read(pattern, word)
-        if value is not None and _PATTERN.fullmatch(pattern):
+        value = read(word)
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        if value is not None and is_pattern:
             rows.append((pattern, value))
         else:
             unread = unread or entry
@@ -4803,15 +4816,9 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
 
 def _cap_output(output: Any, characters: int) -> Any:
     if isinstance(output, list):
-        return [
-            (
-                {**part, "text": _cap_output(part["text"], characters)}
-                if isinstance(part.get("text"), str)
-                else part
-            )
-            for part in output
-        ]
-    if len(output) <= characters:
+        cap = partial(_cap_output, characters=characters)
+        return [{k: cap(v) if k == "text" else v for k, v in p.items()} for p in output]
+    if not isinstance(output, str) or len(output) <= characters:
         return output
     half = characters // 2
     note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
@@ -4853,6 +4860,10 @@ def read_origin(wire: object, host_model: str) -> Origin:
 
 
 _REMOTE_SIGN = "mcp"
+
+
+def is_remote_id(call_id: str) -> bool:
+    return call_id.startswith(_REMOTE_SIGN)
 
 
 def remote_name(item: JsonObject) -> str:
@@ -4934,12 +4945,12 @@ def _is_response(item: JsonObject) -> bool:
 
 
 def _is_remote(item: JsonObject, kind: str) -> bool:
-    return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
+    return item_type(item) == kind and is_remote_id(str(item.get("call_id")))
 
 
 def _remote_call_id(item: JsonObject) -> str:
     own = str(item.get("id") or "")
-    return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
+    return own if is_remote_id(own) else f"{_REMOTE_SIGN}_{own}"
 
 
 def _remote_error(item: JsonObject) -> str:
@@ -4986,9 +4997,14 @@ _MOST_OF_CODE = 20_000
 _CODE_IS_GONE = "[The container of this code is gone, with its files.]"
 
 
+CHANGED_LATER = {"code_interpreter_call", "image_generation_call"}
+
+
 def past_items(item: Item) -> list[Item]:
+    if has_image(item):
+        return [image_message(item)]
     if not is_code(item):
-        return [image_message(item) if has_image(item) else item]
+        return [item]
     code = as_text(item.get("code"))
     call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
     arguments = json.dumps({"code": code[:_MOST_OF_CODE]})
@@ -5123,12 +5139,11 @@ class _Answers:
         self._calls_run += len(new[:left])
 
     def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
-        request = attempts.request
-        received = replay_output(attempts.response.output, with_reasoning=reasoning)
-        items = drop_settled_approvals([*request.input, *received, *self._items])
-        choice = "none" if self._is_limited else next_tool_choice(request.tool_choice)
-        changed = {"input": since_compaction(items), "tool_choice": choice}
-        return request.model_copy(update=changed)
+        request, output = attempts.request, attempts.response.output
+        if self._is_limited:
+            request = request.model_copy(update={"tool_choice": "none"})
+        received = replay_output(output, with_reasoning=reasoning)
+        return next_request(request, [*received, *self._items])
 
     def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
         found: tuple[list[Item], list[Item]] = [], []
@@ -5165,6 +5180,13 @@ class _Answers:
         yield ItemAdded(index, call)
         yield ItemDone(index, call)
         yield ToolOutput(index + 1, output, failed=True)
+
+
+def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
+    whole = drop_settled_approvals([*request.input, *items])
+    choice = next_tool_choice(request.tool_choice)
+    changed = {"input": since_compaction(whole), "tool_choice": choice}
+    return request.model_copy(update=changed)
 
 
 async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
@@ -5230,12 +5252,14 @@ def entra_scope(endpoint: Endpoint) -> str:
 
 # ==== owui_chat.storage.signature
 
-Sign = Callable[[object], str]
+Sign = Callable[[object, bool], str]
 
 _FIELD = "signature"
+_HALF = 32
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
+_IN_ORDER = TypeAdapter[Any](Any).serializer
+_SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
 
 
 def derive_key(secret: str, purpose: str) -> bytes:
@@ -5244,33 +5268,44 @@ def derive_key(secret: str, purpose: str) -> bytes:
 
 
 def signer(secret: str, purpose: str) -> Sign:
-    return partial(_signature, derive_key(secret, purpose))
+    key = derive_key(secret, purpose)
+    return partial(_signature, hmac.new(key, digestmod="sha256"))
 
 
 def sign_object(
     fields: Mapping[str, Any], sign: Sign | None, *scope: object
 ) -> dict[str, Any]:
     bare = _without_signature(fields)
-    return {**bare, _FIELD: sign([*scope, bare])} if sign else bare
+    halves = [sign([*scope, bare], is_sorted) for is_sorted in (False, True) if sign]
+    return {**bare, _FIELD: "".join(halves)} if halves else bare
 
 
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
     signature = fields.get(_FIELD)
     if sign is None or not isinstance(signature, str) or not signature.isascii():
         return False
-    try:
-        expected = sign([*scope, _without_signature(fields)])
-    except (RecursionError, TypeError, ValueError):
-        return False
-    return hmac.compare_digest(expected, signature)
+    value = [*scope, _without_signature(fields)]
+    with suppress(RecursionError, TypeError, ValueError):
+        return hmac.compare_digest(
+            sign(value, False), signature[:_HALF]
+        ) or hmac.compare_digest(sign(value, True), signature[-_HALF:])
+    return False
 
 
 def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in fields.items() if key != _FIELD}
+    bare = dict(fields)
+    bare.pop(_FIELD, None)
+    return bare
 
 
-def _signature(key: bytes, value: object) -> str:
-    return hmac.digest(key, _ENCODER.encode(value).encode(), "sha256").hex()[:32]
+def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
+    text = b""
+    if not is_sorted:
+        with suppress(ValueError):  # UTF-8 has no lone surrogates
+            text = _IN_ORDER.to_json(value)
+    signed = keyed.copy()
+    signed.update(text or _SORTED.encode(value).encode())
+    return signed.hexdigest()[:_HALF]
 
 
 # ==== owui_chat.host_tools
@@ -5313,7 +5348,7 @@ class UserMessage(NamedTuple):
 
     @property
     def content(self) -> list[Item]:
-        return content_parts(self.item.get("content"))
+        return self.item.get("content") or []
 
     def with_content(self, parts: Sequence[Item]) -> Self:
         return self._replace(item={**self.item, "content": list(parts)})
@@ -5346,7 +5381,7 @@ DETAILS_FIELD = "reasoning_details"
 def parse_messages(
     messages: Sequence[JsonObject], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
-    if not all(isinstance(message, Mapping) for message in messages):
+    if not all(isinstance(message, dict) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     head = [*takewhile(lambda message: message.get("role") == "system", messages)]
     texts = filter(None, (_plain_text(message.get("content")) for message in head))
@@ -5366,7 +5401,8 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
             text, details = _plain_text(content), message.get(DETAILS_FIELD)
             if details or text.strip():
                 yield AssistantText(text, details=details)
-            yield from _calls(message.get("tool_calls"))
+            if calls := message.get("tool_calls"):
+                yield from _calls(calls)
         case "tool":
             yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
         case _:
@@ -5393,22 +5429,23 @@ def _output(content: object) -> str | list[Item]:
 
 
 def _input_message(role: str, content: object, detail: str) -> Item:
-    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    rows = content if isinstance(content, list) else [content]
     parts = [_input_part(part, detail) for part in rows]
     return {"type": "message", "role": role, "content": parts}
 
 
 def _input_part(part: object, detail: str) -> Item:
-    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
-    match wire.get("type"):
+    if not isinstance(part, dict):
+        return {"type": "input_text", "text": str(part or "")}
+    match part.get("type"):
         case "text" | "input_text":
-            return {"type": "input_text", "text": str(wire.get("text") or "")}
+            return {"type": "input_text", "text": str(part.get("text") or "")}
         case "image_url" | "input_image":
-            return _image_part(wire, detail)
+            return _image_part(part, detail)
         case "file":
-            return {"type": "input_file", **_given(wire.get("file"))}
+            return {"type": "input_file", **_given(part.get("file"))}
         case "input_file":
-            return _given(wire)
+            return _given(part)
     raise InvalidRequest(
         "A message of this chat holds something other than text, a picture or a file. "
         "The model cannot read it: remove it from the message and send it again."
@@ -5528,8 +5565,9 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     for entry in content_parts(details):
         if isinstance(entry.get("index"), int):
             turns.setdefault(str(entry.get("turn")), []).append(entry)
-    ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
-    return [*filter(None, (_read_turn(turn, sign) for turn in ordered))]
+    for turn in turns.values():
+        turn.sort(key=itemgetter("index"))
+    return [*filter(None, (_read_turn(turn, sign) for turn in turns.values()))]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -5551,32 +5589,35 @@ def _is_entry(entry: Item) -> bool:
 
 def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
     head, carried = entries[0], entries[1:]
-    if not (is_ours := is_signed(head, sign, carried)):
+    notes = head.get("notes")
+    if is_signed(head, sign, carried):
+        items = [*map(_carried_item, carried)]
+    else:
         entries = [*filter(_is_entry, entries)]
         head = next((entry for entry in entries if entry["type"] == _TURN), {})
-        carried = [entry for entry in entries if entry["type"] != _TURN]
-    items = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
-    notes = head.get("notes") if is_ours or is_signed(head, sign) else {}
-    if not is_ours:
-        stubs = harmless_items([item for item, _ in items])
-        used = [
-            pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
-            for entry, pair, stub in zip(carried, items, stubs, strict=True)
-        ]
-        items = [(item, shown) for item, shown in used if item]
+        notes = head.get("notes") if is_signed(head, sign) else {}
+        items = _items_of_others([e for e in entries if e["type"] != _TURN], sign)
     origin = read_origin(head.get("origin"), "")
     return DetailTurn(items, origin, as_mapping(notes)) if entries else None
 
 
-def _carried_item(entry: Item) -> Item:
-    item: Item = entry["item"]
-    is_sealed = entry["type"] == _REASONING
-    return {**item, "encrypted_content": entry["data"]} if is_sealed else item
+def _items_of_others(
+    carried: Sequence[Item], sign: Sign | None
+) -> list[tuple[Item, str | int]]:
+    items = [*map(_carried_item, carried)]
+    stubs = harmless_items([item for item, _ in items])
+    used = [
+        pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
+        for entry, pair, stub in zip(carried, items, stubs, strict=True)
+    ]
+    return [(item, shown) for item, shown in used if item]
 
 
-def _shown_text(entry: Item) -> str | int:
-    shown = entry.get("shown")
-    return shown if isinstance(shown, str | int) else ""
+def _carried_item(entry: Item) -> tuple[Item, str | int]:
+    item, shown = entry["item"], entry.get("shown")
+    if entry["type"] == _REASONING:
+        item = {**item, "encrypted_content": entry["data"]}
+    return item, shown if isinstance(shown, str | int) else ""
 
 
 def _length(shown: str | int) -> int:
@@ -5782,10 +5823,15 @@ def build_input(
         else:
             run.append(part)
     items += _RunHistory(run, left, reader).items()
-    if repairs and any(map(is_compaction, items)):
-        sent = {id(item) for _, item in repair_items(items, repairs)}
-        items = [one for one in items if id(one) in sent or not is_compaction(one)]
-    kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    kinds = {item.get("type") for item in items}
+    if "compaction" in kinds:
+        if repairs:
+            sent = {id(item) for _, item in repair_items(items, repairs)}
+            items = [one for one in items if id(one) in sent or not is_compaction(one)]
+        items = since_compaction(items)
+    kept = drop_orphans(items)
+    if kinds.isdisjoint(CHANGED_LATER):
+        return kept
     return [one for item in kept for one in past_items(item)]
 
 
@@ -5805,7 +5851,12 @@ class _RunHistory:
         records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [piece for part in run for piece in _split(part)]
+        self._pieces: list[_Piece] = []
+        for part in run:
+            if isinstance(part, AssistantText):
+                self._pieces += _marked_texts(part)
+            else:
+                self._pieces.append(part)
         self._items: dict[str, list[Item]] = {}
         self._shown: dict[str, str] = {}
         for piece in self._pieces:
@@ -5814,17 +5865,20 @@ class _RunHistory:
                 self._items[piece.ulid] = _readable_items(record, reader)
                 self._shown[piece.ulid] = record.shown
         self._take_out_code()
-        self._ends = {
+        self._done: dict[str, int] = {}
+
+    @cached_property
+    def _ends(self) -> dict[str, tuple[str, int]]:
+        return {
             str(item.get("call_id")): (ulid, end)
             for ulid, items in self._items.items()
             for end, item in enumerate(items, 1)
             if is_call(item)
         }
-        self._done: dict[str, int] = {}
 
     def _take_out_code(self) -> None:
-        codes = [*filter(is_code, chain.from_iterable(self._items.values()))]
-        if not codes:
+        stored = (item for items in self._items.values() for item in items)
+        if not (codes := [item for item in stored if "code" in item and is_code(item)]):
             return
         texts = [p.text if isinstance(p, MarkedText) else "" for p in self._pieces]
         left, deleted = take_out_code(texts, codes)
@@ -5839,17 +5893,17 @@ class _RunHistory:
     def items(self) -> list[Item]:
         items: list[Item] = []
         call_types: dict[str, str] = {}
+        has_remote = False
         for piece in self._pieces:
             if isinstance(piece, MarkedText):
-                found = self._text(piece)
+                items += self._text(piece)
             elif isinstance(piece, ToolCall):
-                found = self._call(piece)
+                items += self._call(piece)
+                call_types.setdefault(piece.call_id, items[-1]["type"])
             else:
-                found = [tool_message_item(piece, call_types)]
-            items += found
-            for item in filter(is_call, found):
-                call_types.setdefault(str(item.get("call_id")), item_type(item))
-        return items
+                items.append(tool_message_item(piece, call_types))
+                has_remote |= is_remote_id(piece.call_id)
+        return reorder_remote_outputs(items) if has_remote else items
 
     def _call(self, call: ToolCall) -> list[Item]:
         ulid, end = self._ends.get(call.call_id, ("", 0))
@@ -5873,11 +5927,8 @@ class _RunHistory:
 
 
 def _readable_items(record: Record, reader: Origin | None) -> list[Item]:
-    items = [item for item in record.payload if is_replayed(item)]
-    if reader and reader.can_decrypt(record.origin):
-        return [i for i in items if i.get("encrypted_content") or not is_encrypted(i)]
-    foreign = (item for item in items if not is_encrypted(item))
-    return [item for item in foreign if item_type(item) != CONFIGURATION]
+    is_ours = bool(reader and reader.can_decrypt(record.origin))
+    return [item for item in record.payload if is_replayed(item, is_ours=is_ours)]
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -5891,12 +5942,10 @@ def _call_item(call: ToolCall) -> Item:
 _Piece = MarkedText | ToolCall | ToolMessage
 
 
-def _split(part: _Said) -> Iterable[_Piece]:
-    if not isinstance(part, AssistantText):
-        return (part,)
-    *others, last = part.ulids or ("",)
-    bare = (MarkedText(ulid, "") for ulid in others)
-    return chain(bare, split_at_markers(_strip_old_blocks(part.text), last))
+def _marked_texts(said: AssistantText) -> list[MarkedText]:
+    *others, last = said.ulids or ("",)
+    pieces = split_at_markers(_strip_old_blocks(said.text), last)
+    return [*(MarkedText(ulid, "") for ulid in others), *pieces]
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -11770,7 +11819,8 @@ class RoundCalls:
     @property
     def may_ask(self) -> bool:
         names = (*self._own_names, *self._host_names)
-        passes_on = CALL_TOOL in self._host_names and self._approver.may_ask
+        rules = (self._approver.default_rule, *dict(self._approver.rules).values())
+        passes_on = CALL_TOOL in self._host_names and "ask" in rules
         asks = passes_on or any(map(self._needs_approval, names))
         return self._settings.asks_in_chat and asks
 

@@ -94,8 +94,43 @@ def as_mapping(value: object) -> JsonObject:
 
 # ==== openai_responses.errors
 
+_NAMED_PLACE = re.compile(
+    r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
+)
 
-class ResponsesError(Exception): ...
+
+class ApiError(NamedTuple):
+    code: str | None = None
+    type: str | None = None
+    param: str | None = None
+    message: str = ""
+
+    @property
+    def text(self) -> str:
+        return f"{self.param} {self.message}"
+
+    @property
+    def place(self) -> re.Match[str] | None:
+        return _NAMED_PLACE.search(self.text)
+
+    @property
+    def status(self) -> int:
+        code = self.code or ""
+        return int(code) if re.fullmatch("[45][0-9]{2}", code) else 0
+
+
+class Failure(NamedTuple):
+    status: int | None = None
+    error: ApiError = ApiError()
+    retry_after: float | None = None
+    should_retry: bool | None = None
+
+
+class ResponsesError(Exception):
+    failure: Failure | None = None
+    is_final = False
+    was_sent = False
+    status = 0
 
 
 class InvalidRequest(ResponsesError): ...
@@ -599,13 +634,12 @@ def _shown_name(model_id: str, effort: str | None) -> str:
         if match := _SNAPSHOT_DATE.search(model_id):
             notes.insert(0, match[1])
         _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
-        shown = [_shown_word(word) for word in words if word != "latest"]
+        shown = [w if w in _SIZES else w.capitalize() for w in words if w != "latest"]
         name = " ".join((f"GPT-{version}", *shown))
     return f"{name} ({', '.join(notes)})" if notes else name
 
 
-def _shown_word(word: str) -> str:
-    return word if word in ("mini", "nano", "pro") else word.capitalize()
+_SIZES = ("mini", "nano", "pro")
 
 
 _YES_OR_NO_FACTS = frozenset(

@@ -27,7 +27,7 @@ import time
 import zlib
 from base64 import b64decode, b64encode
 from bisect import bisect, bisect_left, insort
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -86,6 +86,7 @@ from pydantic import (
     ConfigDict,
     Field,
     SkipValidation,
+    TypeAdapter,
     ValidationError,
     field_validator,
 )
@@ -298,61 +299,6 @@ def as_text(value: object) -> str:
 
 # ==== openai_responses.errors
 
-
-class ResponsesError(Exception): ...
-
-
-class InvalidRequest(ResponsesError): ...
-
-
-def unknown_words(
-    valve: str, words: Iterable[str], known: Collection[str], advice: str
-) -> str:
-    unknown = ", ".join(sorted({word[:40] for word in words}.difference(known))[:5])
-    return f"{valve} opens nothing with: {unknown}. {advice}" if unknown else ""
-
-
-def valve_error(
-    problem: str, example: str = "", *, place: str = "the valves"
-) -> InvalidRequest:
-    shown = f", for example {example}" if example else ""
-    return InvalidRequest(
-        f"{problem}. An administrator has to correct it in {place}{shown}."
-    )
-
-
-PIPE_VALVES = "the valves of this pipe"
-
-
-class ConnectionFailed(ResponsesError):
-    def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
-        super().__init__(sentence)
-        self.was_sent = was_sent
-
-
-TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
-
-
-class TimedOut(ResponsesError):
-    def __init__(self, kind: TimeoutKind) -> None:
-        super().__init__("The model's server did not answer in time. Try again.")
-        self.kind: TimeoutKind = kind
-
-
-class ResponseLost(ResponsesError): ...
-
-
-class UnreadableAnswer(ResponsesError): ...
-
-
-class AnswerTooLarge(ResponsesError):
-    def __init__(self) -> None:
-        super().__init__("The model's server sent more than is accepted.")
-
-
-class MalformedEvent(ResponsesError): ...
-
-
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 )
@@ -385,10 +331,77 @@ class Failure(NamedTuple):
     should_retry: bool | None = None
 
 
+class ResponsesError(Exception):
+    failure: Failure | None = None
+    is_final = False
+    was_sent = False
+    status = 0
+
+
+class InvalidRequest(ResponsesError): ...
+
+
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    unknown = ", ".join(sorted({word[:40] for word in words}.difference(known))[:5])
+    return f"{valve} opens nothing with: {unknown}. {advice}" if unknown else ""
+
+
+def valve_error(
+    problem: str, example: str = "", *, place: str = "the valves"
+) -> InvalidRequest:
+    shown = f", for example {example}" if example else ""
+    return InvalidRequest(
+        f"{problem}. An administrator has to correct it in {place}{shown}."
+    )
+
+
+PIPE_VALVES = "the valves of this pipe"
+
+
+class ConnectionFailed(ResponsesError):
+    failure = Failure()
+
+    def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
+        super().__init__(sentence)
+        self.was_sent = was_sent
+
+
+TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
+
+
+class TimedOut(ResponsesError):
+    was_sent = True
+
+    def __init__(self, kind: TimeoutKind) -> None:
+        super().__init__("The model's server did not answer in time. Try again.")
+        self.kind: TimeoutKind = kind
+        self.is_final = kind == "total_timeout"
+        self.failure = None if self.is_final else Failure()
+
+
+class ResponseLost(ResponsesError): ...
+
+
+class UnreadableAnswer(ResponsesError): ...
+
+
+class AnswerTooLarge(ResponsesError):
+    is_final = True
+
+    def __init__(self) -> None:
+        super().__init__("The model's server sent more than is accepted.")
+
+
+class MalformedEvent(ResponsesError):
+    failure = Failure(error=ApiError(param="stream"), should_retry=False)
+
+
 class ApiRefused(ResponsesError):
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         super().__init__(sentence)
-        self.failure = failure
+        self.failure: Failure = failure
         self.status = failure.status or 0
         self.error = failure.error
         self.request_id = request_id
@@ -798,8 +811,8 @@ _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
-    kind = item.get("type")
-    return kind if isinstance(kind, str) else "message" if "role" in item else ""
+    kind = item.get("type", "message" if "role" in item else "")
+    return kind if isinstance(kind, str) else ""
 
 
 def kind_of(item: JsonObject) -> _ItemKind:
@@ -890,19 +903,21 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
-def _paired_places(items: Sequence[JsonObject]) -> set[int]:
-    calls: dict[str, int] = {}
-    outputs: dict[str, int] = {}
+def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
+    is_paired = [False] * len(items)
+    waiting: dict[str, int | None] = {}  # none waits after its output
     for place, item in enumerate(items):
-        kind, call_id = item.get("type"), item.get("call_id")
-        if not isinstance(call_id, str):
+        if "call_id" not in item or not isinstance(call_id := item["call_id"], str):
             continue
+        kind = item.get("type")
         if kind in _CALLS:
             if item.get("name"):
-                calls.setdefault(call_id, place)
-        elif call_id in calls and kind == CALL_OUTPUTS[items[calls[call_id]]["type"]]:
-            outputs.setdefault(call_id, place)
-    return {calls[call_id] for call_id in outputs} | set(outputs.values())
+                waiting.setdefault(call_id, place)
+        elif (call := waiting.get(call_id)) is not None:
+            if kind == CALL_OUTPUTS[items[call]["type"]]:
+                is_paired[call] = is_paired[place] = True
+                waiting[call_id] = None
+    return is_paired
 
 
 _INPUT_ROLES = ("user", "system", "developer")
@@ -910,25 +925,25 @@ _INPUT_ROLES = ("user", "system", "developer")
 
 def drop_orphans(items: Iterable[Item]) -> list[Item]:
     rows = list(items)
-    pairs = _paired_places(rows)
     kept: list[Item] = []
     dangling: list[Item] = []
     lost_call = False
-    for place, item in enumerate(rows):
+    for item, has_pair in zip(rows, _find_pairs(rows), strict=True):
         kind = item.get("type")
         calls, answers = kind in _CALLS, kind in _OUTPUTS
-        if (calls or answers) and place not in pairs:
+        if (calls or answers) and not has_pair:
             lost_call = lost_call or calls
             continue
-        is_input = answers or item.get("role") in _INPUT_ROLES
-        is_input = is_input or item_type(item) == CONFIGURATION
+        is_input = answers or kind == CONFIGURATION or item.get("role") in _INPUT_ROLES
         if is_input or (lost_call and not calls):
-            dangling = []
+            dangling.clear()
         lost_call = False
-        dangling.append(item)
-        if kind != "reasoning":
+        if kind == "reasoning":
+            dangling.append(item)
+        else:
             kept += dangling
-            dangling = []
+            kept.append(item)
+            dangling.clear()
     return kept
 
 
@@ -1006,12 +1021,15 @@ def is_kept_hosted(item: JsonObject) -> bool:
     return is_host_returned(item) and kind_of(item).returned == "always"
 
 
-def is_replayed(item: JsonObject) -> bool:
+def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
     kind = kind_of(item)
     if kind.tool:
         return is_kept_hosted(item) or has_image(item)
+    if kind.is_encrypted:
+        return is_ours and bool(item.get("encrypted_content"))
     is_output = item.get("role", "assistant") == "assistant"
-    return is_output and kind is not _OTHER_KIND
+    is_sent = is_ours or item_type(item) != CONFIGURATION
+    return is_output and is_sent and kind is not _OTHER_KIND
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -1312,13 +1330,12 @@ def _shown_name(model_id: str, effort: str | None) -> str:
         if match := _SNAPSHOT_DATE.search(model_id):
             notes.insert(0, match[1])
         _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
-        shown = [_shown_word(word) for word in words if word != "latest"]
+        shown = [w if w in _SIZES else w.capitalize() for w in words if w != "latest"]
         name = " ".join((f"GPT-{version}", *shown))
     return f"{name} ({', '.join(notes)})" if notes else name
 
 
-def _shown_word(word: str) -> str:
-    return word if word in ("mini", "nano", "pro") else word.capitalize()
+_SIZES = ("mini", "nano", "pro")
 
 
 _YES_OR_NO_FACTS = frozenset(
@@ -1893,7 +1910,7 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     return out
 
 
-_JSON_READER = json.JSONDecoder()
+_SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
 _Reader = Callable[[JsonObject], StreamEvent]
 
 
@@ -1902,7 +1919,7 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         return None
     text = event.data.strip(" \t\n\r")
     try:
-        wire, end = _JSON_READER.raw_decode(text)
+        wire, end = _SCAN_JSON(text, 0)
         may_be_deep = (
             len(text) > 2 * MAX_JSON_DEPTH
             and text.count("[") + text.count("{") > MAX_JSON_DEPTH
@@ -1915,7 +1932,14 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         raise MalformedEvent from None
 
 
-_ODD_EVENT = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
+_ODD_EVENT = (
+    StopIteration,
+    ValueError,
+    RecursionError,
+    KeyError,
+    TypeError,
+    AttributeError,
+)
 
 
 def _checked(value: object, kind: type) -> Any:
@@ -1934,11 +1958,16 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
 
     def read(wire: JsonObject) -> StreamEvent:
         place, text, item_id = wire.get(part, 0), wire[field], wire.get("item_id")
-        if not (isinstance(text, str) and isinstance(place, int)):
+        index = wire.get("output_index")
+        if index is None:
+            index = -1
+        if not (
+            isinstance(text, str) and isinstance(place, int) and isinstance(index, int)
+        ):
             raise TypeError
         if not isinstance(item_id, str):
             item_id = ""
-        return new((_index(wire), kind, place, text, item_id))
+        return new((index, kind, place, text, item_id))
 
     return read
 
@@ -2550,9 +2579,8 @@ class Connections:
             return endpoint.verify_ssl
         try:
             key = (path, Path(path).stat().st_mtime_ns)
-            if key not in contexts:
-                contexts[key] = ssl.create_default_context(cafile=path)
-            return contexts[key]
+            made = contexts.get(key) or ssl.create_default_context(cafile=path)
+            return contexts.setdefault(key, made)
         except (OSError, ValueError):
             problem = "CA_BUNDLE is not a file with readable certificates"
             raise valve_error(problem) from None
@@ -2568,8 +2596,7 @@ class Connections:
                 async with self.request(endpoint, path, {}, limits):
                     return
             except ResponsesError as error:
-                status = error.status if isinstance(error, ApiRefused) else 500
-                if status < 500 and status != 429:
+                if 0 < error.status < 500 and error.status != 429:
                     return
 
     async def close(self) -> None:
@@ -2669,7 +2696,7 @@ _NOT_IN_A_NAME = re.compile(r"[^a-zA-Z0-9_-]")
 
 
 def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
-    given, errors = _given_values(body), list[str]()
+    given, errors = given_values(body), list[str]()
     for name in ("max_tokens", "max_completion_tokens"):
         if name in given:
             given.setdefault("max_output_tokens", given.pop(name))
@@ -2679,7 +2706,7 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
         given["response_format"] = _with_schema(given)
     _read_values(given, "", errors)
     for key, fields in _OBJECTS.items():
-        own = _given_values(given.get(key, {}))
+        own = given_values(given.get(key, {}))
         for field, name in fields.items():
             beside = given.pop(name, None)
             if value := own.pop(field, None) or beside:
@@ -2689,7 +2716,7 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     return given, errors
 
 
-def _given_values(values: JsonObject) -> dict[str, Any]:
+def given_values(values: JsonObject) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
@@ -3013,17 +3040,19 @@ def _mend_required(made: _Schema, node: JsonObject) -> None:
 
 
 def _all_properties(schema: JsonObject) -> _Schema:
-    parts = joined_schemas(schema, partial(_all_parts, schema))
+    parts = joined_schemas(schema, partial(schema_parts, schema, choose=list))
     found: _Schema = {}
     for part in reversed(parts):
         found.update(as_mapping(part.get("properties")))
     return found
 
 
-def _all_parts(root: JsonObject, node: JsonObject) -> list[Any]:
+def schema_parts(
+    root: JsonObject, node: JsonObject, choose: Callable[[list[Any]], list[Any]]
+) -> list[Any]:
     parts = [referred_schema(root, node)] if "$ref" in node else []
-    for key in ("allOf", "anyOf", "oneOf"):
-        parts += as_list(node.get(key))
+    for key, take in (("allOf", list), ("anyOf", choose), ("oneOf", choose)):
+        parts += take(as_list(node.get(key)))
     return parts
 
 
@@ -3536,15 +3565,17 @@ def _reasoning(
     given: JsonObject,
     settings: Settings,
 ) -> dict[str, Any] | None:
+    facts = model.facts
+    thinks = (effort or facts.default_effort) != "none"
+    ours = {
+        "effort": effort,
+        "summary": facts.summary and thinks and settings.summary,
+        "context": facts.all_turns and settings.encrypted_reasoning and "all_turns",
+        "mode": model.pro and "pro",
+    }
+    chosen = {name: value for name, value in ours.items() if value}
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
-    resolved = effort or model.facts.default_effort
-    if settings.summary and model.facts.summary and resolved != "none":
-        own.setdefault("summary", settings.summary)
-    if model.facts.all_turns and settings.encrypted_reasoning:
-        own.setdefault("context", "all_turns")
-    if model.pro:
-        own.setdefault("mode", "pro")
-    return ({"effort": effort, **own} if effort else own) or None
+    return {**chosen, **own} or None
 
 
 def _text_object(
@@ -3642,6 +3673,10 @@ def read_origin(wire: object, host_model: str) -> Origin:
 _REMOTE_SIGN = "mcp"
 
 
+def is_remote_id(call_id: str) -> bool:
+    return call_id.startswith(_REMOTE_SIGN)
+
+
 def remote_name(item: JsonObject) -> str:
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
@@ -3725,12 +3760,12 @@ def _is_response(item: JsonObject) -> bool:
 
 
 def _is_remote(item: JsonObject, kind: str) -> bool:
-    return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
+    return item_type(item) == kind and is_remote_id(str(item.get("call_id")))
 
 
 def _remote_call_id(item: JsonObject) -> str:
     own = str(item.get("id") or "")
-    return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
+    return own if is_remote_id(own) else f"{_REMOTE_SIGN}_{own}"
 
 
 def _remote_error(item: JsonObject) -> str:
@@ -3777,9 +3812,14 @@ _MOST_OF_CODE = 20_000
 _CODE_IS_GONE = "[The container of this code is gone, with its files.]"
 
 
+CHANGED_LATER = {"code_interpreter_call", "image_generation_call"}
+
+
 def past_items(item: Item) -> list[Item]:
+    if has_image(item):
+        return [image_message(item)]
     if not is_code(item):
-        return [image_message(item) if has_image(item) else item]
+        return [item]
     code = as_text(item.get("code"))
     call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
     arguments = json.dumps({"code": code[:_MOST_OF_CODE]})
@@ -3820,6 +3860,112 @@ def _new_id(own: str) -> str:
     if rest.startswith(_MADE_HERE):
         return own
     return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
+
+
+# ==== openai_responses.models.choice
+
+_VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
+_NO_CHAT = re.compile(
+    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
+    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
+    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
+)
+_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+
+
+def read_models(answer: object) -> dict[str, str]:
+    rows = map(as_mapping, as_list(as_mapping(answer).get("data")))
+    days = {as_text(r.get("id")): as_text(r.get("shutdown_date"))[:10] for r in rows}
+    return {
+        name: day if _date(day) else ""
+        for name, day in days.items()
+        if name in CATALOG_FACTS or (name and not _NO_CHAT.search(name))
+    }
+
+
+def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
+    known = CATALOG_FACTS if usable is None else usable
+    newest: dict[str, re.Match[str]] = {}
+    for found in sorted(filter(None, map(_VERSIONED_ID.match, known)), key=_version):
+        if _is_offered(found, today):
+            newest[found[2]] = found
+    return [one[0] for one in sorted(newest.values(), key=_version, reverse=True)]
+
+
+def _is_offered(found: re.Match[str], today: str) -> bool:
+    facts = CATALOG_FACTS.get(found[0])
+    if facts and (facts.successor or (facts.shutdown or "9") <= today):
+        return False
+    return found[2] not in _CLOSED_CIRCLES
+
+
+def _version(found: re.Match[str]) -> tuple[tuple[int, ...], str]:
+    return tuple(map(int, found[1].split("."))), found[0]
+
+
+_NOTICE_DAYS = 30
+
+
+def retirement_notice(
+    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+) -> str:
+    ending = _date(model.facts.shutdown)
+    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
+        return ""
+    when = "is switched off on" if today < ending else "was switched off on"
+    sentence = f"{model.name} {when} {ending.isoformat()}."
+    if answering and answering.id != model.id:
+        return f"{sentence} {answering.name} answers instead."
+    if successor := model.facts.successor:
+        sentence += f" Use {resolve_model(successor).name} instead."
+    return sentence
+
+
+def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
+    ending = _date(model.facts.shutdown)
+    found = resolve_model(model.facts.successor or "")
+    return found if found.pro and ending and ending <= today else None
+
+
+def _date(text: str | None) -> date | None:
+    try:
+        return date.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+
+
+_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
+
+_LONG_QUESTION = 600
+_ATTACHED = ("input_file", "input_image")
+
+
+def choose_auto_model(
+    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
+) -> tuple[str, str] | None:
+    if name not in _AUTO_MODELS:
+        return None
+    small, large = _AUTO_MODELS[name]
+    for model in (small, large):
+        if model in earlier:
+            return model, "it began this chat"
+    if reason := _reason_for_large(first, tools):
+        return large, reason
+    return small, "the question is short, without files or tools"
+
+
+def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
+    if first is None:
+        return "there is no question to judge by"
+    parts: list[Item] = content_parts(first.get("content"))
+    text = "".join(map(part_text, parts))
+    if any(part.get("type") in _ATTACHED for part in parts):
+        return "something is attached to the question"
+    if tools:
+        return "tools are switched on"
+    if "```" in text:
+        return "the question holds code"
+    return "the question is long" if len(text) > _LONG_QUESTION else ""
 
 
 # ==== openai_responses.loop.recovery
@@ -4531,7 +4677,7 @@ class _Background:
                 except ResponsesError as caught:
                     error = caught
                 ending = self._attempts.response.ending
-                if ending or not self._named.done() or _is_final(error):
+                if ending or not self._named.done() or (error and error.is_final):
                     if error and not ending:
                         raise error
                     break
@@ -4575,13 +4721,13 @@ class _Background:
             self._failures, self._asks = 0, not self._can_resume
             return limits.poll_seconds
         self._failures = 0 if has_news else self._failures + 1
-        failure = error.failure if isinstance(error, ApiRefused) else Failure()
+        failure = (error.failure if error and error.status else None) or Failure()
         wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
         if wait is None and self._resumable and not asked:
             self._resumable, wait = False, 0.0
         self._asks = not (has_news and self._can_resume)
         if wait is None:
-            self._is_left = isinstance(error, ApiRefused) and error.status == 404
+            self._is_left = bool(error and error.status == 404)
             raise ResponseLost
         return wait
 
@@ -4669,18 +4815,9 @@ def _retriable_failure(
 ) -> Failure | None:
     if state.refusal:
         return Failure(200, state.refusal)
-    if isinstance(error, ApiRefused):
-        return error.failure
-    is_cut = error is None and state.ending is None
-    if isinstance(error, MalformedEvent) or (is_cut and not state.event_count):
-        return Failure(error=ApiError(param="stream"), should_retry=False)
-    is_lost = isinstance(error, TimedOut | ConnectionFailed) and not _is_final(error)
-    return Failure() if is_cut or is_lost else None
-
-
-def _is_final(error: ResponsesError | None) -> bool:
-    is_over = isinstance(error, TimedOut) and error.kind == "total_timeout"
-    return is_over or isinstance(error, AnswerTooLarge)
+    if error or state.ending:
+        return error.failure if error else None
+    return Failure() if state.event_count else MalformedEvent.failure
 
 
 def _is_visible(event: RunEvent) -> bool:
@@ -4690,11 +4827,10 @@ def _is_visible(event: RunEvent) -> bool:
 
 
 def _may_run(error: ResponsesError | None) -> bool:
-    if isinstance(error, ApiRefused):
-        return not error.failure.should_retry and error.status in _GATEWAY_STATUS
-    if isinstance(error, ConnectionFailed):
-        return error.was_sent
-    return error is None or isinstance(error, TimedOut)
+    if error is None or error.was_sent:
+        return True
+    asks_again = error.failure and error.failure.should_retry
+    return error.status in _GATEWAY_STATUS and not asks_again
 
 
 # ==== openai_responses.loop.arguments
@@ -4849,15 +4985,10 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
 
 def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
     check.pay_for(value, node)
-    parts = [referred_schema(check.root, node)] if "$ref" in node else []
-    parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
-    for key in ("anyOf", "oneOf"):
-        if isinstance(node.get(key), list):
-            parts += _chosen_option(value, node[key], check)
-    return parts
+    return schema_parts(check.root, node, partial(_chosen_option, value, check))
 
 
-def _chosen_option(value: Any, options: list[Any], check: _SchemaCheck) -> list[Any]:
+def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[Any]:
     lenient = check._replace(found={}, lenient=True)
     fitting = (option for option in options if not lenient.error(value, option))
     return [*islice(fitting, 1)] or options
@@ -4892,10 +5023,6 @@ class Approver:
         for other in (via, *self.other_names(name)):
             found.append(_first_fitting(rest, other) or "auto")
         return max(found, key=_STRICTNESS.index)
-
-    @property
-    def may_ask(self) -> bool:
-        return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
         self, call_id: str, name: str, arguments: JsonObject, via: str = ""
@@ -4934,8 +5061,8 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     return [*asked, ("*", "ask")], str(told)
 
 
-def _read_approval(pattern: str, word: str) -> Approval | None:
-    return None if pattern in _ANSWERS else _ANSWERS.get(word.lower())
+def _read_approval(word: str) -> Approval | None:
+    return _ANSWERS.get(word.lower())
 
 
 def read_timeouts(text: str, place: str) -> tuple[list[tuple[str, float]], str]:
@@ -4945,19 +5072,20 @@ def read_timeouts(text: str, place: str) -> tuple[list[tuple[str, float]], str]:
     return found, str(told) if unread else ""
 
 
-def _read_timeout(_: str, word: str) -> float | None:
+def _read_timeout(word: str) -> float | None:
     return float(word) if re.fullmatch("[1-9][0-9]{0,5}", word) else None
 
 
 def _read_entries(
-    text: str, sign: str, read: Callable[[str, str], _Value | None]
+    text: str, sign: str, read: Callable[[str], _Value | None]
 ) -> tuple[list[tuple[str, _Value]], str]:
     rows: list[tuple[str, _Value]] = []
     unread = ""
     for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
         pattern, _, word = (part.strip() for part in entry.partition(sign))
-        value = read(pattern, word)
-        if value is not None and _PATTERN.fullmatch(pattern):
+        value = read(word)
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        if value is not None and is_pattern:
             rows.append((pattern, value))
         else:
             unread = unread or entry
@@ -5148,15 +5276,9 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
 
 def _cap_output(output: Any, characters: int) -> Any:
     if isinstance(output, list):
-        return [
-            (
-                {**part, "text": _cap_output(part["text"], characters)}
-                if isinstance(part.get("text"), str)
-                else part
-            )
-            for part in output
-        ]
-    if len(output) <= characters:
+        cap = partial(_cap_output, characters=characters)
+        return [{k: cap(v) if k == "text" else v for k, v in p.items()} for p in output]
+    if not isinstance(output, str) or len(output) <= characters:
         return output
     half = characters // 2
     note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"
@@ -5167,114 +5289,277 @@ def _name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
-# ==== openai_responses.models.choice
+# ==== openai_responses.requests.mcp_servers
 
-_VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
-_NO_CHAT = re.compile(
-    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
-    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
-    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
-)
-_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+_SERVER_LABEL = "[A-Za-z][A-Za-z0-9_-]{0,63}"
+_SOME_TEXT = r".*\S.*"
+_TOOL_FILTER = {"tool_names": [_SOME_TEXT], "read_only": bool}
 
 
-def read_models(answer: object) -> dict[str, str]:
-    rows = map(as_mapping, as_list(as_mapping(answer).get("data")))
-    days = {as_text(r.get("id")): as_text(r.get("shutdown_date"))[:10] for r in rows}
-    return {
-        name: day if _date(day) else ""
-        for name, day in days.items()
-        if _is_chat_model(name)
-    }
+def _is_address(value: object) -> bool:
+    one_word = isinstance(value, str) and value.split() == [value]
+    return one_word and url_parts(str(value)) is not None
 
 
-def _is_chat_model(name: str) -> bool:
-    return name in CATALOG_FACTS or bool(name and not _NO_CHAT.search(name))
+def _are_headers(value: object) -> bool:
+    return isinstance(value, Mapping) and fits_form([*value.values()], [str])
 
 
-def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
-    known = CATALOG_FACTS if usable is None else usable
-    newest: dict[str, re.Match[str]] = {}
-    for found in sorted(filter(None, map(_VERSIONED_ID.match, known)), key=_version):
-        if _is_offered(found, today):
-            newest[found[2]] = found
-    return [one[0] for one in sorted(newest.values(), key=_version, reverse=True)]
+_SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
+    "server_label": (
+        _SERVER_LABEL,
+        "a letter followed by up to 63 letters, digits, hyphens and underscores",
+    ),
+    "server_url": (_is_address, "an address that begins with http:// or https://"),
+    "connector_id": (_SOME_TEXT, "a text"),
+    "authorization": (_SOME_TEXT, "a text"),
+    "headers": (_are_headers, "a JSON object of texts"),
+    "allowed_tools": (
+        ([_SOME_TEXT], _TOOL_FILTER),
+        "a list of names, or an object that chooses tools",
+    ),
+    "require_approval": (
+        ("always|never", {"always": _TOOL_FILTER, "never": _TOOL_FILTER}),
+        "`always`, `never` or an object of both",
+    ),
+    "server_description": (_SOME_TEXT, "a text"),
+}
+
+_NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
 
 
-def _is_offered(found: re.Match[str], today: str) -> bool:
-    facts = CATALOG_FACTS.get(found[0])
-    if facts and (facts.successor or (facts.shutdown or "9") <= today):
-        return False
-    return found[2] not in _CLOSED_CIRCLES
+class RemoteServers(NamedTuple):
+    tools: tuple[Item, ...] = ()
+    complaints: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
 
 
-def _version(found: re.Match[str]) -> tuple[tuple[int, ...], str]:
-    return tuple(map(int, found[1].split("."))), found[0]
-
-
-_NOTICE_DAYS = 30
-
-
-def retirement_notice(
-    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
-) -> str:
-    ending = _date(model.facts.shutdown)
-    if ending is None or today < ending - timedelta(days=_NOTICE_DAYS):
-        return ""
-    when = "is switched off on" if today < ending else "was switched off on"
-    sentence = f"{model.name} {when} {ending.isoformat()}."
-    if answering and answering.id != model.id:
-        return f"{sentence} {answering.name} answers instead."
-    if successor := model.facts.successor:
-        sentence += f" Use {resolve_model(successor).name} instead."
-    return sentence
-
-
-def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
-    ending = _date(model.facts.shutdown)
-    found = resolve_model(model.facts.successor or "")
-    return found if found.pro and ending and ending <= today else None
-
-
-def _date(text: str | None) -> date | None:
+@lru_cache(maxsize=8)
+def read_servers(text: str) -> RemoteServers:
     try:
-        return date.fromisoformat(text) if text else None
-    except ValueError:
-        return None
+        given = json.loads(text) if text.strip() else []
+    except (ValueError, RecursionError) as error:
+        what = "it is no JSON"
+        if isinstance(error, json.JSONDecodeError):
+            what += f" (line {error.lineno}, column {error.colno})"
+        return RemoteServers(complaints=(_servers_error(what),), secrets=(text,))
+    rows = given if isinstance(given, list) else [given]
+    tools: dict[str, Item] = {}
+    complaints: list[str] = []
+    notes: list[str] = []
+    secrets: list[str] = []
+    for number, row in enumerate(rows, 1):
+        fields = given_values(as_mapping(row))
+        hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
+        secrets += _secret_values(hidden)
+        label = fields.get("server_label")
+        name = str(label) if fits_form(label, _SERVER_LABEL) else f"server {number}"
+        if complaint := _server_error(row, fields, tools):
+            what = f"{name} is left out, because {complaint}"
+            complaints.append(_servers_error(what))
+            continue
+        known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
+        tools[name.lower()] = {"type": "mcp", **known}
+        if unknown := ", ".join(sorted(fields.keys() - {*_SERVER_FIELDS, "type"})):
+            notes.append(_servers_error(f"keys of {name} are not sent: {unknown}"))
+    return RemoteServers(
+        tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
+    )
 
 
-_AUTO_MODELS = {"gpt-5-auto": ("gpt-6.1-terra", "gpt-6.1-sol")}
-
-_LONG_QUESTION = 600
-_ATTACHED = ("input_file", "input_image")
-
-
-def choose_auto_model(
-    name: str, first: JsonObject | None, tools: bool, earlier: Collection[str]
-) -> tuple[str, str] | None:
-    if name not in _AUTO_MODELS:
-        return None
-    small, large = _AUTO_MODELS[name]
-    for model in (small, large):
-        if model in earlier:
-            return model, "it began this chat"
-    if reason := _reason_for_large(first, tools):
-        return large, reason
-    return small, "the question is short, without files or tools"
+def _servers_error(what: str) -> str:
+    return (
+        f"REMOTE_MCP_SERVERS_JSON: {what}. An administrator can correct it in the "
+        "valves of this pipe; until then, chats go on without."
+    )
 
 
-def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
-    if first is None:
-        return "there is no question to judge by"
-    parts: list[Item] = content_parts(first.get("content"))
-    text = "".join(map(part_text, parts))
-    if any(part.get("type") in _ATTACHED for part in parts):
-        return "something is attached to the question"
-    if tools:
-        return "tools are switched on"
-    if "```" in text:
-        return "the question holds code"
-    return "the question is long" if len(text) > _LONG_QUESTION else ""
+def _secret_values(value: object) -> list[str]:
+    if isinstance(value, Mapping):
+        value = [*value.values()]
+    if isinstance(value, list):
+        return [text for inner in value for text in _secret_values(inner)]
+    if not isinstance(value, str):
+        return []
+    parts = url_parts(value)
+    if parts is None:
+        return header_secrets(value)
+    return [value, parts.password or "", *(text for _, text in parse_qsl(parts.query))]
+
+
+def _server_error(
+    row: object, fields: JsonObject, before: Mapping[str, Item]
+) -> str | None:
+    if not isinstance(row, Mapping):
+        return "it is no JSON object"
+    if "server_label" not in fields:
+        return "it has no server_label"
+    for key, (form, expected) in _SERVER_FIELDS.items():
+        if key in fields and not fits_form(fields[key], form):
+            return f"its {key} is not {expected}"
+    if fields["server_label"].lower() in before:
+        return "its server_label is not its own"
+    targets = [key for key in ("server_url", "connector_id") if key in fields]
+    if len(targets) != 1:
+        return "it needs a server_url or a connector_id, one of them"
+    if "connector_id" in fields and "authorization" not in fields:
+        return "a connector needs an authorization"
+    return None
+
+
+# ==== openai_responses.loop.run
+
+_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
+_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
+_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
+_RAN_ALREADY = "was not run: a call with this call_id ran already."
+_BROKEN_OFF = "was not run: the answer that asked for it broke off."
+
+
+async def run(
+    request: ResponsesRequest,
+    endpoint: Endpoint,
+    connections: Connections,
+    limits: Limits,
+    toolset: Toolset | None = None,
+) -> RunEvents:
+    attempts = Attempts(endpoint, connections, limits)
+    answers = _Answers(request)
+    while answers.request is not None:
+        had_output = bool(answers.output)
+        sent = attempts.events(answers.request, len(answers.output))
+        for part in (sent, answers.events(attempts, toolset)):
+            async with aclosing(part) as events:
+                async for event in events:
+                    yield event
+    has_text = had_output or attempts.has_shown
+    yield RunDone(
+        attempts.ending if has_text else attempts.ending.without_text(),
+        reduce(add_usage, attempts.usages, None),
+        attempts.response.usage,
+        tuple(answers.output),
+        attempts.trace,
+        usages=tuple(attempts.usages),
+    )
+
+
+class _Answers:
+    def __init__(self, request: ResponsesRequest) -> None:
+        self.request: ResponsesRequest | None = request
+        self.output: list[Item] = []
+        self._is_limited = False
+        self._rounds = 0
+        self._calls_run = 0
+        self._seen: set[str] = set()
+
+    async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
+        output, self.request = attempts.response.output, None
+        self._items: list[Item] = []
+        self.output += output
+        calls = list(filter(is_call, output))
+        approvals = list(filter(is_approval_request, output))
+        reached = attempts.limits.spent(attempts.usages, output)
+        if reached and (calls or approvals):
+            attempts.response.ending = Ending("incomplete", sentence=reached)
+        if attempts.ending.is_failure:
+            for event in self._refuse(calls, _BROKEN_OFF):
+                yield event
+            return
+        if toolset is None or not (calls or approvals):
+            return
+        was_last = self._is_limited
+        with attempts.deadlines.paused():
+            async with aclosing(self._answer_all(calls, approvals, toolset)) as rest:
+                async for answer in rest:
+                    yield answer
+        if not was_last and (toolset.runs_calls or not calls):
+            reasoning = toolset.carries_reasoning or bool(approvals)
+            self.request = self._next_request(attempts, reasoning)
+
+    async def _answer_all(
+        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
+    ) -> RunEvents:
+        is_over = self._rounds >= toolset.rounds
+        for request in approvals:
+            refusal = await _remote_refusal(request, toolset, is_over)
+            for event in self._decide(request, refusal):
+                yield event
+        new, repeated = self._new_calls(calls if toolset.runs_calls else ())
+        for event in self._refuse(repeated, _RAN_ALREADY):
+            yield event
+        left = 0 if is_over else toolset.most_calls - self._calls_run
+        async with aclosing(run_calls(new[:left], toolset)) as results:
+            async for call, result in results:
+                yield self._answer(call, result)
+        why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
+        for event in self._refuse(new[left:], why):
+            yield event
+        self._is_limited = is_over or len(new) > left
+        self._rounds += 1
+        self._calls_run += len(new[:left])
+
+    def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
+        request, output = attempts.request, attempts.response.output
+        if self._is_limited:
+            request = request.model_copy(update={"tool_choice": "none"})
+        received = replay_output(output, with_reasoning=reasoning)
+        return next_request(request, [*received, *self._items])
+
+    def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
+        found: tuple[list[Item], list[Item]] = [], []
+        for call in calls:
+            call_id = as_text(call.get("call_id"))
+            found[call_id in self._seen].append(call)
+            self._seen.add(call_id)
+        return found
+
+    def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
+        for call in calls:
+            yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
+
+    def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
+        item, index = output_item(call, result), len(self.output)
+        self.output.append(item)
+        self._items.append(item)
+        return ToolOutput(index, item, result.failed, result.card)
+
+    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
+        response: Item = {
+            "type": "mcp_approval_response",
+            "approval_request_id": request.get("id"),
+            "approve": refusal is None,
+        }
+        self._items.append(response)
+        if refusal is None:
+            self.output.append(response)
+            return
+        response["reason"] = refusal
+        call, output = refused_pair(request, refusal)
+        call, index = {**call, "id": f"fc_{call['call_id']}"}, len(self.output)
+        self.output += [call, output]
+        yield ItemAdded(index, call)
+        yield ItemDone(index, call)
+        yield ToolOutput(index + 1, output, failed=True)
+
+
+def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
+    whole = drop_settled_approvals([*request.input, *items])
+    choice = next_tool_choice(request.tool_choice)
+    changed = {"input": since_compaction(whole), "tool_choice": choice}
+    return request.model_copy(update=changed)
+
+
+async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
+    name = remote_name(request)
+    if is_over:
+        return f"{name} {_ROUNDS_USED_UP}"
+    text = str(request.get("arguments") or "{}")
+    arguments = parse_json_object(text)
+    shown = {"arguments": text} if arguments is None else arguments
+    approver = replace(toolset.approver, default_rule="ask")
+    own_name = str(request.get("name"))
+    return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
 
 # ==== openai_responses.requests.turns
@@ -5393,129 +5678,6 @@ def _schema(tool: Item) -> Item:
     return {**tool, "description": None}
 
 
-# ==== openai_responses.requests.mcp_servers
-
-_SERVER_LABEL = "[A-Za-z][A-Za-z0-9_-]{0,63}"
-_SOME_TEXT = r".*\S.*"
-_TOOL_FILTER = {"tool_names": [_SOME_TEXT], "read_only": bool}
-
-
-def _is_address(value: object) -> bool:
-    one_word = isinstance(value, str) and value.split() == [value]
-    return one_word and url_parts(str(value)) is not None
-
-
-def _are_headers(value: object) -> bool:
-    return isinstance(value, Mapping) and fits_form([*value.values()], [str])
-
-
-_SERVER_FIELDS: Mapping[str, tuple[Any, str]] = {
-    "server_label": (
-        _SERVER_LABEL,
-        "a letter followed by up to 63 letters, digits, hyphens and underscores",
-    ),
-    "server_url": (_is_address, "an address that begins with http:// or https://"),
-    "connector_id": (_SOME_TEXT, "a text"),
-    "authorization": (_SOME_TEXT, "a text"),
-    "headers": (_are_headers, "a JSON object of texts"),
-    "allowed_tools": (
-        ([_SOME_TEXT], _TOOL_FILTER),
-        "a list of names, or an object that chooses tools",
-    ),
-    "require_approval": (
-        ("always|never", {"always": _TOOL_FILTER, "never": _TOOL_FILTER}),
-        "`always`, `never` or an object of both",
-    ),
-    "server_description": (_SOME_TEXT, "a text"),
-}
-
-_NO_SECRETS = {"type", *_SERVER_FIELDS} - {"server_url", "authorization", "headers"}
-
-
-class RemoteServers(NamedTuple):
-    tools: tuple[Item, ...] = ()
-    complaints: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    secrets: tuple[str, ...] = ()
-
-
-@lru_cache(maxsize=8)
-def read_servers(text: str) -> RemoteServers:
-    try:
-        given = json.loads(text) if text.strip() else []
-    except (ValueError, RecursionError) as error:
-        what = "it is no JSON"
-        if isinstance(error, json.JSONDecodeError):
-            what += f" (line {error.lineno}, column {error.colno})"
-        return RemoteServers(complaints=(_servers_error(what),), secrets=(text,))
-    rows = given if isinstance(given, list) else [given]
-    tools: dict[str, Item] = {}
-    complaints: list[str] = []
-    notes: list[str] = []
-    secrets: list[str] = []
-    for number, row in enumerate(rows, 1):
-        fields = _given_fields(row)
-        hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
-        secrets += _secret_values(hidden)
-        label = fields.get("server_label")
-        name = str(label) if fits_form(label, _SERVER_LABEL) else f"server {number}"
-        if complaint := _server_error(row, fields, tools):
-            what = f"{name} is left out, because {complaint}"
-            complaints.append(_servers_error(what))
-            continue
-        known = {key: fields[key] for key in _SERVER_FIELDS if key in fields}
-        tools[name.lower()] = {"type": "mcp", **known}
-        if unknown := ", ".join(sorted(fields.keys() - {*_SERVER_FIELDS, "type"})):
-            notes.append(_servers_error(f"keys of {name} are not sent: {unknown}"))
-    return RemoteServers(
-        tuple(tools.values()), tuple(complaints), tuple(notes), tuple(secrets)
-    )
-
-
-def _servers_error(what: str) -> str:
-    return (
-        f"REMOTE_MCP_SERVERS_JSON: {what}. An administrator can correct it in the "
-        "valves of this pipe; until then, chats go on without."
-    )
-
-
-def _secret_values(value: object) -> list[str]:
-    if isinstance(value, Mapping):
-        value = [*value.values()]
-    if isinstance(value, list):
-        return [text for inner in value for text in _secret_values(inner)]
-    if not isinstance(value, str):
-        return []
-    parts = url_parts(value)
-    if parts is None:
-        return header_secrets(value)
-    return [value, parts.password or "", *(text for _, text in parse_qsl(parts.query))]
-
-
-def _given_fields(row: object) -> JsonObject:
-    return {k: value for k, value in as_mapping(row).items() if value is not None}
-
-
-def _server_error(
-    row: object, fields: JsonObject, before: Mapping[str, Item]
-) -> str | None:
-    if not isinstance(row, Mapping):
-        return "it is no JSON object"
-    if "server_label" not in fields:
-        return "it has no server_label"
-    for key, (form, expected) in _SERVER_FIELDS.items():
-        if key in fields and not fits_form(fields[key], form):
-            return f"its {key} is not {expected}"
-    if fields["server_label"].lower() in before:
-        return "its server_label is not its own"
-    targets = [key for key in ("server_url", "connector_id") if key in fields]
-    if len(targets) != 1:
-        return "it needs a server_url or a connector_id, one of them"
-    if "connector_id" in fields and "authorization" not in fields:
-        return "a connector needs an authorization"
-    return None
-
-
 # ==== openai_responses.audit
 
 _OPENAI_HOST = "api.openai.com"
@@ -5573,154 +5735,6 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
     return value if redact(value) == value else None
-
-
-# ==== openai_responses.loop.run
-
-_TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
-_ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
-_CALLS_USED_UP = _TOOL_LIMIT.format("calls")
-_RAN_ALREADY = "was not run: a call with this call_id ran already."
-_BROKEN_OFF = "was not run: the answer that asked for it broke off."
-
-
-async def run(
-    request: ResponsesRequest,
-    endpoint: Endpoint,
-    connections: Connections,
-    limits: Limits,
-    toolset: Toolset | None = None,
-) -> RunEvents:
-    attempts = Attempts(endpoint, connections, limits)
-    answers = _Answers(request)
-    while answers.request is not None:
-        had_output = bool(answers.output)
-        sent = attempts.events(answers.request, len(answers.output))
-        for part in (sent, answers.events(attempts, toolset)):
-            async with aclosing(part) as events:
-                async for event in events:
-                    yield event
-    has_text = had_output or attempts.has_shown
-    yield RunDone(
-        attempts.ending if has_text else attempts.ending.without_text(),
-        reduce(add_usage, attempts.usages, None),
-        attempts.response.usage,
-        tuple(answers.output),
-        attempts.trace,
-        usages=tuple(attempts.usages),
-    )
-
-
-class _Answers:
-    def __init__(self, request: ResponsesRequest) -> None:
-        self.request: ResponsesRequest | None = request
-        self.output: list[Item] = []
-        self._is_limited = False
-        self._rounds = 0
-        self._calls_run = 0
-        self._seen: set[str] = set()
-
-    async def events(self, attempts: Attempts, toolset: Toolset | None) -> RunEvents:
-        output, self.request = attempts.response.output, None
-        self._items: list[Item] = []
-        self.output += output
-        calls = list(filter(is_call, output))
-        approvals = list(filter(is_approval_request, output))
-        reached = attempts.limits.spent(attempts.usages, output)
-        if reached and (calls or approvals):
-            attempts.response.ending = Ending("incomplete", sentence=reached)
-        if attempts.ending.is_failure:
-            for event in self._refuse(calls, _BROKEN_OFF):
-                yield event
-            return
-        if toolset is None or not (calls or approvals):
-            return
-        was_last = self._is_limited
-        with attempts.deadlines.paused():
-            async with aclosing(self._answer_all(calls, approvals, toolset)) as rest:
-                async for answer in rest:
-                    yield answer
-        if not was_last and (toolset.runs_calls or not calls):
-            reasoning = toolset.carries_reasoning or bool(approvals)
-            self.request = self._next_request(attempts, reasoning)
-
-    async def _answer_all(
-        self, calls: Sequence[Item], approvals: Sequence[Item], toolset: Toolset
-    ) -> RunEvents:
-        is_over = self._rounds >= toolset.rounds
-        for request in approvals:
-            refusal = await _remote_refusal(request, toolset, is_over)
-            for event in self._decide(request, refusal):
-                yield event
-        new, repeated = self._new_calls(calls if toolset.runs_calls else ())
-        for event in self._refuse(repeated, _RAN_ALREADY):
-            yield event
-        left = 0 if is_over else toolset.most_calls - self._calls_run
-        async with aclosing(run_calls(new[:left], toolset)) as results:
-            async for call, result in results:
-                yield self._answer(call, result)
-        why = _ROUNDS_USED_UP if is_over else _CALLS_USED_UP
-        for event in self._refuse(new[left:], why):
-            yield event
-        self._is_limited = is_over or len(new) > left
-        self._rounds += 1
-        self._calls_run += len(new[:left])
-
-    def _next_request(self, attempts: Attempts, reasoning: bool) -> ResponsesRequest:
-        request = attempts.request
-        received = replay_output(attempts.response.output, with_reasoning=reasoning)
-        items = drop_settled_approvals([*request.input, *received, *self._items])
-        choice = "none" if self._is_limited else next_tool_choice(request.tool_choice)
-        changed = {"input": since_compaction(items), "tool_choice": choice}
-        return request.model_copy(update=changed)
-
-    def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
-        found: tuple[list[Item], list[Item]] = [], []
-        for call in calls:
-            call_id = as_text(call.get("call_id"))
-            found[call_id in self._seen].append(call)
-            self._seen.add(call_id)
-        return found
-
-    def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
-        for call in calls:
-            yield self._answer(call, tool_error(f"{call.get('name')} {why}"))
-
-    def _answer(self, call: Item, result: ToolResult) -> ToolOutput:
-        item, index = output_item(call, result), len(self.output)
-        self.output.append(item)
-        self._items.append(item)
-        return ToolOutput(index, item, result.failed, result.card)
-
-    def _decide(self, request: Item, refusal: str | None) -> Iterator[RunEvent]:
-        response: Item = {
-            "type": "mcp_approval_response",
-            "approval_request_id": request.get("id"),
-            "approve": refusal is None,
-        }
-        self._items.append(response)
-        if refusal is None:
-            self.output.append(response)
-            return
-        response["reason"] = refusal
-        call, output = refused_pair(request, refusal)
-        call, index = {**call, "id": f"fc_{call['call_id']}"}, len(self.output)
-        self.output += [call, output]
-        yield ItemAdded(index, call)
-        yield ItemDone(index, call)
-        yield ToolOutput(index + 1, output, failed=True)
-
-
-async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:
-    name = remote_name(request)
-    if is_over:
-        return f"{name} {_ROUNDS_USED_UP}"
-    text = str(request.get("arguments") or "{}")
-    arguments = parse_json_object(text)
-    shown = {"arguments": text} if arguments is None else arguments
-    approver = replace(toolset.approver, default_rule="ask")
-    own_name = str(request.get("name"))
-    return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
 
 # ==== owui_chat.events
@@ -5825,7 +5839,7 @@ class UserMessage(NamedTuple):
 
     @property
     def content(self) -> list[Item]:
-        return content_parts(self.item.get("content"))
+        return self.item.get("content") or []
 
     def with_content(self, parts: Sequence[Item]) -> Self:
         return self._replace(item={**self.item, "content": list(parts)})
@@ -5858,7 +5872,7 @@ DETAILS_FIELD = "reasoning_details"
 def parse_messages(
     messages: Sequence[JsonObject], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
-    if not all(isinstance(message, Mapping) for message in messages):
+    if not all(isinstance(message, dict) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     head = [*takewhile(lambda message: message.get("role") == "system", messages)]
     texts = filter(None, (_plain_text(message.get("content")) for message in head))
@@ -5878,7 +5892,8 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
             text, details = _plain_text(content), message.get(DETAILS_FIELD)
             if details or text.strip():
                 yield AssistantText(text, details=details)
-            yield from _calls(message.get("tool_calls"))
+            if calls := message.get("tool_calls"):
+                yield from _calls(calls)
         case "tool":
             yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
         case _:
@@ -5905,22 +5920,23 @@ def _output(content: object) -> str | list[Item]:
 
 
 def _input_message(role: str, content: object, detail: str) -> Item:
-    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    rows = content if isinstance(content, list) else [content]
     parts = [_input_part(part, detail) for part in rows]
     return {"type": "message", "role": role, "content": parts}
 
 
 def _input_part(part: object, detail: str) -> Item:
-    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
-    match wire.get("type"):
+    if not isinstance(part, dict):
+        return {"type": "input_text", "text": str(part or "")}
+    match part.get("type"):
         case "text" | "input_text":
-            return {"type": "input_text", "text": str(wire.get("text") or "")}
+            return {"type": "input_text", "text": str(part.get("text") or "")}
         case "image_url" | "input_image":
-            return _image_part(wire, detail)
+            return _image_part(part, detail)
         case "file":
-            return {"type": "input_file", **_given(wire.get("file"))}
+            return {"type": "input_file", **_given(part.get("file"))}
         case "input_file":
-            return _given(wire)
+            return _given(part)
     raise InvalidRequest(
         "A message of this chat holds something other than text, a picture or a file. "
         "The model cannot read it: remove it from the message and send it again."
@@ -6084,12 +6100,14 @@ def _named(match: re.Match[str]) -> str:
 
 # ==== owui_chat.storage.signature
 
-Sign = Callable[[object], str]
+Sign = Callable[[object, bool], str]
 
 _FIELD = "signature"
+_HALF = 32
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
+_IN_ORDER = TypeAdapter[Any](Any).serializer
+_SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
 
 
 def derive_key(secret: str, purpose: str) -> bytes:
@@ -6098,33 +6116,44 @@ def derive_key(secret: str, purpose: str) -> bytes:
 
 
 def signer(secret: str, purpose: str) -> Sign:
-    return partial(_signature, derive_key(secret, purpose))
+    key = derive_key(secret, purpose)
+    return partial(_signature, hmac.new(key, digestmod="sha256"))
 
 
 def sign_object(
     fields: Mapping[str, Any], sign: Sign | None, *scope: object
 ) -> dict[str, Any]:
     bare = _without_signature(fields)
-    return {**bare, _FIELD: sign([*scope, bare])} if sign else bare
+    halves = [sign([*scope, bare], is_sorted) for is_sorted in (False, True) if sign]
+    return {**bare, _FIELD: "".join(halves)} if halves else bare
 
 
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
     signature = fields.get(_FIELD)
     if sign is None or not isinstance(signature, str) or not signature.isascii():
         return False
-    try:
-        expected = sign([*scope, _without_signature(fields)])
-    except (RecursionError, TypeError, ValueError):
-        return False
-    return hmac.compare_digest(expected, signature)
+    value = [*scope, _without_signature(fields)]
+    with suppress(RecursionError, TypeError, ValueError):
+        return hmac.compare_digest(
+            sign(value, False), signature[:_HALF]
+        ) or hmac.compare_digest(sign(value, True), signature[-_HALF:])
+    return False
 
 
 def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in fields.items() if key != _FIELD}
+    bare = dict(fields)
+    bare.pop(_FIELD, None)
+    return bare
 
 
-def _signature(key: bytes, value: object) -> str:
-    return hmac.digest(key, _ENCODER.encode(value).encode(), "sha256").hex()[:32]
+def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
+    text = b""
+    if not is_sorted:
+        with suppress(ValueError):  # UTF-8 has no lone surrogates
+            text = _IN_ORDER.to_json(value)
+    signed = keyed.copy()
+    signed.update(text or _SORTED.encode(value).encode())
+    return signed.hexdigest()[:_HALF]
 
 
 # ==== owui_chat.storage.records
@@ -6178,12 +6207,12 @@ def write_records(
 
 
 def is_pipe_key(key: str) -> bool:
-    return key == _SEED_KEY or key.startswith(f"{_SEED_KEY}:")
+    return key.partition(":")[0] == _SEED_KEY
 
 
 def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
-    values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {str(one) for v in values for one in as_list(as_mapping(v).get("dead"))}
+    values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
+    dead = {str(one) for value in values for one in as_list(value.get("dead"))}
     found: dict[str, Record] = {}
     for ulid, wire in (row for value in values for row in _wires_in(value)):
         payload = _payload(wire.get("payload"))
@@ -6406,10 +6435,15 @@ def build_input(
         else:
             run.append(part)
     items += _RunHistory(run, left, reader).items()
-    if repairs and any(map(is_compaction, items)):
-        sent = {id(item) for _, item in repair_items(items, repairs)}
-        items = [one for one in items if id(one) in sent or not is_compaction(one)]
-    kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    kinds = {item.get("type") for item in items}
+    if "compaction" in kinds:
+        if repairs:
+            sent = {id(item) for _, item in repair_items(items, repairs)}
+            items = [one for one in items if id(one) in sent or not is_compaction(one)]
+        items = since_compaction(items)
+    kept = drop_orphans(items)
+    if kinds.isdisjoint(CHANGED_LATER):
+        return kept
     return [one for item in kept for one in past_items(item)]
 
 
@@ -6429,7 +6463,12 @@ class _RunHistory:
         records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [piece for part in run for piece in _split(part)]
+        self._pieces: list[_Piece] = []
+        for part in run:
+            if isinstance(part, AssistantText):
+                self._pieces += _marked_texts(part)
+            else:
+                self._pieces.append(part)
         self._items: dict[str, list[Item]] = {}
         self._shown: dict[str, str] = {}
         for piece in self._pieces:
@@ -6438,17 +6477,20 @@ class _RunHistory:
                 self._items[piece.ulid] = _readable_items(record, reader)
                 self._shown[piece.ulid] = record.shown
         self._take_out_code()
-        self._ends = {
+        self._done: dict[str, int] = {}
+
+    @cached_property
+    def _ends(self) -> dict[str, tuple[str, int]]:
+        return {
             str(item.get("call_id")): (ulid, end)
             for ulid, items in self._items.items()
             for end, item in enumerate(items, 1)
             if is_call(item)
         }
-        self._done: dict[str, int] = {}
 
     def _take_out_code(self) -> None:
-        codes = [*filter(is_code, chain.from_iterable(self._items.values()))]
-        if not codes:
+        stored = (item for items in self._items.values() for item in items)
+        if not (codes := [item for item in stored if "code" in item and is_code(item)]):
             return
         texts = [p.text if isinstance(p, MarkedText) else "" for p in self._pieces]
         left, deleted = take_out_code(texts, codes)
@@ -6463,17 +6505,17 @@ class _RunHistory:
     def items(self) -> list[Item]:
         items: list[Item] = []
         call_types: dict[str, str] = {}
+        has_remote = False
         for piece in self._pieces:
             if isinstance(piece, MarkedText):
-                found = self._text(piece)
+                items += self._text(piece)
             elif isinstance(piece, ToolCall):
-                found = self._call(piece)
+                items += self._call(piece)
+                call_types.setdefault(piece.call_id, items[-1]["type"])
             else:
-                found = [tool_message_item(piece, call_types)]
-            items += found
-            for item in filter(is_call, found):
-                call_types.setdefault(str(item.get("call_id")), item_type(item))
-        return items
+                items.append(tool_message_item(piece, call_types))
+                has_remote |= is_remote_id(piece.call_id)
+        return reorder_remote_outputs(items) if has_remote else items
 
     def _call(self, call: ToolCall) -> list[Item]:
         ulid, end = self._ends.get(call.call_id, ("", 0))
@@ -6497,11 +6539,8 @@ class _RunHistory:
 
 
 def _readable_items(record: Record, reader: Origin | None) -> list[Item]:
-    items = [item for item in record.payload if is_replayed(item)]
-    if reader and reader.can_decrypt(record.origin):
-        return [i for i in items if i.get("encrypted_content") or not is_encrypted(i)]
-    foreign = (item for item in items if not is_encrypted(item))
-    return [item for item in foreign if item_type(item) != CONFIGURATION]
+    is_ours = bool(reader and reader.can_decrypt(record.origin))
+    return [item for item in record.payload if is_replayed(item, is_ours=is_ours)]
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -6515,12 +6554,10 @@ def _call_item(call: ToolCall) -> Item:
 _Piece = MarkedText | ToolCall | ToolMessage
 
 
-def _split(part: _Said) -> Iterable[_Piece]:
-    if not isinstance(part, AssistantText):
-        return (part,)
-    *others, last = part.ulids or ("",)
-    bare = (MarkedText(ulid, "") for ulid in others)
-    return chain(bare, split_at_markers(_strip_old_blocks(part.text), last))
+def _marked_texts(said: AssistantText) -> list[MarkedText]:
+    *others, last = said.ulids or ("",)
+    pieces = split_at_markers(_strip_old_blocks(said.text), last)
+    return [*(MarkedText(ulid, "") for ulid in others), *pieces]
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -6952,7 +6989,7 @@ def output_values(messages: JsonObject) -> dict[str, Any]:
     return {
         message_key(_item_id(item)): item.get("kept")
         for message in messages.values()
-        for item in _records_in(_output_of(message))
+        for item in _records_in(as_list(as_mapping(message).get("output")))
     }
 
 
@@ -6999,7 +7036,7 @@ def _places(
 ) -> dict[str, _Place] | None:
     outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
     found: dict[str, _Place] = {}
-    least, is_known = 0, _has_call(answer, run)
+    least, is_known = 0, False
     place: _Place | None = (0, 0)
     for item in run:
         if is_call_output(item):
@@ -7013,7 +7050,7 @@ def _places(
             if start:
                 found[_item_id(item)] = start
             is_known |= None not in (start, place)
-    return found if is_known else None
+    return found if is_known or _has_call(answer, run) else None
 
 
 def _find_text(
@@ -7040,13 +7077,13 @@ def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
 def _with_records(
     answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
 ) -> Iterator[ChatPart]:
-    named: dict[int, dict[int, list[str]]] = {}
+    named = defaultdict[int, dict[int, list[str]]](dict)
     for item in records:
         before = item.get("before")
         place = places.get(str(before)) if before else (len(answer), 0)
         if place:
             own = _item_id(item).removeprefix(_RECORD_ID).upper()
-            named.setdefault(place[0], {}).setdefault(place[1], []).append(own)
+            named[place[0]].setdefault(place[1], []).append(own)
     end = AssistantText("")
     for number, part in enumerate([*answer, end]):
         if number in named:
@@ -7076,15 +7113,20 @@ def _text(answer: Sequence[ChatPart], number: int) -> str:
 def _host_text(item: Item) -> str:
     if item.get("type") == "message":
         parts = content_parts(item.get("content"))
-        texts = (p.get("text") for p in parts if p.get("type") == "output_text")
-        return "".join(map(as_text, texts))
+        shown = [part for part in parts if part.get("type") == "output_text"]
+        return "".join([as_text(part.get("text")) for part in shown])
     is_code = item.get("type") == CODE_CARD
     return code_text(as_text(item.get("code"))) if is_code else ""
 
 
-def _records_in(run: Iterable[Item]) -> list[Item]:
-    found = [item for item in run if item.get("type") == _RECORD_TYPE]
-    return [item for item in found if _item_id(item).startswith(_RECORD_ID)]
+def _records_in(run: Iterable[Any]) -> list[Item]:
+    return [
+        item
+        for item in run
+        if isinstance(item, dict)
+        and item.get("type") == _RECORD_TYPE
+        and _item_id(item).startswith(_RECORD_ID)
+    ]
 
 
 def _item_id(item: Item) -> str:
@@ -7908,8 +7950,9 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     for entry in content_parts(details):
         if isinstance(entry.get("index"), int):
             turns.setdefault(str(entry.get("turn")), []).append(entry)
-    ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
-    return [*filter(None, (_read_turn(turn, sign) for turn in ordered))]
+    for turn in turns.values():
+        turn.sort(key=itemgetter("index"))
+    return [*filter(None, (_read_turn(turn, sign) for turn in turns.values()))]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -7931,32 +7974,35 @@ def _is_entry(entry: Item) -> bool:
 
 def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
     head, carried = entries[0], entries[1:]
-    if not (is_ours := is_signed(head, sign, carried)):
+    notes = head.get("notes")
+    if is_signed(head, sign, carried):
+        items = [*map(_carried_item, carried)]
+    else:
         entries = [*filter(_is_entry, entries)]
         head = next((entry for entry in entries if entry["type"] == _TURN), {})
-        carried = [entry for entry in entries if entry["type"] != _TURN]
-    items = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
-    notes = head.get("notes") if is_ours or is_signed(head, sign) else {}
-    if not is_ours:
-        stubs = harmless_items([item for item, _ in items])
-        used = [
-            pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
-            for entry, pair, stub in zip(carried, items, stubs, strict=True)
-        ]
-        items = [(item, shown) for item, shown in used if item]
+        notes = head.get("notes") if is_signed(head, sign) else {}
+        items = _items_of_others([e for e in entries if e["type"] != _TURN], sign)
     origin = read_origin(head.get("origin"), "")
     return DetailTurn(items, origin, as_mapping(notes)) if entries else None
 
 
-def _carried_item(entry: Item) -> Item:
-    item: Item = entry["item"]
-    is_sealed = entry["type"] == _REASONING
-    return {**item, "encrypted_content": entry["data"]} if is_sealed else item
+def _items_of_others(
+    carried: Sequence[Item], sign: Sign | None
+) -> list[tuple[Item, str | int]]:
+    items = [*map(_carried_item, carried)]
+    stubs = harmless_items([item for item, _ in items])
+    used = [
+        pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
+        for entry, pair, stub in zip(carried, items, stubs, strict=True)
+    ]
+    return [(item, shown) for item, shown in used if item]
 
 
-def _shown_text(entry: Item) -> str | int:
-    shown = entry.get("shown")
-    return shown if isinstance(shown, str | int) else ""
+def _carried_item(entry: Item) -> tuple[Item, str | int]:
+    item, shown = entry["item"], entry.get("shown")
+    if entry["type"] == _REASONING:
+        item = {**item, "encrypted_content": entry["data"]}
+    return item, shown if isinstance(shown, str | int) else ""
 
 
 def _length(shown: str | int) -> int:
@@ -8388,11 +8434,15 @@ def _read_attachments(files: object) -> list[Attachment]:
 
 
 def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
-    question, result = question_index(parts), list(parts)
-    for place, part in enumerate(parts):
-        if isinstance(part, UserMessage):
-            result[place] = _with_readable(part, scale, is_asked=place == question)
-    return result
+    question = question_index(parts)
+    return [
+        (
+            _with_readable(part, scale, is_asked=place == question)
+            if isinstance(part, UserMessage)
+            else part
+        )
+        for place, part in enumerate(parts)
+    ]
 
 
 def drawing_notice(parts: Sequence[ChatPart]) -> str:
@@ -8427,14 +8477,17 @@ def fit_input(items: Sequence[Item]) -> list[Item]:
 def _fit_item(item: Item, left: list[int]) -> Item:
     key = "output" if "output" in item else "content"
     rows = item.get(key)
-    if not isinstance(rows, list):
+    if not isinstance(rows, list) or not any(map(_held_file, rows)):
         return item
-    fitted = [_fit_part(part, left) for part in reversed(rows)][::-1]
-    return item if fitted == rows else {**item, key: fitted}
+    return {**item, key: [_fit_part(part, left) for part in reversed(rows)][::-1]}
+
+
+def _held_file(part: Item) -> Any:
+    return part.get("image_url") or part.get("file_data")
 
 
 def _fit_part(part: Item, left: list[int]) -> Item:
-    if not (held := part.get("image_url") or part.get("file_data")):
+    if not (held := _held_file(part)):
         return part
     left[0] -= item_type(part) == "input_image"
     left[1] -= len(held)
@@ -8456,6 +8509,8 @@ def _with_readable(
     message: UserMessage, scale: _Scale, *, is_asked: bool
 ) -> UserMessage:
     shown = [part for part in message.content if part.get("image_url")]
+    if not shown:
+        return message
     names = [found.name for found in message.attachments if found.is_image]
     left, parts = iter(names if len(names) == len(shown) else ()), list[Item]()
     for part in message.content:
@@ -8463,7 +8518,7 @@ def _with_readable(
         if part.get("image_url"):
             found = _readable_part(part, next(left, ""), scale)
         parts.append(part_or_note(found, is_asked=is_asked))
-    return message.with_content(parts) if shown else message
+    return message.with_content(parts)
 
 
 def _readable_part(part: Item, name: str, scale: _Scale) -> Item | str:
@@ -8514,8 +8569,10 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
 
 def _tool_image_urls(message: UserMessage) -> list[str]:
     first, *images = message.content or [{}]
+    if first.get("text") != _HOST_PROMPT:
+        return []
     urls = [str(image.get("image_url") or "") for image in images]
-    return urls if first.get("text") == _HOST_PROMPT and all(urls) else []
+    return urls if all(urls) else []
 
 
 def _assign_images(
@@ -8545,52 +8602,6 @@ def _image_counts(rows: JsonObject) -> dict[str, int]:
         for item in chain.from_iterable(outputs)
         if item.get("id") == f"fco_{item.get('call_id')}"  # as our cards have it
     }
-
-
-# ==== owui_chat.input.directive_words
-
-DETAILED = """
-03a45b 078c8e 0d4183 0e91ef 10d840 138dce 13b536 15a9dc 163e47 17b649 18df80
-29de7f 2e4b93 32c287 347147 38f3bd 390989 3998d2 4526b5 505603 57b144 5cb98f
-5edd93 62c2c8 63068c 6411bb 6527f3 70d47d 76aa65 7b24ea 7c9e0a 7d7646 7e07e1
-830a7a 9874ca 9a3059 9bf1c5 a13b35 a39afb a60e81 a617ed a7ea08 abfbd8 ae1911
-aeece0 b0f55b b765b1 ba5901 bcd184 c69792 c80f54 cdf936 ce72b2 cea309 d48086
-eed41b f6374c f87c63 fa34f8
-"""
-
-CONCISE = """
-0434e0 07c416 14f978 181692 19b4d0 1e4852 2284bb 25a02f 2c7347 30ccda 36c1f1
-36d7ba 39c49c 3de689 46bc29 481781 4b1a74 4c9e08 4f236a 540704 57f61e 6257c5
-63d83e 6716da 6eb68c 7129e6 76bcb2 776531 7833d8 7982e9 7aab4f 7adcf1 7e3c59
-891c2b 8c25e2 8edac0 94cd05 9a6477 9c7406 a1f6bd a63ebf a6fe53 a78aed a7d652
-b5b614 b626eb b6aeea b6f538 c162d1 c4a122 d16f5e dee774 e46994 e8cb0d f59e1a
-f7c9fe fd7fb4
-"""
-
-
-# ==== owui_chat.input.directives
-
-
-def words_digest(words: str) -> str:
-    return hex_digest(words.strip())[:6]
-
-
-def take_directive(
-    parts: Sequence[ChatPart], *, is_guided: bool
-) -> tuple[list[ChatPart], str]:
-    users = user_messages(parts)
-    question, wish = [*users][-2:] if len(users) > 1 else (0, 0)
-    verbosity = _requested_verbosity(users[wish]) if wish else ""
-    if not verbosity or not (is_guided or wish == question + 1):
-        return list(parts), ""
-    return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
-
-
-def _requested_verbosity(message: UserMessage) -> str:
-    digest = words_digest(message_text(message.item))
-    if digest in DETAILED.split():
-        return "high"
-    return "low" if digest in CONCISE.split() else ""
 
 
 # ==== owui_chat.input.prefix
@@ -8751,6 +8762,52 @@ def _read_context(wire: Any) -> SentContext:
     )
 
 
+# ==== owui_chat.input.directive_words
+
+DETAILED = """
+03a45b 078c8e 0d4183 0e91ef 10d840 138dce 13b536 15a9dc 163e47 17b649 18df80
+29de7f 2e4b93 32c287 347147 38f3bd 390989 3998d2 4526b5 505603 57b144 5cb98f
+5edd93 62c2c8 63068c 6411bb 6527f3 70d47d 76aa65 7b24ea 7c9e0a 7d7646 7e07e1
+830a7a 9874ca 9a3059 9bf1c5 a13b35 a39afb a60e81 a617ed a7ea08 abfbd8 ae1911
+aeece0 b0f55b b765b1 ba5901 bcd184 c69792 c80f54 cdf936 ce72b2 cea309 d48086
+eed41b f6374c f87c63 fa34f8
+"""
+
+CONCISE = """
+0434e0 07c416 14f978 181692 19b4d0 1e4852 2284bb 25a02f 2c7347 30ccda 36c1f1
+36d7ba 39c49c 3de689 46bc29 481781 4b1a74 4c9e08 4f236a 540704 57f61e 6257c5
+63d83e 6716da 6eb68c 7129e6 76bcb2 776531 7833d8 7982e9 7aab4f 7adcf1 7e3c59
+891c2b 8c25e2 8edac0 94cd05 9a6477 9c7406 a1f6bd a63ebf a6fe53 a78aed a7d652
+b5b614 b626eb b6aeea b6f538 c162d1 c4a122 d16f5e dee774 e46994 e8cb0d f59e1a
+f7c9fe fd7fb4
+"""
+
+
+# ==== owui_chat.input.directives
+
+
+def words_digest(words: str) -> str:
+    return hex_digest(words.strip())[:6]
+
+
+def take_directive(
+    parts: Sequence[ChatPart], *, is_guided: bool
+) -> tuple[list[ChatPart], str]:
+    users = user_messages(parts)
+    question, wish = [*users][-2:] if len(users) > 1 else (0, 0)
+    verbosity = _requested_verbosity(users[wish]) if wish else ""
+    if not verbosity or not (is_guided or wish == question + 1):
+        return list(parts), ""
+    return [*parts[: question + 1], *parts[wish + 1 :]], verbosity
+
+
+def _requested_verbosity(message: UserMessage) -> str:
+    digest = words_digest(message_text(message.item))
+    if digest in DETAILED.split():
+        return "high"
+    return "low" if digest in CONCISE.split() else ""
+
+
 # ==== owui_manifold.log
 
 _LOGGER = logging.getLogger("openai_responses_manifold")
@@ -8779,6 +8836,9 @@ class RunLog:
             self._lines.append(f"{time:%Y-%m-%d %H:%M:%S} {level:<8} {one_line}")
         if LOG_LEVELS[level] >= self._threshold:
             _write(level, f"{self.run_id} {one_line}")
+
+    def warn(self, text: str) -> None:
+        self.line("WARNING", text)
 
     def audit(self, line: str) -> None:
         _write("INFO", redact(line, self._secrets))
@@ -9181,6 +9241,8 @@ class UserValves(BaseModel):
 
 # ==== owui_manifold.config
 
+_Read = TypeVar("_Read")
+
 
 class Config(NamedTuple):
     valves: Valves
@@ -9192,7 +9254,7 @@ class Config(NamedTuple):
     remote: RemoteServers
     approval_rules: ApprovalRules
     tool_timeouts: Sequence[tuple[str, float]]
-    prices: Mapping[str, ModelPrices] | None
+    prices: Mapping[str, ModelPrices] | InvalidRequest
 
     effort: str | None
     summary: str
@@ -9223,32 +9285,33 @@ def read_config(
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
     timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
-    prices, price_error = _own_prices(valves)
+    prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
+    price_error = str(prices) if isinstance(prices, InvalidRequest) else ""
     problems = (rules_error, timeouts_error, _permission_error(valves), filter_error)
     allowed = _for_own_key(valves) if own_key else valves
     switches = as_mapping(host.get("features"))
     is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
-    level = _inherit(own.LOG_LEVEL, valves.LOG_LEVEL)
-    searches = _is_on(own.WEB_SEARCH, valves.ENABLE_WEB_SEARCH or is_mapped)
+    level = _choice(own.LOG_LEVEL, valves.LOG_LEVEL)
+    searches = _choice(own.WEB_SEARCH, valves.ENABLE_WEB_SEARCH or is_mapped)
     return Config(
         valves=allowed,
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
         problems=tuple(filter(None, (*problems, price_error))),
         own_key=own_key,
-        overrides=_overrides(valves),
+        overrides=_read_or_error(read_overrides, valves.MODEL_OVERRIDES_JSON),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         approval_rules=rules,
         tool_timeouts=timeouts,
         prices=prices,
-        effort=_inherit(own.REASONING_EFFORT, "") or None,
-        summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
-        verbosity=_inherit(own.VERBOSITY, "") or None,
-        service_tier=_inherit(own.SERVICE_TIER, valves.SERVICE_TIER),
+        effort=_choice(own.REASONING_EFFORT, None),
+        summary=_choice(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
+        verbosity=_choice(own.VERBOSITY, None),
+        service_tier=_choice(own.SERVICE_TIER, valves.SERVICE_TIER),
         web_search=searches,
         replaces_search=searches and is_mapped,
-        code_interpreter=_is_on(own.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER),
-        image_generation=_is_on(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
-        shows_cost=_is_on(own.SHOW_COST, valves.SHOW_COST),
+        code_interpreter=_choice(own.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER),
+        image_generation=_choice(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
+        shows_cost=_choice(own.SHOW_COST, valves.SHOW_COST),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
         refused=_refused_choices(wanted, own, valves),
@@ -9262,26 +9325,15 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
     return connection_secrets(values, valves.PROXY, *keys, *others)
 
 
-def _overrides(valves: Valves) -> Mapping[str, ResolvedModel] | InvalidRequest:
+def _read_or_error(read: Callable[[str], _Read], text: str) -> _Read | InvalidRequest:
     try:
-        return read_overrides(valves.MODEL_OVERRIDES_JSON)
+        return read(text)
     except InvalidRequest as error:
         return error
 
 
-def _own_prices(valves: Valves) -> tuple[Mapping[str, ModelPrices] | None, str]:
-    try:
-        return read_prices(valves.CUSTOM_MODEL_PRICING_JSON), ""
-    except InvalidRequest as error:
-        return None, str(error)
-
-
-def _inherit(own: str, default: str) -> str:
-    return default if own == "inherit" else own
-
-
-def _is_on(own: str, default: bool) -> bool:
-    return default if own == "inherit" else own == "on"
+def _choice(own: str, default: Any) -> Any:
+    return {"inherit": default, "on": True, "off": False}.get(own, own)
 
 
 _FILTER_KEY = "openai_responses"
@@ -9585,6 +9637,10 @@ class PipeCall(NamedTuple):
         told = {"user": self.user, "model": caller.model, "base_url": base_url}
         return caller._asdict() | told | {"has_own_key": bool(self.config.own_key)}
 
+    def warn_once(self, text: str) -> None:
+        if self.capabilities.first_time(f"log: {text}"):
+            self.log.warn(text)
+
     def resolve(self, name: str) -> ResolvedModel:
         if isinstance(self.config.overrides, InvalidRequest):
             raise self.config.overrides
@@ -9867,19 +9923,19 @@ async def _read_document(
     file: Attachment, user: Any, wanted: str, left: int
 ) -> tuple[Item | str, int]:
     row = None if file.is_image else await file_row(file.file_id, user)
-    name = file.name or (row.filename if row else "")
-    meta = (row.meta if row else None) or {}
+    name = file.name or getattr(row, "filename", "")
+    meta = getattr(row, "meta", None) or {}
     kind = document_type(name, file.content_type or str(meta.get("content_type")))
     if file.is_image or not kind or (kind != PDF_TYPE and wanted != "all"):
         return "", 0
-    if int(meta.get("size") or 0) > left:
-        return _TOO_LARGE.format(name), 0
 
     def sized_part(content: bytes) -> tuple[Item, int]:
         return document_part(name, kind, content), len(content)
 
-    read = await _read_file(row, sized_part) if row else None
-    part, size = read or (GONE_FILE.format(name), 0)
+    gone, size = GONE_FILE.format(name), int(meta.get("size") or 0)
+    part: Item | str = gone
+    if row and size <= left:
+        part, size = await _read_file(row, sized_part) or (gone, 0)
     return (part, size) if size <= left else (_TOO_LARGE.format(name), 0)
 
 
@@ -9937,7 +9993,7 @@ async def load_stored_images(
 # ==== owui_manifold.host_tools
 
 
-def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approver:
+def build_approver(call: PipeCall) -> Approver:
     host, rules = call.host, call.config.approval_rules
     mode = value_at(host.metadata, "params", "tool_approval_mode")
     if _is_builtin(host, "ask_user"):
@@ -9946,7 +10002,7 @@ def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approv
         rules=rules,
         default_rule="ask" if mode == "ask" else "auto",
         ask=_ask_in_page(host.event_call) if host.event_call else None,
-        log=log,
+        log=call.log.warn,
         other_names=partial(_other_names, host),
     )
 
@@ -10007,14 +10063,9 @@ def _ask_in_page(event_call: EventCall) -> Ask:
     return ask
 
 
-_CITED = frozenset(
-    {
-        "fetch_url",
-        "query_chat_files",
-        "query_knowledge_files",
-        "view_file",
-        "view_knowledge_file",
-    }
+_CITED = (
+    *("fetch_url", "query_chat_files", "query_knowledge_files"),
+    *("view_file", "view_knowledge_file"),
 )
 
 
@@ -10171,22 +10222,28 @@ _PLACE = ("city", "region", "country", "timezone")
 def hosted_tools(
     config: Config, model: ResolvedModel, refused: Collection[str] = ()
 ) -> tuple[list[Item], set[str]]:
-    made, takes = list[Item](), partial(_takes, model)
-    if config.web_search and takes("web_search"):
-        made.append(_web_search(config))
-    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)
-    if stores and takes("file_search"):
-        made.append({"type": "file_search", "vector_store_ids": stores})
-    if takes("mcp"):
-        made += config.remote.tools
-    if config.code_interpreter and takes("code_interpreter"):
-        made.append({"type": "code_interpreter", "container": {"type": "auto"}})
-    if config.image_generation and takes("image_generation"):
-        made.append({**_image_options(config.valves), "type": "image_generation"})
-    usable = [tool for tool in made if json_digest(tool) not in refused]
+    usable = [
+        tool
+        for tool in _configured_tools(config, partial(_takes, model))
+        if json_digest(tool) not in refused
+    ]
     replaced = {name for tool in usable for name in _REPLACED.get(tool["type"], ())}
     kept = () if config.replaces_search else _REPLACED["web_search"]
     return usable, replaced.difference(kept)
+
+
+def _configured_tools(config: Config, takes: Callable[[str], bool]) -> Iterator[Item]:
+    if config.web_search and takes("web_search"):
+        yield _web_search(config)
+    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)
+    servers = config.remote.tools if takes("mcp") else ()
+    if stores and takes("file_search"):
+        yield {"type": "file_search", "vector_store_ids": stores}
+    yield from servers
+    if config.code_interpreter and takes("code_interpreter"):
+        yield {"type": "code_interpreter", "container": {"type": "auto"}}
+    if config.image_generation and takes("image_generation"):
+        yield {**_image_options(config.valves), "type": "image_generation"}
 
 
 def _takes(model: ResolvedModel, kind: str) -> bool:
@@ -10272,6 +10329,10 @@ def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
 
 
 _MOST_TOOLS = 128
+_TOO_MANY = (
+    "{} tools were left out: the API takes at most {}. Switch off tools that this chat "
+    "does not need."
+)
 _TOOL_SEARCH: Item = {"type": "tool_search"}
 _MOST_AT_ONCE = 64
 _NAMESPACE_TOOLS = 9
@@ -10290,24 +10351,19 @@ def offer_tools(
     withheld: Collection[str] = (),
     builtin: Collection[str] = (),
 ) -> OfferedTools:
-    merged, notice, most = merge_tools(hosted, called), "", _MOST_TOOLS
-    tools = [tool for tool in merged if tool.get("name") not in withheld]
-    if any(tool is _TOOL_SEARCH for tool in tools):
-        tools = [tool for tool in tools if tool is not _TOOL_SEARCH]
-        most = _MOST_SEARCHED
+    merged = merge_tools(hosted, called)
+    others = [tool for tool in merged if tool is not _TOOL_SEARCH]
+    most = _MOST_TOOLS if len(others) == len(merged) else _MOST_SEARCHED
+    tools = [tool for tool in others if tool.get("name") not in withheld]
     if len(tools) > _MOST_TOOLS:
         tools.sort(key=lambda t: 0 if is_hosted_tool(t) else 1 + (t["name"] in builtin))
-    if len(tools) > most:
-        notice = (
-            f"{len(tools) - most} tools were left out: the API takes at most {most}. "
-            "Switch off tools that this chat does not need."
-        )
-    tools = tools[:most]
+    lost = len(tools) - most
+    notice = _TOO_MANY.format(lost, most) if lost > 0 else ""
     if not tools:
         return OfferedTools()
-    named = [tool for tool in tools if not is_hosted_tool(tool)]
-    names = ToolNames(tuple(str(tool["name"]) for tool in named))
-    items = names.rename_tools(tools)
+    known = (str(t["name"]) for t in tools[:most] if not is_hosted_tool(t))
+    names = ToolNames(tuple(known))
+    items = names.rename_tools(tools[:most])
     chosen = responses_tool_choice(choice, items, names)
     if len(items) > _MOST_TOOLS:
         items = [*items[:_MOST_AT_ONCE], *_searched_tools(items[_MOST_AT_ONCE:])]
@@ -10424,11 +10480,7 @@ def continue_round(
     if not calls or not all(call_id in outputs for call_id in calls):
         return None
     answers = [tool_message_item(outputs[call_id], calls) for call_id in calls]
-    request = ended.request
-    items = drop_settled_approvals([*request.input, *ended.received, *answers])
-    choice = next_tool_choice(request.tool_choice)
-    changed = {"input": since_compaction(items), "tool_choice": choice}
-    return request.model_copy(update=changed)
+    return next_request(ended.request, [*ended.received, *answers])
 
 
 # ==== owui_manifold.store
@@ -10619,7 +10671,7 @@ def _messages_of(chat: JsonObject) -> JsonObject:
     return as_mapping(value_at(chat, _HISTORY, "messages"))
 
 
-# ==== owui_manifold.chat
+# ==== owui_manifold.request
 
 _LEAST_THRESHOLD = 1000
 
@@ -10647,224 +10699,14 @@ class PreparedRequest(NamedTuple):
         return bool(not runs_here and self.call.caller.host_reads and self.call.state)
 
 
-class _Chat(NamedTuple):
-    call: PipeCall
-    model: ResolvedModel
-    store: ChatStore | None
-    round: DelegatedRound | None
-    instructions: str
-    parts: list[ChatPart]
-    records: Mapping[str, Record]
-    tools: OfferedTools
-    verbosity: str = ""
-    request: ResponsesRequest = ResponsesRequest(model="", input=[])
-
-    @property
-    def replaced_id(self) -> str:
-        return str(self.call.host.metadata.get("regeneration_message_id") or "")
-
-
-async def build_chat_request(call: PipeCall) -> PreparedRequest:
-    require_floor()
-    endpoint = call.endpoint
-    keys = chat_keys(call.valves, call.caller.user_id)
-    store = await open_store(call.caller, call.valves, keys)
-    size = count_entries(call.messages, 2) + (store.size if store else 0)
-    before = load_round(call.state, call.caller.message_id)
-    chat, reason = await run_work(
-        size, lambda: _read_messages(call, keys.sign, store, before)
-    )
-    origin, tools = origin_at(chat.model.family, endpoint), chat.tools
-    request = continue_round(before, chat.parts) if before else None
-    if request is None:
-        items = await _history(chat, origin, size)
-        changed = {"input": items, "instructions": chat.instructions or None}
-        request = chat.request.model_copy(update=changed)
-    return PreparedRequest(
-        call,
-        request,
-        endpoint,
-        origin,
-        run_limits(call.valves, chat.model),
-        store,
-        before,
-        _toolset(call, tools),
-        reason="" if before else reason,
-        notices=(tools.notice, drawing_notice(chat.parts)),
-        sign=keys.sign,
-        cites=any(tool_kind(tool).is_cited for tool in tools.items),
-        records=chat.records,
-    )
-
-
-def _read_messages(
-    call: PipeCall,
-    sign: Sign | None,
-    store: ChatStore | None,
-    before: DelegatedRound | None,
-) -> tuple[_Chat, str]:
-    instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
-    parts, records = restore_from_details(parts, sign)
-    model, reason = _choose_model(call, parts, store)
-    if call.account:
-        lacks = (*model.facts.lacks, *call.account.limits.closed_tools())
-        model = model._replace(facts=model.facts._replace(lacks=lacks))
-    tools = _offered_tools(call, model)
-    chat = _Chat(call, model, store, before, instructions, parts, records, tools)
-    for change in _PASSES:
-        chat = change(chat)
-    return chat, reason
-
-
-def _choose_model(
-    call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
-) -> tuple[ResolvedModel, str]:
-    question = next(iter(user_messages(parts).values()), None)
-    choice = choose_auto_model(
-        call.caller.model,
-        question.item if question else None,
-        tools=bool(call.host.metadata.get("tool_ids")),
-        earlier={r.origin.family for r in store.records.values()} if store else set(),
-    )
-    if choice is None:
-        return call.model, ""
-    model = call.resolve(choice[0])
-    return model, f"{model.name} answers: {choice[1]}."
-
-
-_LEFT_OUT = "a developer's message in its row was left out"
-
-
-def _attach_stored(chat: _Chat) -> _Chat:
-    rows = chat.store.messages if chat.store else {}
-    call, metadata = chat.call, chat.call.host.metadata
-    given = add_tool_images(chat.parts, rows)
-    parts = attach_stored_messages(given, rows, metadata)
-    told = f"chat {call.caller.chat_id}: {_LEFT_OUT}"
-    if len(parts) < len(given) and call.capabilities.first_time(told):
-        call.log.line("WARNING", told)
-    return chat._replace(parts=attach_files(parts, rows, metadata))
-
-
-def _take_directive(chat: _Chat) -> _Chat:
-    if not chat.model.facts.verbosity:
-        return chat
-    is_guided = bool(chat.replaced_id)
-    parts, verbosity = take_directive(chat.parts, is_guided=is_guided)
-    return chat._replace(parts=parts, verbosity=verbosity)
-
-
-def _restore_outputs(chat: _Chat) -> _Chat:
-    if not chat.store:
-        return chat
-    parts = chat.store.restore(chat.parts, chat.replaced_id)
-    return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
-
-
-def _build_flat(chat: _Chat) -> _Chat:
-    settings = _settings(chat.call, chat.tools, chat.model)
-    items = [Item()] * len(chat.parts)
-    body, facts, account = _body(chat), chat.model.facts, chat.call.account
-    request = build_request(chat.model, "", items, body, settings)
-    asked = (request.reasoning or {}).get("effort") or facts.default_effort
-    usable = facts.efforts or REASONING_EFFORTS if asked or facts.reasoning else ()
-    if account and (effort := account.limits.other_effort(asked, usable)):
-        body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
-        request = build_request(chat.model, "", items, body, settings)
-    request = _repaired(request, chat.call, chat.store, chat.round)
-    return chat._replace(request=request)
-
-
-def _restore_prefix(chat: _Chat) -> _Chat:
-    call, store, parts, facts = chat.call, chat.store, chat.parts, chat.model.facts
-    instructions, name = chat.instructions, call.caller.message_id
-    if store is None or not stored_messages(parts):
-        return chat
-    mode, kinds = call.valves.STABLE_INSTRUCTIONS, _appended(chat)
-    is_stable = facts.appends_tools if mode == "auto" else mode == "on"
-    continues = call.host.metadata.get("assistant_message_id") or chat.round
-    request, turns = chat.request, model_turns(parts, store.sent, chat.request.model)
-    if not continues and name not in store.sent:
-        given = instructions if is_stable else None
-        sent = capture_sent_context(parts, store.sent, given)
-        if kinds:
-            turn = record_turn(request, [*turns.values()], facts.default_effort)
-            sent = sent._replace(turn=turn)
-        store.set_sent(sent)
-        turns = model_turns(parts, store.sent, request.model)
-    items: Mapping[str, Sequence[Item]] = {}
-    if name in turns:
-        request, items = append_turns(request, turns, kinds)
-    first = first_instructions(parts, store.sent) if is_stable else None
-    return chat._replace(
-        parts=apply_sent_context(parts, store.sent, items),
-        instructions=instructions if first is None else first,
-        request=request,
-    )
-
-
-def _appended(chat: _Chat) -> set[str]:
-    facts, is_openai = chat.model.facts, chat.call.endpoint.is_openai
-    kinds = [ADDED_TOOLS] * (is_openai and facts.appends_tools)
-    kinds += [CONFIGURATION] * (is_openai and facts.appends_configuration)
-    return set(kinds).difference(one.target for one in chat.request.repairs)
-
-
-def _place_instructions(chat: _Chat) -> _Chat:
-    if not (chat.instructions and chat.call.endpoint.is_openai):
-        return chat
-    first = UserMessage(text_message("developer", chat.instructions))
-    return chat._replace(parts=[first, *chat.parts], instructions="")
-
-
-_PASSES = (
-    _attach_stored,
-    _take_directive,
-    _restore_outputs,
-    _build_flat,
-    _restore_prefix,
-    _place_instructions,
-)
-
-
-async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
-    parts, valves, user_id = chat.parts, chat.call.valves, chat.call.caller.user_id
-    size += sum(map(image_length, parts)) >> 10
-    parts = await run_work(size, partial(resolve_images, parts, scale_image))
-    attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
-    if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
-        parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
-    records = await load_stored_images(chat.records, parts, user_id)
-    reader = origin if valves.remembers_reasoning() else None
-    with_tools = valves.PERSIST_TOOL_RESULTS
-    repairs = chat.store.repairs if chat.store else ()
-    return await run_work(
-        size,
-        lambda: fit_input(
-            build_input(parts, records, reader, with_tools=with_tools, repairs=repairs)
-        ),
-    )
-
-
-def _body(chat: _Chat) -> dict[str, Any]:
-    choice = chat.tools.choice
-    choice = next_tool_choice(choice) if chat.round else choice
-    body = {**chat.call.body, "tool_choice": choice}
-    if chat.verbosity:
-        body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
-    return body
-
-
-def _offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
-    repairs = call.capabilities.repairs(call.endpoint, model.id, call.caller.user_id)
-    refused = {one.target for one in repairs}
+def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
+    refused = {one.target for one in learned_repairs(call, model.id)}
     hosted, replaced = hosted_tools(call.config, model, refused)
-    log, choice = partial(call.log.line, "WARNING"), call.body.get("tool_choice")
-    called = called_tools(call.body, model, call.valves, log)
+    called = called_tools(call.body, model, call.valves, call.log.warn)
     rows = call.host.tools
     builtin = {name for name in rows if rows[name].get("type") == "builtin"}
     hosted += tool_search(call.config, model)
-    return offer_tools(choice, hosted, called, replaced, builtin)
+    return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
 
 
 def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
@@ -10875,7 +10717,9 @@ def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
     return ours and bool(known) and all(name in tools for name in known)
 
 
-def _settings(call: PipeCall, tools: OfferedTools, model: ResolvedModel) -> Settings:
+def request_settings(
+    call: PipeCall, tools: OfferedTools, model: ResolvedModel
+) -> Settings:
     config, valves, summary = call.config, call.valves, call.config.summary
     names = (model.id, model.family, call.caller.model)
     background = _is_background_model(valves, names)
@@ -10899,25 +10743,15 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     plain = call._replace(body=body, config=read_config(call.valves))
     model = call.resolve(sent.model)._replace(pro=call.model.pro)
     tools = OfferedTools(sent.tools or ())
-    settings = _settings(plain, tools, model)
+    settings = request_settings(plain, tools, model)
     text = sent.instructions or ""
     built = build_request(model, text, sent.input, body, settings)
     is_changed = any(item_type(item) in APPENDED for item in sent.input)
     return sent.model_copy(update={"repairs": ()}) == built and not is_changed
 
 
-def _repaired(
-    request: ResponsesRequest,
-    call: PipeCall,
-    store: ChatStore | None = None,
-    before: DelegatedRound | None = None,
-) -> ResponsesRequest:
-    user_id, known = call.caller.user_id, call.capabilities.repairs
-    learned = known(call.endpoint, request.model, user_id)
-    repairs = (*learned, *(store.repairs if store else ()))
-    if before:
-        repairs = before.request.repairs
-    return request.model_copy(update={"repairs": repairs}) if repairs else request
+def learned_repairs(call: PipeCall, model: str) -> tuple[Repair, ...]:
+    return call.capabilities.repairs(call.endpoint, model, call.caller.user_id)
 
 
 def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
@@ -10941,22 +10775,21 @@ def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]
     }
     if any(map(is_hosted_tool, tools)):  # the API counts only their calls
         chosen["max_tool_calls"] = valves.MAX_TOOL_CALLS
-    return {name: value for name, value in chosen.items() if value is not None}
+    return given_values(chosen)
 
 
-def _toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
-    valves, log = call.valves, partial(call.log.line, "WARNING")
-    seconds = valves.TOOL_TIMEOUT_SECONDS
+def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
+    valves, seconds = call.valves, call.valves.TOOL_TIMEOUT_SECONDS
     return Toolset(
         HostTools(call, offered.names),
-        build_approver(call, log),
+        build_approver(call),
         CallLimits(
             seconds=seconds,
             batch_seconds=_BATCH_SHARE * seconds,
             characters=valves.TOOL_OUTPUT_CHARACTERS,
             own=[*call.config.tool_timeouts, *slow_tools(call.host)],
         ),
-        log,
+        call.log.warn,
         rounds=valves.MAX_FUNCTION_CALL_LOOPS,
         most_calls=valves.MAX_TOOL_CALLS,
         carries_reasoning=valves.carries_reasoning(),
@@ -10969,7 +10802,8 @@ def build_task_request(call: PipeCall) -> PreparedRequest:
     endpoint = call.endpoint
     model = _task_model(call, endpoint)
     request = task_request(model, call.messages, call.body, call.caller.task)
-    request = _repaired(request, call)
+    repairs = learned_repairs(call, request.model)
+    request = request.model_copy(update={"repairs": repairs})
     origin = origin_at(model.family, endpoint)
     limits = run_limits(call.valves, model)
     return PreparedRequest(call, request, endpoint, origin, limits)
@@ -10991,7 +10825,7 @@ def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
         return False
     if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
         told = f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
-        call.log.line("WARNING", told)
+        call.log.warn(told)
     return True
 
 
@@ -11083,9 +10917,8 @@ class ArtifactStore:
         except AnswerTooLarge:
             return _TOO_BIG.format(name)
         except ResponsesError as error:
-            self._prepared.call.log.line("WARNING", f"no container file: {error}")
-            gone = isinstance(error, ApiRefused) and error.failure.status == 404
-            return (_GONE if gone else _NOT_FETCHED).format(name)
+            self._prepared.call.log.warn(f"no container file: {error}")
+            return (_GONE if error.status == 404 else _NOT_FETCHED).format(name)
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         stored = await self._store(NewFile(name, kind, content))
         return stored or _NOT_STORED.format(name)
@@ -11158,7 +10991,7 @@ async def permitted_call(call: PipeCall) -> PipeCall:
     if new := [name for name in lost if is_new(f"{caller.user_id}: {name}")]:
         names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
         told = f"left out for user {caller.user_id}, see CALLER_MAY_SET: {names}"
-        call.log.line("WARNING", told)
+        call.log.warn(told)
     return call._replace(body=body)
 
 
@@ -11255,19 +11088,15 @@ def report_request(prepared: PreparedRequest) -> None:
         "DEBUG",
         f"request to {prepared.endpoint.host}: {request.model}, "
         f"{len(request.input)} input items, {len(request.tools or ())} tools, "
-        f"{'stream' if request.stream else 'no stream'}, "
-        f"{'background, ' if request.background else ''}"
-        f"{'kept' if prepared.store else 'not kept'}, "
-        f"{'native events' if call.caller.host_reads else 'chunks'}",
+        f"stream {request.stream}, background {bool(request.background)}, "
+        f"stored {bool(prepared.store)}, native {call.caller.host_reads}",
     )
     missing, errors = _missing_features(prepared)
     if missing:
         told = "left out, not known to the API or not taken by the model: "
         call.log.line("DEBUG", told + ", ".join(missing))
     for error in errors:
-        told = f"user {call.caller.user_id}: {error}"
-        if call.capabilities.first_time(told):
-            call.log.line("WARNING", told)
+        call.warn_once(f"user {call.caller.user_id}: {error}")
     if call.valves.writes_audit_log():
         call.log.audit(_audited(prepared).request_line())
 
@@ -11296,8 +11125,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     words = (error.code or ended.ending.code, error.type, error.param)
     code, group, param = map(api_word, words)
     said = server_words(call, said)
-    call.log.line(
-        "WARNING",
+    call.log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
         f"param {param}, request id {trace.request_id}. {said}",
     )
@@ -11330,12 +11158,7 @@ def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
 
 def _explained_ending(ended: RunDone) -> Ending:
     ending, output = ended.ending, ended.output
-    said = any(
-        item_type(i) == "message" and not is_commentary(i) and message_text(i).strip()
-        for i in output
-    )
-    shown = any(has_image(item) or is_code(item) for item in output)
-    if said or shown or open_calls(output) or closing_commentary(output):
+    if any(map(_is_seen, output)) or open_calls(output) or closing_commentary(output):
         return ending
     if ending.kind == "completed":
         called = output and is_call_output(output[-1])
@@ -11344,6 +11167,12 @@ def _explained_ending(ended: RunDone) -> Ending:
         sentence = ending_of_incomplete("only_tokens").sentence
         return ending._replace(sentence=sentence)
     return ending
+
+
+def _is_seen(item: Item) -> bool:
+    if item_type(item) == "message":
+        return bool(message_text(item).strip()) and not is_commentary(item)
+    return has_image(item) or is_code(item)
 
 
 _MOST_WORDS, _MOST_READ = 500, 5000
@@ -11356,7 +11185,7 @@ def server_words(call: PipeCall, words: str) -> str:
 
 def report_exception(call: PipeCall, error: Exception) -> str:
     if isinstance(error, ResponsesError):
-        call.log.line("WARNING", f"nothing was sent: {error}")
+        call.log.warn(f"nothing was sent: {error}")
         return _with_error_id(call, str(error))
     call.log.line("ERROR", describe_exception(error))
     return _with_error_id(call, _INTERNAL_ERROR)
@@ -11405,7 +11234,7 @@ def cost_of_responses(
 ) -> float | None:
     call, request = prepared.call, prepared.request
     own = call.config.prices
-    if own is None:
+    if isinstance(own, InvalidRequest):
         return None
     facts = call.resolve(request.model).facts
     facts = facts._replace(prices=own.get(request.model, facts.prices))
@@ -11440,7 +11269,7 @@ def _valve_notices(call: PipeCall) -> list[str]:
     servers = call.config.remote
     complaints = (*servers.complaints, *call.config.problems)
     for complaint in complaints:
-        call.log.line("WARNING", complaint)
+        call.log.warn(complaint)
     options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
     drawing = resolve_model(as_text(options.get("model")))
     end = retirement_notice(drawing, utc_today())
@@ -11451,10 +11280,8 @@ def _valve_notices(call: PipeCall) -> list[str]:
 
 
 def _tell_once(call: PipeCall, notice: str) -> bool:
-    is_new = call.capabilities.first_time
-    if is_new(f"log: {notice}"):
-        call.log.line("WARNING", notice)
-    return call.caller.is_admin and is_new(f"chat: {notice}")
+    call.warn_once(notice)
+    return call.caller.is_admin and call.capabilities.first_time(f"chat: {notice}")
 
 
 def _refusal_notice(call: PipeCall) -> str:
@@ -11653,7 +11480,7 @@ async def _write_records(
         elif isinstance(recorded, NewRecord) and store:
             store.write_beside(*recorded)
     if isinstance(event, RunDone) and store and not await store.flush():
-        prepared.call.log.line("WARNING", _NOT_WRITTEN)
+        prepared.call.log.warn(_NOT_WRITTEN)
     return [*shown, *(store.take_unsent() if store else ())]
 
 
@@ -11690,7 +11517,7 @@ class _Repairs:
         call = self._prepared.call
         if isinstance(event, Status):
             reason = server_words(call, event.reason)
-            call.log.line("WARNING", f"{event.sentence} {reason}".strip())
+            call.log.warn(f"{event.sentence} {reason}".strip())
             self._tried += [event] if event.repair else []
             return Status(event.sentence)
         if self._tried and _has_answer(event):
@@ -11706,17 +11533,15 @@ def _has_answer(event: RunEvent) -> bool:
 
 
 async def _remember(prepared: PreparedRequest, repairs: Iterable[Status]) -> None:
-    call, store = prepared.call, prepared.store
+    call, store, model = prepared.call, prepared.store, prepared.request.model
     for found in repairs:
-        repair = found.repair
+        repair, is_about_all = found.repair, found.is_named
         if repair and repair.action in CHAT_ACTIONS and store:
             await store.add_repair(repair)
         elif repair and found.is_lasting:
-            is_about_all = found.is_named and (
-                repair.action in ("field", "lower") or is_as_configured(prepared)
-            )
+            if repair.action not in ("field", "lower"):
+                is_about_all = is_about_all and is_as_configured(prepared)
             user = "" if is_about_all else call.caller.user_id
-            model = prepared.request.model
             call.capabilities.learn(prepared.endpoint, model, user, repair)
 
 
@@ -11738,6 +11563,219 @@ def _hand_over(
     origin, cited = prepared.origin, citations.keys
     ended_round = DelegatedRound(request, received, pending, cited, origin)
     save_round(call.state, call.caller.message_id, ended_round)
+
+
+# ==== owui_manifold.chat
+
+
+class _Chat(NamedTuple):
+    call: PipeCall
+    model: ResolvedModel
+    store: ChatStore | None
+    round: DelegatedRound | None
+    instructions: str
+    parts: list[ChatPart]
+    records: Mapping[str, Record]
+    tools: OfferedTools
+    verbosity: str = ""
+    request: ResponsesRequest = ResponsesRequest(model="", input=[])
+
+    @property
+    def replaced_id(self) -> str:
+        return str(self.call.host.metadata.get("regeneration_message_id") or "")
+
+
+async def build_chat_request(call: PipeCall) -> PreparedRequest:
+    require_floor()
+    endpoint = call.endpoint
+    keys = chat_keys(call.valves, call.caller.user_id)
+    store = await open_store(call.caller, call.valves, keys)
+    size = count_entries(call.messages, 2) + (store.size if store else 0)
+    before = load_round(call.state, call.caller.message_id)
+    chat, reason = await run_work(
+        size, lambda: _read_messages(call, keys.sign, store, before)
+    )
+    origin, tools = origin_at(chat.model.family, endpoint), chat.tools
+    request = continue_round(before, chat.parts) if before else None
+    if request is None:
+        items = await _history(chat, origin, size)
+        changed = {"input": items, "instructions": chat.instructions or None}
+        request = chat.request.model_copy(update=changed)
+    return PreparedRequest(
+        call,
+        request,
+        endpoint,
+        origin,
+        run_limits(call.valves, chat.model),
+        store,
+        before,
+        call_toolset(call, tools),
+        reason="" if before else reason,
+        notices=(tools.notice, drawing_notice(chat.parts)),
+        sign=keys.sign,
+        cites=any(tool_kind(tool).is_cited for tool in tools.items),
+        records=chat.records,
+    )
+
+
+def _read_messages(
+    call: PipeCall,
+    sign: Sign | None,
+    store: ChatStore | None,
+    before: DelegatedRound | None,
+) -> tuple[_Chat, str]:
+    instructions, parts = parse_messages(call.messages, call.valves.IMAGE_DETAIL)
+    parts, records = restore_from_details(parts, sign)
+    model, reason = _choose_model(call, parts, store)
+    if call.account:
+        lacks = (*model.facts.lacks, *call.account.limits.closed_tools())
+        model = model._replace(facts=model.facts._replace(lacks=lacks))
+    tools = offered_tools(call, model)
+    chat = _Chat(call, model, store, before, instructions, parts, records, tools)
+    for change in _PASSES:
+        chat = change(chat)
+    return chat, reason
+
+
+def _choose_model(
+    call: PipeCall, parts: Sequence[ChatPart], store: ChatStore | None
+) -> tuple[ResolvedModel, str]:
+    question = next(iter(user_messages(parts).values()), None)
+    choice = choose_auto_model(
+        call.caller.model,
+        question.item if question else None,
+        tools=bool(call.host.metadata.get("tool_ids")),
+        earlier={r.origin.family for r in store.records.values()} if store else set(),
+    )
+    if choice is None:
+        return call.model, ""
+    model = call.resolve(choice[0])
+    return model, f"{model.name} answers: {choice[1]}."
+
+
+_LEFT_OUT = "a developer's message in its row was left out"
+
+
+def _attach_stored(chat: _Chat) -> _Chat:
+    rows = chat.store.messages if chat.store else {}
+    call, metadata = chat.call, chat.call.host.metadata
+    given = add_tool_images(chat.parts, rows)
+    parts = attach_stored_messages(given, rows, metadata)
+    if len(parts) < len(given):
+        call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
+    return chat._replace(parts=attach_files(parts, rows, metadata))
+
+
+def _take_directive(chat: _Chat) -> _Chat:
+    if not chat.model.facts.verbosity:
+        return chat
+    is_guided = bool(chat.replaced_id)
+    parts, verbosity = take_directive(chat.parts, is_guided=is_guided)
+    return chat._replace(parts=parts, verbosity=verbosity)
+
+
+def _restore_outputs(chat: _Chat) -> _Chat:
+    if not chat.store:
+        return chat
+    parts = chat.store.restore(chat.parts, chat.replaced_id)
+    return chat._replace(parts=parts, records={**chat.records, **chat.store.records})
+
+
+def _build_flat(chat: _Chat) -> _Chat:
+    settings = request_settings(chat.call, chat.tools, chat.model)
+    items = [Item()] * len(chat.parts)
+    body, facts, account = _body(chat), chat.model.facts, chat.call.account
+    stored = chat.store.repairs if chat.store else ()
+    request = build_request(chat.model, "", items, body, settings)
+    asked = (request.reasoning or {}).get("effort") or facts.default_effort
+    usable = facts.efforts or REASONING_EFFORTS if asked or facts.reasoning else ()
+    if account and (effort := account.limits.other_effort(asked, usable)):
+        body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
+        request = build_request(chat.model, "", items, body, settings)
+    repairs = (*learned_repairs(chat.call, request.model), *stored)
+    if chat.round:
+        repairs = chat.round.request.repairs
+    return chat._replace(request=request.model_copy(update={"repairs": repairs}))
+
+
+def _restore_prefix(chat: _Chat) -> _Chat:
+    call, store, parts, facts = chat.call, chat.store, chat.parts, chat.model.facts
+    instructions, name = chat.instructions, call.caller.message_id
+    if store is None or not stored_messages(parts):
+        return chat
+    mode, kinds = call.valves.STABLE_INSTRUCTIONS, _appended(chat)
+    is_stable = facts.appends_tools if mode == "auto" else mode == "on"
+    continues = call.host.metadata.get("assistant_message_id") or chat.round
+    request, turns = chat.request, model_turns(parts, store.sent, chat.request.model)
+    if not continues and name not in store.sent:
+        given = instructions if is_stable else None
+        sent = capture_sent_context(parts, store.sent, given)
+        if kinds:
+            turn = record_turn(request, [*turns.values()], facts.default_effort)
+            sent = sent._replace(turn=turn)
+        store.set_sent(sent)
+        turns = model_turns(parts, store.sent, request.model)
+    items: Mapping[str, Sequence[Item]] = {}
+    if name in turns:
+        request, items = append_turns(request, turns, kinds)
+    first = first_instructions(parts, store.sent) if is_stable else None
+    return chat._replace(
+        parts=apply_sent_context(parts, store.sent, items),
+        instructions=instructions if first is None else first,
+        request=request,
+    )
+
+
+def _appended(chat: _Chat) -> set[str]:
+    facts, is_openai = chat.model.facts, chat.call.endpoint.is_openai
+    kinds = [ADDED_TOOLS] * (is_openai and facts.appends_tools)
+    kinds += [CONFIGURATION] * (is_openai and facts.appends_configuration)
+    return set(kinds).difference(one.target for one in chat.request.repairs)
+
+
+def _place_instructions(chat: _Chat) -> _Chat:
+    if not (chat.instructions and chat.call.endpoint.is_openai):
+        return chat
+    first = UserMessage(text_message("developer", chat.instructions))
+    return chat._replace(parts=[first, *chat.parts], instructions="")
+
+
+_PASSES = (
+    _attach_stored,
+    _take_directive,
+    _restore_outputs,
+    _build_flat,
+    _restore_prefix,
+    _place_instructions,
+)
+
+
+async def _history(chat: _Chat, origin: Origin, size: int) -> list[Item]:
+    parts, valves, user_id = chat.parts, chat.call.valves, chat.call.caller.user_id
+    size += sum(map(image_length, parts)) >> 10
+    parts = await run_work(size, partial(resolve_images, parts, scale_image))
+    attachments = (p.attachments for p in parts if isinstance(p, UserMessage))
+    if valves.FILE_INPUT != "off" and chat.model.facts.vision and any(attachments):
+        parts = await add_documents(parts, await user_model(user_id), valves.FILE_INPUT)
+    records = await load_stored_images(chat.records, parts, user_id)
+    reader = origin if valves.remembers_reasoning() else None
+    with_tools = valves.PERSIST_TOOL_RESULTS
+    repairs = chat.store.repairs if chat.store else ()
+    return await run_work(
+        size,
+        lambda: fit_input(
+            build_input(parts, records, reader, with_tools=with_tools, repairs=repairs)
+        ),
+    )
+
+
+def _body(chat: _Chat) -> dict[str, Any]:
+    choice = chat.tools.choice
+    choice = next_tool_choice(choice) if chat.round else choice
+    body = {**chat.call.body, "tool_choice": choice}
+    if chat.verbosity:
+        body["text"] = {**as_mapping(body.get("text")), "verbosity": chat.verbosity}
+    return body
 
 
 # ==== owui_manifold.checkup
@@ -11813,7 +11851,7 @@ class _Diagnostics:
             usable = await fetch_models(self._endpoint, self._connections)
         except ResponsesError as error:
             what = "The list of models"
-            if isinstance(error, ApiRefused) and error.status in (404, 405, 501):
+            if error.status in (404, 405, 501):
                 return _finding(what, "This server lists no models.", "")
             return f"- ⚠️ **{what}**: {self._endpoint.name_server(str(error))}"
         missing = ", ".join(name for name in self._listed if name not in usable)
@@ -11994,13 +12032,7 @@ class Pipe:
         return await self._complete(call)
 
     async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
-        if call.caller.host_reads:
-            view: NativeRenderer | ChunkRenderer = NativeRenderer(
-                monotonic_seconds, HostedItems
-            )
-        else:
-            view = ChunkRenderer(*_response_head(call))
-        failed = True
+        failed, view = True, _new_view(call)
         try:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
@@ -12028,7 +12060,7 @@ class Pipe:
     async def _do_task(self, call: PipeCall) -> Chunk:
         text = ""
         if call.caller.task == "function_calling" and call.config.approval_rules:
-            call.log.line("WARNING", _NO_LEGACY_TOOLS)
+            call.log.warn(_NO_LEGACY_TOOLS)
             return task_result(text, call.caller.host_model)
         try:
             text = await self._task_text(await self._permitted(call))
@@ -12090,6 +12122,12 @@ class Pipe:
                         await call.page(chunk["event"])
                 ended = event if isinstance(event, RunDone) else ended
         return ended, view.shown.items
+
+
+def _new_view(call: PipeCall) -> NativeRenderer | ChunkRenderer:
+    if call.caller.host_reads:
+        return NativeRenderer(monotonic_seconds, HostedItems)
+    return ChunkRenderer(*_response_head(call))
 
 
 def _response_head(call: PipeCall) -> tuple[str, int, str]:

@@ -20,77 +20,6 @@ from typing import Any, Literal, NamedTuple
 
 from openai_responses.json_input import as_list, as_mapping, as_text
 
-
-class ResponsesError(Exception):
-    """What this package raises on purpose."""
-
-
-class InvalidRequest(ResponsesError):
-    """A request that is not sent."""
-
-
-def unknown_words(
-    valve: str, words: Iterable[str], known: Collection[str], advice: str
-) -> str:
-    """Return the sentence about words of a valve that mean nothing; empty if all do."""
-    unknown = ", ".join(sorted({word[:40] for word in words}.difference(known))[:5])
-    return f"{valve} opens nothing with: {unknown}. {advice}" if unknown else ""
-
-
-def valve_error(
-    problem: str, example: str = "", *, place: str = "the valves"
-) -> InvalidRequest:
-    """Return the error of a valve that an administrator corrects."""
-    shown = f", for example {example}" if example else ""
-    return InvalidRequest(
-        f"{problem}. An administrator has to correct it in {place}{shown}."
-    )
-
-
-PIPE_VALVES = "the valves of this pipe"
-
-
-class ConnectionFailed(ResponsesError):
-    """The server could not be reached, or went away before it answered."""
-
-    def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
-        """Note whether the server may have got the request."""
-        super().__init__(sentence)
-        self.was_sent = was_sent
-
-
-TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
-
-
-class TimedOut(ResponsesError):
-    """A time limit of the run was exceeded."""
-
-    def __init__(self, kind: TimeoutKind) -> None:
-        """Note which limit it was."""
-        super().__init__("The model's server did not answer in time. Try again.")
-        self.kind: TimeoutKind = kind
-
-
-class ResponseLost(ResponsesError):
-    """A background response that can no longer be read."""
-
-
-class UnreadableAnswer(ResponsesError):
-    """The answer does not have the form of the Responses API."""
-
-
-class AnswerTooLarge(ResponsesError):
-    """The answer is larger than what is accepted."""
-
-    def __init__(self) -> None:
-        """Use one sentence for all parts."""
-        super().__init__("The model's server sent more than is accepted.")
-
-
-class MalformedEvent(ResponsesError):
-    """An event of a stream cannot be read."""
-
-
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
 )
@@ -137,13 +66,102 @@ class Failure(NamedTuple):
     should_retry: bool | None = None
 
 
+class ResponsesError(Exception):
+    """What this package raises on purpose."""
+
+    failure: Failure | None = None
+    """Why the request may be sent again; None if it may not."""
+    is_final = False
+    """Whether nothing more of the response is read."""
+    was_sent = False
+    """Whether the server may be working on the request."""
+    status = 0
+    """That of HTTP, if there was an answer."""
+
+
+class InvalidRequest(ResponsesError):
+    """A request that is not sent."""
+
+
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the sentence about words of a valve that mean nothing; empty if all do."""
+    unknown = ", ".join(sorted({word[:40] for word in words}.difference(known))[:5])
+    return f"{valve} opens nothing with: {unknown}. {advice}" if unknown else ""
+
+
+def valve_error(
+    problem: str, example: str = "", *, place: str = "the valves"
+) -> InvalidRequest:
+    """Return the error of a valve that an administrator corrects."""
+    shown = f", for example {example}" if example else ""
+    return InvalidRequest(
+        f"{problem}. An administrator has to correct it in {place}{shown}."
+    )
+
+
+PIPE_VALVES = "the valves of this pipe"
+
+
+class ConnectionFailed(ResponsesError):
+    """The server could not be reached, or went away before it answered."""
+
+    failure = Failure()
+
+    def __init__(self, sentence: str, *, was_sent: bool = True) -> None:
+        """Note whether the server may have got the request."""
+        super().__init__(sentence)
+        self.was_sent = was_sent
+
+
+TimeoutKind = Literal["first_event_timeout", "idle_timeout", "total_timeout"]
+
+
+class TimedOut(ResponsesError):
+    """A time limit of the run was exceeded."""
+
+    was_sent = True
+
+    def __init__(self, kind: TimeoutKind) -> None:
+        """Note which limit it was."""
+        super().__init__("The model's server did not answer in time. Try again.")
+        self.kind: TimeoutKind = kind
+        self.is_final = kind == "total_timeout"
+        self.failure = None if self.is_final else Failure()
+
+
+class ResponseLost(ResponsesError):
+    """A background response that can no longer be read."""
+
+
+class UnreadableAnswer(ResponsesError):
+    """The answer does not have the form of the Responses API."""
+
+
+class AnswerTooLarge(ResponsesError):
+    """The answer is larger than what is accepted."""
+
+    is_final = True
+
+    def __init__(self) -> None:
+        """Use one sentence for all parts."""
+        super().__init__("The model's server sent more than is accepted.")
+
+
+class MalformedEvent(ResponsesError):
+    """An event of a stream cannot be read; the answer is asked for in one piece."""
+
+    failure = Failure(error=ApiError(param="stream"), should_retry=False)
+
+
 class ApiRefused(ResponsesError):
     """The API answered with an HTTP status of 400 or more, or with an error."""
 
     def __init__(self, sentence: str, failure: Failure, request_id: str = "") -> None:
         """Keep the `failure`, its status and error, and OpenAI's id of the request."""
         super().__init__(sentence)
-        self.failure = failure
+        self.failure: Failure = failure
         self.status = failure.status or 0
         self.error = failure.error
         self.request_id = request_id

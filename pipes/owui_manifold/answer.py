@@ -13,7 +13,6 @@ from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerEvent, CitedEvent
 from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope, leaves_calls
 from owui_manifold.artifacts import ArtifactStore
-from owui_manifold.chat import PreparedRequest, is_as_configured
 from owui_manifold.report import (
     compare_cache,
     notices_of,
@@ -21,6 +20,7 @@ from owui_manifold.report import (
     report_request,
     server_words,
 )
+from owui_manifold.request import PreparedRequest, is_as_configured
 from owui_manifold.rounds import DelegatedRound, save_round
 from owui_manifold.silence import WaitingLines
 from owui_manifold.spending import check_limits, counted_run
@@ -91,7 +91,7 @@ async def _write_records(
         elif isinstance(recorded, NewRecord) and store:
             store.write_beside(*recorded)
     if isinstance(event, RunDone) and store and not await store.flush():
-        prepared.call.log.line("WARNING", _NOT_WRITTEN)
+        prepared.call.log.warn(_NOT_WRITTEN)
     return [*shown, *(store.take_unsent() if store else ())]
 
 
@@ -132,7 +132,7 @@ class _Repairs:
         call = self._prepared.call
         if isinstance(event, Status):
             reason = server_words(call, event.reason)
-            call.log.line("WARNING", f"{event.sentence} {reason}".strip())
+            call.log.warn(f"{event.sentence} {reason}".strip())
             self._tried += [event] if event.repair else []
             return Status(event.sentence)
         if self._tried and _has_answer(event):
@@ -153,17 +153,15 @@ async def _remember(prepared: PreparedRequest, repairs: Iterable[Status]) -> Non
 
     What may be about a user's own choice is remembered for that user alone.
     """
-    call, store = prepared.call, prepared.store
+    call, store, model = prepared.call, prepared.store, prepared.request.model
     for found in repairs:
-        repair = found.repair
+        repair, is_about_all = found.repair, found.is_named
         if repair and repair.action in CHAT_ACTIONS and store:
             await store.add_repair(repair)
         elif repair and found.is_lasting:
-            is_about_all = found.is_named and (
-                repair.action in ("field", "lower") or is_as_configured(prepared)
-            )
+            if repair.action not in ("field", "lower"):
+                is_about_all = is_about_all and is_as_configured(prepared)
             user = "" if is_about_all else call.caller.user_id
-            model = prepared.request.model
             call.capabilities.learn(prepared.endpoint, model, user, repair)
 
 

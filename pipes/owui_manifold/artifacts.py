@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import PurePosixPath
 
-from openai_responses.errors import AnswerTooLarge, ApiRefused, ResponsesError
+from openai_responses.errors import AnswerTooLarge, ResponsesError
 from openai_responses.items import (
     Item,
     content_parts,
@@ -31,8 +31,8 @@ from openai_responses.transport.connections import (
 )
 from openai_responses.transport.stream import ItemDone, PartialImage
 from owui_chat.files import container_addresses, file_citations
-from owui_manifold.chat import PreparedRequest
 from owui_manifold.host import NewFile, store_file, user_model
+from owui_manifold.request import PreparedRequest
 
 _MOST_FETCHED = 32 * 1024**2
 _MOST_FILES = 20
@@ -134,9 +134,8 @@ class ArtifactStore:
         except AnswerTooLarge:
             return _TOO_BIG.format(name)
         except ResponsesError as error:
-            self._prepared.call.log.line("WARNING", f"no container file: {error}")
-            gone = isinstance(error, ApiRefused) and error.failure.status == 404
-            return (_GONE if gone else _NOT_FETCHED).format(name)
+            self._prepared.call.log.warn(f"no container file: {error}")
+            return (_GONE if error.status == 404 else _NOT_FETCHED).format(name)
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         stored = await self._store(NewFile(name, kind, content))
         return stored or _NOT_STORED.format(name)

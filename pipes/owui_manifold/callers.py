@@ -61,7 +61,7 @@ async def permitted_call(call: PipeCall) -> PipeCall:
     if new := [name for name in lost if is_new(f"{caller.user_id}: {name}")]:
         names = ", ".join(f"{k} ({ADMINISTRATORS_KEYS.get(k, 'in part')})" for k in new)
         told = f"left out for user {caller.user_id}, see CALLER_MAY_SET: {names}"
-        call.log.line("WARNING", told)
+        call.log.warn(told)
     return call._replace(body=body)
 
 

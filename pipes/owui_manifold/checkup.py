@@ -9,7 +9,7 @@ from contextlib import aclosing
 from typing import Any
 
 from openai_responses.endings import COMPLETED, CUT
-from openai_responses.errors import ApiRefused, ResponsesError
+from openai_responses.errors import ResponsesError
 from openai_responses.items import Item
 from openai_responses.json_input import JsonObject, as_text
 from openai_responses.loop.events import RunDone, RunEvent, Status
@@ -99,7 +99,7 @@ class _Diagnostics:
             usable = await fetch_models(self._endpoint, self._connections)
         except ResponsesError as error:
             what = "The list of models"
-            if isinstance(error, ApiRefused) and error.status in (404, 405, 501):
+            if error.status in (404, 405, 501):
                 return _finding(what, "This server lists no models.", "")
             return f"- ⚠️ **{what}**: {self._endpoint.name_server(str(error))}"
         missing = ", ".join(name for name in self._listed if name not in usable)

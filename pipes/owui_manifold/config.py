@@ -8,7 +8,7 @@ The switches of the composer come from the companion filter, in
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from openai_responses.clock import RecentTexts, monotonic_seconds
 from openai_responses.endpoint import Endpoint, connection_secrets
@@ -35,6 +35,8 @@ from openai_responses.transport.connections import Timeouts
 from owui_manifold.log import LOG_LEVELS
 from owui_manifold.valves import UserValves, Valves
 
+_Read = TypeVar("_Read")
+
 
 class Config(NamedTuple):
     """What holds for one call; a user's choice replaces the administrator's."""
@@ -53,8 +55,8 @@ class Config(NamedTuple):
     approval_rules: ApprovalRules
     tool_timeouts: Sequence[tuple[str, float]]
     """Seconds by patterns of names."""
-    prices: Mapping[str, ModelPrices] | None
-    """The administrator's own; None if they cannot be read."""
+    prices: Mapping[str, ModelPrices] | InvalidRequest
+    """The administrator's own, if they can be read."""
 
     effort: str | None
     summary: str
@@ -93,32 +95,33 @@ def read_config(
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     rules, rules_error = read_rules(valves.TOOL_APPROVAL, PIPE_VALVES)
     timeouts, timeouts_error = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_VALVES)
-    prices, price_error = _own_prices(valves)
+    prices = _read_or_error(read_prices, valves.CUSTOM_MODEL_PRICING_JSON)
+    price_error = str(prices) if isinstance(prices, InvalidRequest) else ""
     problems = (rules_error, timeouts_error, _permission_error(valves), filter_error)
     allowed = _for_own_key(valves) if own_key else valves
     switches = as_mapping(host.get("features"))
     is_mapped = valves.MAP_WEB_SEARCH and bool(switches.get("web_search"))
-    level = _inherit(own.LOG_LEVEL, valves.LOG_LEVEL)
-    searches = _is_on(own.WEB_SEARCH, valves.ENABLE_WEB_SEARCH or is_mapped)
+    level = _choice(own.LOG_LEVEL, valves.LOG_LEVEL)
+    searches = _choice(own.WEB_SEARCH, valves.ENABLE_WEB_SEARCH or is_mapped)
     return Config(
         valves=allowed,
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
         problems=tuple(filter(None, (*problems, price_error))),
         own_key=own_key,
-        overrides=_overrides(valves),
+        overrides=_read_or_error(read_overrides, valves.MODEL_OVERRIDES_JSON),
         remote=remote if allowed.REMOTE_MCP_SERVERS_JSON else RemoteServers(),
         approval_rules=rules,
         tool_timeouts=timeouts,
         prices=prices,
-        effort=_inherit(own.REASONING_EFFORT, "") or None,
-        summary=_inherit(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
-        verbosity=_inherit(own.VERBOSITY, "") or None,
-        service_tier=_inherit(own.SERVICE_TIER, valves.SERVICE_TIER),
+        effort=_choice(own.REASONING_EFFORT, None),
+        summary=_choice(own.REASONING_SUMMARY, valves.REASONING_SUMMARY),
+        verbosity=_choice(own.VERBOSITY, None),
+        service_tier=_choice(own.SERVICE_TIER, valves.SERVICE_TIER),
         web_search=searches,
         replaces_search=searches and is_mapped,
-        code_interpreter=_is_on(own.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER),
-        image_generation=_is_on(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
-        shows_cost=_is_on(own.SHOW_COST, valves.SHOW_COST),
+        code_interpreter=_choice(own.CODE_INTERPRETER, valves.ENABLE_CODE_INTERPRETER),
+        image_generation=_choice(own.IMAGE_GENERATION, valves.ENABLE_IMAGE_GENERATION),
+        shows_cost=_choice(own.SHOW_COST, valves.SHOW_COST),
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         log_level=min(valves.LOG_LEVEL, level, key=LOG_LEVELS.__getitem__),
         refused=_refused_choices(wanted, own, valves),
@@ -132,26 +135,16 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
     return connection_secrets(values, valves.PROXY, *keys, *others)
 
 
-def _overrides(valves: Valves) -> Mapping[str, ResolvedModel] | InvalidRequest:
+def _read_or_error(read: Callable[[str], _Read], text: str) -> _Read | InvalidRequest:
     try:
-        return read_overrides(valves.MODEL_OVERRIDES_JSON)
+        return read(text)
     except InvalidRequest as error:
         return error
 
 
-def _own_prices(valves: Valves) -> tuple[Mapping[str, ModelPrices] | None, str]:
-    try:
-        return read_prices(valves.CUSTOM_MODEL_PRICING_JSON), ""
-    except InvalidRequest as error:
-        return None, str(error)
-
-
-def _inherit(own: str, default: str) -> str:
-    return default if own == "inherit" else own
-
-
-def _is_on(own: str, default: bool) -> bool:
-    return default if own == "inherit" else own == "on"
+def _choice(own: str, default: Any) -> Any:
+    """Return what a user chose, or the default for `inherit`."""
+    return {"inherit": default, "on": True, "off": False}.get(own, own)
 
 
 _FILTER_KEY = "openai_responses"

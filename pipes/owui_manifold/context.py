@@ -158,6 +158,11 @@ class PipeCall(NamedTuple):
         told = {"user": self.user, "model": caller.model, "base_url": base_url}
         return caller._asdict() | told | {"has_own_key": bool(self.config.own_key)}
 
+    def warn_once(self, text: str) -> None:
+        """Write a line in the log, once a day."""
+        if self.capabilities.first_time(f"log: {text}"):
+            self.log.warn(text)
+
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides; raises InvalidRequest."""
         if isinstance(self.config.overrides, InvalidRequest):

@@ -14,8 +14,9 @@ from openai_responses.requests.replay import Origin
 from openai_responses.transport.connections import Connections
 from owui_chat.events import AnswerEvent, StoredRecord
 from owui_manifold.answer import answer_events
-from owui_manifold.chat import PreparedRequest, build_chat_request
+from owui_manifold.chat import build_chat_request
 from owui_manifold.context import PipeCall
+from owui_manifold.request import PreparedRequest
 
 
 def at_endpoint(call: PipeCall) -> PipeCall:

@@ -91,19 +91,19 @@ async def _read_document(
     not for the model.
     """
     row = None if file.is_image else await file_row(file.file_id, user)
-    name = file.name or (row.filename if row else "")
-    meta = (row.meta if row else None) or {}
+    name = file.name or getattr(row, "filename", "")
+    meta = getattr(row, "meta", None) or {}
     kind = document_type(name, file.content_type or str(meta.get("content_type")))
     if file.is_image or not kind or (kind != PDF_TYPE and wanted != "all"):
         return "", 0
-    if int(meta.get("size") or 0) > left:
-        return _TOO_LARGE.format(name), 0
 
     def sized_part(content: bytes) -> tuple[Item, int]:
         return document_part(name, kind, content), len(content)
 
-    read = await _read_file(row, sized_part) if row else None
-    part, size = read or (GONE_FILE.format(name), 0)
+    gone, size = GONE_FILE.format(name), int(meta.get("size") or 0)
+    part: Item | str = gone
+    if row and size <= left:
+        part, size = await _read_file(row, sized_part) or (gone, 0)
     return (part, size) if size <= left else (_TOO_LARGE.format(name), 0)
 
 

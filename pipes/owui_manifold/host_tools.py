@@ -39,7 +39,7 @@ from owui_manifold.host import (
 from owui_manifold.threads import UserThreads
 
 
-def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approver:
+def build_approver(call: PipeCall) -> Approver:
     """Return who decides about the calls of a request.
 
     The rules of the valve come first; for other tools the host's own mode counts. The
@@ -53,7 +53,7 @@ def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approv
         rules=rules,
         default_rule="ask" if mode == "ask" else "auto",
         ask=_ask_in_page(host.event_call) if host.event_call else None,
-        log=log,
+        log=call.log.warn,
         other_names=partial(_other_names, host),
     )
 
@@ -133,14 +133,9 @@ def _ask_in_page(event_call: EventCall) -> Ask:
     return ask
 
 
-_CITED = frozenset(
-    {
-        "fetch_url",
-        "query_chat_files",
-        "query_knowledge_files",
-        "view_file",
-        "view_knowledge_file",
-    }
+_CITED = (
+    *("fetch_url", "query_chat_files", "query_knowledge_files"),
+    *("view_file", "view_knowledge_file"),
 )
 """Builtin tools whose results name sources, as in the host."""
 

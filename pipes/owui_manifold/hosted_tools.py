@@ -1,7 +1,7 @@
 """The tools that a request offers: OpenAI's own, the host's, and those of filters."""
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
@@ -41,22 +41,29 @@ def hosted_tools(
     same, because the prompt cache depends on it. Raises InvalidRequest for unusable
     valves.
     """
-    made, takes = list[Item](), partial(_takes, model)
-    if config.web_search and takes("web_search"):
-        made.append(_web_search(config))
-    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)
-    if stores and takes("file_search"):
-        made.append({"type": "file_search", "vector_store_ids": stores})
-    if takes("mcp"):
-        made += config.remote.tools
-    if config.code_interpreter and takes("code_interpreter"):
-        made.append({"type": "code_interpreter", "container": {"type": "auto"}})
-    if config.image_generation and takes("image_generation"):
-        made.append({**_image_options(config.valves), "type": "image_generation"})
-    usable = [tool for tool in made if json_digest(tool) not in refused]
+    usable = [
+        tool
+        for tool in _configured_tools(config, partial(_takes, model))
+        if json_digest(tool) not in refused
+    ]
     replaced = {name for tool in usable for name in _REPLACED.get(tool["type"], ())}
     kept = () if config.replaces_search else _REPLACED["web_search"]
     return usable, replaced.difference(kept)
+
+
+def _configured_tools(config: Config, takes: Callable[[str], bool]) -> Iterator[Item]:
+    """Yield the tools that are switched on and that a model takes."""
+    if config.web_search and takes("web_search"):
+        yield _web_search(config)
+    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)
+    servers = config.remote.tools if takes("mcp") else ()
+    if stores and takes("file_search"):
+        yield {"type": "file_search", "vector_store_ids": stores}
+    yield from servers
+    if config.code_interpreter and takes("code_interpreter"):
+        yield {"type": "code_interpreter", "container": {"type": "auto"}}
+    if config.image_generation and takes("image_generation"):
+        yield {**_image_options(config.valves), "type": "image_generation"}
 
 
 def _takes(model: ResolvedModel, kind: str) -> bool:
@@ -162,6 +169,10 @@ def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
 
 _MOST_TOOLS = 128
 """Longer lists are refused (docs/reference/responses-api.md, "Function tools")."""
+_TOO_MANY = (
+    "{} tools were left out: the API takes at most {}. Switch off tools that this chat "
+    "does not need."
+)
 _TOOL_SEARCH: Item = {"type": "tool_search"}
 _MOST_AT_ONCE = 64
 """Beside a search, which finds the others."""
@@ -195,24 +206,19 @@ def offer_tools(
     rest; that of a filter stays as it is.
     Raises InvalidRequest for a choice that names no tool.
     """
-    merged, notice, most = merge_tools(hosted, called), "", _MOST_TOOLS
-    tools = [tool for tool in merged if tool.get("name") not in withheld]
-    if any(tool is _TOOL_SEARCH for tool in tools):
-        tools = [tool for tool in tools if tool is not _TOOL_SEARCH]
-        most = _MOST_SEARCHED
+    merged = merge_tools(hosted, called)
+    others = [tool for tool in merged if tool is not _TOOL_SEARCH]
+    most = _MOST_TOOLS if len(others) == len(merged) else _MOST_SEARCHED
+    tools = [tool for tool in others if tool.get("name") not in withheld]
     if len(tools) > _MOST_TOOLS:
         tools.sort(key=lambda t: 0 if is_hosted_tool(t) else 1 + (t["name"] in builtin))
-    if len(tools) > most:
-        notice = (
-            f"{len(tools) - most} tools were left out: the API takes at most {most}. "
-            "Switch off tools that this chat does not need."
-        )
-    tools = tools[:most]
+    lost = len(tools) - most
+    notice = _TOO_MANY.format(lost, most) if lost > 0 else ""
     if not tools:
         return OfferedTools()
-    named = [tool for tool in tools if not is_hosted_tool(tool)]
-    names = ToolNames(tuple(str(tool["name"]) for tool in named))
-    items = names.rename_tools(tools)
+    known = (str(t["name"]) for t in tools[:most] if not is_hosted_tool(t))
+    names = ToolNames(tuple(known))
+    items = names.rename_tools(tools[:most])
     chosen = responses_tool_choice(choice, items, names)
     if len(items) > _MOST_TOOLS:
         items = [*items[:_MOST_AT_ONCE], *_searched_tools(items[_MOST_AT_ONCE:])]

@@ -48,6 +48,10 @@ class RunLog:
         if LOG_LEVELS[level] >= self._threshold:
             _write(level, f"{self.run_id} {one_line}")
 
+    def warn(self, text: str) -> None:
+        """Write what somebody has to look at."""
+        self.line("WARNING", text)
+
     def audit(self, line: str) -> None:
         """Write a line of the audit log, which has its own valve."""
         _write("INFO", redact(line, self._secrets))

@@ -27,11 +27,7 @@ from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
 from owui_manifold.answer import answer_events
 from owui_manifold.callers import permitted_call
-from owui_manifold.chat import (
-    build_chat_request,
-    build_task_request,
-    lacks_task_model,
-)
+from owui_manifold.chat import build_chat_request
 from owui_manifold.checkup import (
     is_check_command,
     last_words,
@@ -45,6 +41,7 @@ from owui_manifold.host import active_administration, allowed_features, identity
 from owui_manifold.log import RunLog
 from owui_manifold.models import Listing, list_models
 from owui_manifold.report import report_exception
+from owui_manifold.request import build_task_request, lacks_task_model
 from owui_manifold.threads import ToolThreads
 from owui_manifold.valves import UserValves, Valves
 
@@ -122,13 +119,7 @@ class Pipe:
         Nothing is raised: the host would drop the text that was shown
         (docs/reference/open-webui.md, "Errors and Stop").
         """
-        if call.caller.host_reads:
-            view: NativeRenderer | ChunkRenderer = NativeRenderer(
-                monotonic_seconds, HostedItems
-            )
-        else:
-            view = ChunkRenderer(*_response_head(call))
-        failed = True
+        failed, view = True, _new_view(call)
         try:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
@@ -166,7 +157,7 @@ class Pipe:
         """
         text = ""
         if call.caller.task == "function_calling" and call.config.approval_rules:
-            call.log.line("WARNING", _NO_LEGACY_TOOLS)
+            call.log.warn(_NO_LEGACY_TOOLS)
             return task_result(text, call.caller.host_model)
         try:
             text = await self._task_text(await self._permitted(call))
@@ -231,6 +222,12 @@ class Pipe:
                         await call.page(chunk["event"])
                 ended = event if isinstance(event, RunDone) else ended
         return ended, view.shown.items
+
+
+def _new_view(call: PipeCall) -> NativeRenderer | ChunkRenderer:
+    if call.caller.host_reads:
+        return NativeRenderer(monotonic_seconds, HostedItems)
+    return ChunkRenderer(*_response_head(call))
 
 
 def _response_head(call: PipeCall) -> tuple[str, int, str]:

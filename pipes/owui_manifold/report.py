@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from openai_responses.audit import AuditedRequest
 from openai_responses.clock import utc_today
 from openai_responses.endings import Ending, api_word, ending_of_incomplete
-from openai_responses.errors import ResponsesError
+from openai_responses.errors import InvalidRequest, ResponsesError
 from openai_responses.items import (
     Item,
     has_image,
@@ -31,10 +31,10 @@ from openai_responses.requests.build import unsent_parameters
 from owui_chat.storage.output_carrier import closing_commentary
 from owui_chat.storage.recorder import leaves_calls
 from owui_manifold.callers import opening_error
-from owui_manifold.chat import PreparedRequest
 from owui_manifold.config import OWN_KEY_PLACE
 from owui_manifold.context import PipeCall
 from owui_manifold.host import legacy_model, make_native
+from owui_manifold.request import PreparedRequest
 
 _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
@@ -84,19 +84,15 @@ def report_request(prepared: PreparedRequest) -> None:
         "DEBUG",
         f"request to {prepared.endpoint.host}: {request.model}, "
         f"{len(request.input)} input items, {len(request.tools or ())} tools, "
-        f"{'stream' if request.stream else 'no stream'}, "
-        f"{'background, ' if request.background else ''}"
-        f"{'kept' if prepared.store else 'not kept'}, "
-        f"{'native events' if call.caller.host_reads else 'chunks'}",
+        f"stream {request.stream}, background {bool(request.background)}, "
+        f"stored {bool(prepared.store)}, native {call.caller.host_reads}",
     )
     missing, errors = _missing_features(prepared)
     if missing:
         told = "left out, not known to the API or not taken by the model: "
         call.log.line("DEBUG", told + ", ".join(missing))
     for error in errors:
-        told = f"user {call.caller.user_id}: {error}"
-        if call.capabilities.first_time(told):
-            call.log.line("WARNING", told)
+        call.warn_once(f"user {call.caller.user_id}: {error}")
     if call.valves.writes_audit_log():
         call.log.audit(_audited(prepared).request_line())
 
@@ -126,8 +122,7 @@ def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
     words = (error.code or ended.ending.code, error.type, error.param)
     code, group, param = map(api_word, words)
     said = server_words(call, said)
-    call.log.line(
-        "WARNING",
+    call.log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {group}, "
         f"param {param}, request id {trace.request_id}. {said}",
     )
@@ -165,12 +160,7 @@ def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
 def _explained_ending(ended: RunDone) -> Ending:
     """Return how a run ended: why it did, if there is nothing to read or to see."""
     ending, output = ended.ending, ended.output
-    said = any(
-        item_type(i) == "message" and not is_commentary(i) and message_text(i).strip()
-        for i in output
-    )
-    shown = any(has_image(item) or is_code(item) for item in output)
-    if said or shown or open_calls(output) or closing_commentary(output):
+    if any(map(_is_seen, output)) or open_calls(output) or closing_commentary(output):
         return ending
     if ending.kind == "completed":
         called = output and is_call_output(output[-1])
@@ -179,6 +169,13 @@ def _explained_ending(ended: RunDone) -> Ending:
         sentence = ending_of_incomplete("only_tokens").sentence
         return ending._replace(sentence=sentence)
     return ending
+
+
+def _is_seen(item: Item) -> bool:
+    """Say whether the page shows an item as an answer."""
+    if item_type(item) == "message":
+        return bool(message_text(item).strip()) and not is_commentary(item)
+    return has_image(item) or is_code(item)
 
 
 _MOST_WORDS, _MOST_READ = 500, 5000
@@ -193,7 +190,7 @@ def server_words(call: PipeCall, words: str) -> str:
 def report_exception(call: PipeCall, error: Exception) -> str:
     """Log why there is no answer; return the sentence to show, with its error id."""
     if isinstance(error, ResponsesError):
-        call.log.line("WARNING", f"nothing was sent: {error}")
+        call.log.warn(f"nothing was sent: {error}")
         return _with_error_id(call, str(error))
     call.log.line("ERROR", describe_exception(error))
     return _with_error_id(call, _INTERNAL_ERROR)
@@ -249,7 +246,7 @@ def cost_of_responses(
     """
     call, request = prepared.call, prepared.request
     own = call.config.prices
-    if own is None:
+    if isinstance(own, InvalidRequest):
         return None
     facts = call.resolve(request.model).facts
     facts = facts._replace(prices=own.get(request.model, facts.prices))
@@ -291,7 +288,7 @@ def _valve_notices(call: PipeCall) -> list[str]:
     servers = call.config.remote
     complaints = (*servers.complaints, *call.config.problems)
     for complaint in complaints:
-        call.log.line("WARNING", complaint)
+        call.log.warn(complaint)
     options = as_mapping(parse_json_object(call.valves.IMAGE_GENERATION_OPTIONS))
     drawing = resolve_model(as_text(options.get("model")))
     end = retirement_notice(drawing, utc_today())
@@ -303,10 +300,8 @@ def _valve_notices(call: PipeCall) -> list[str]:
 
 def _tell_once(call: PipeCall, notice: str) -> bool:
     """Log a notice once; say whether to show it, once, to an administrator."""
-    is_new = call.capabilities.first_time
-    if is_new(f"log: {notice}"):
-        call.log.line("WARNING", notice)
-    return call.caller.is_admin and is_new(f"chat: {notice}")
+    call.warn_once(notice)
+    return call.caller.is_admin and call.capabilities.first_time(f"chat: {notice}")
 
 
 def _refusal_notice(call: PipeCall) -> str:

@@ -9,10 +9,10 @@ one sent, what it received, and the outputs, reasoning included.
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from openai_responses.items import Item, item_type, open_calls, since_compaction
+from openai_responses.items import Item, item_type, open_calls
+from openai_responses.loop.run import next_request
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.replay import Origin, drop_settled_approvals
-from openai_responses.requests.tools import next_tool_choice
+from openai_responses.requests.replay import Origin
 from owui_chat.input.history import tool_message_item
 from owui_chat.messages import ChatPart, ToolMessage
 
@@ -56,8 +56,4 @@ def continue_round(
     if not calls or not all(call_id in outputs for call_id in calls):
         return None
     answers = [tool_message_item(outputs[call_id], calls) for call_id in calls]
-    request = ended.request
-    items = drop_settled_approvals([*request.input, *ended.received, *answers])
-    choice = next_tool_choice(request.tool_choice)
-    changed = {"input": since_compaction(items), "tool_choice": choice}
-    return request.model_copy(update=changed)
+    return next_request(ended.request, [*ended.received, *answers])

@@ -11,8 +11,8 @@ from openai_responses.loop.run import run
 from openai_responses.models.usage import Usage, add_usage
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
-from owui_manifold.chat import PreparedRequest
 from owui_manifold.report import cost_of_responses
+from owui_manifold.request import PreparedRequest
 
 
 def check_limits(prepared: PreparedRequest) -> None:

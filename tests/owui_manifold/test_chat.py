@@ -13,12 +13,9 @@ from openai_responses.requests.repairs import Repair
 from openai_responses.requests.replay import Origin, strip_for_replay
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.records import Record, message_key, write_records
-from owui_manifold.chat import (
-    build_chat_request,
-    build_task_request,
-    is_as_configured,
-)
+from owui_manifold.chat import build_chat_request
 from owui_manifold.context import Caller
+from owui_manifold.request import build_task_request, is_as_configured
 from owui_manifold.rounds import DelegatedRound, save_round
 from owui_manifold.valves import UserValves, Valves
 from run_sample import call, message, output, reasoning

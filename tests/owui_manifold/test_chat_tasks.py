@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from call_sample import MODEL, call_of, chat
-from owui_manifold.chat import build_task_request
 from owui_manifold.context import Caller
 from owui_manifold.report import report_request
+from owui_manifold.request import build_task_request
 from owui_manifold.valves import Valves
 from stand_in_host import StandInHost
 

@@ -12,9 +12,10 @@ from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.repairs import Repair
 from openai_responses.transport.connections import Timeouts
-from owui_manifold.chat import PreparedRequest, build_chat_request
+from owui_manifold.chat import build_chat_request
 from owui_manifold.config import build_endpoint, read_config, run_limits
 from owui_manifold.context import Caller
+from owui_manifold.request import PreparedRequest
 from owui_manifold.valves import UserValves, Valves
 
 TOOL = {"type": "function", "function": {"name": "now", "parameters": {}}}

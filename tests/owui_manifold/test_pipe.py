@@ -490,7 +490,7 @@ async def test_debug_lines_tell_the_shape_of_a_request(
     ]
     assert re.search(
         r"[0-9A-Z]{10} request to 127\.0\.0\.1: gpt-5\.6-sol, 1 input items, 0 tools, "
-        r"stream, kept, native events$",
+        r"stream True, background False, stored True, native True$",
         request,
     )
     assert re.search(r"completed, \d+ tokens, request id req_0+1$", end)

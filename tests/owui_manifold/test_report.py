@@ -12,13 +12,14 @@ from openai_responses.endings import COMPLETED, CUT, ending_of_failure
 from openai_responses.errors import ApiError, InvalidRequest
 from openai_responses.loop.events import RunDone, Trace
 from openai_responses.models.usage import Usage
-from owui_manifold.chat import PreparedRequest, build_chat_request
+from owui_manifold.chat import build_chat_request
 from owui_manifold.context import Caller, PipeCall
 from owui_manifold.report import (
     report_end,
     report_exception,
     report_request,
 )
+from owui_manifold.request import PreparedRequest
 from owui_manifold.valves import UserValves, Valves
 from run_sample import message
 from stand_in_host import StandInHost
@@ -74,8 +75,8 @@ async def test_request_is_told_by_its_shape(host: StandInHost) -> None:
     assert lines_of(prepared) == [
         (
             "DEBUG",
-            "request to api.openai.com: gpt-5.6-sol, 1 input items, 1 tools, stream, "
-            "kept, native events",
+            "request to api.openai.com: gpt-5.6-sol, 1 input items, 1 tools, "
+            "stream True, background False, stored True, native True",
         )
     ]
 
@@ -106,7 +107,8 @@ async def test_request_of_a_plain_caller(host: StandInHost) -> None:
     report_request(prepared)
 
     [(_, line)] = lines_of(prepared)
-    assert line.endswith("1 tools, no stream, not kept, chunks")
+    assert "1 tools, stream False, " in line
+    assert line.endswith("stored False, native False")
 
 
 async def test_good_end_is_told_and_left_as_it_is(host: StandInHost) -> None:

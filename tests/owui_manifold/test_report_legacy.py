@@ -9,9 +9,10 @@ from call_sample import MODEL, call_of, chat, host_context
 from openai_responses.endings import COMPLETED
 from openai_responses.errors import InvalidRequest
 from openai_responses.loop.events import RunDone
-from owui_manifold.chat import build_chat_request, build_task_request
+from owui_manifold.chat import build_chat_request
 from owui_manifold.context import Caller, PipeCall
 from owui_manifold.report import notices_of
+from owui_manifold.request import build_task_request
 from owui_manifold.valves import Valves
 from stand_in_host import StandInHost
 

@@ -102,7 +102,8 @@ class RoundCalls:
     def may_ask(self) -> bool:
         """Whether a call may need an approval that the host asks for."""
         names = (*self._own_names, *self._host_names)
-        passes_on = CALL_TOOL in self._host_names and self._approver.may_ask
+        rules = (self._approver.default_rule, *dict(self._approver.rules).values())
+        passes_on = CALL_TOOL in self._host_names and "ask" in rules
         asks = passes_on or any(map(self._needs_approval, names))
         return self._settings.asks_in_chat and asks
 

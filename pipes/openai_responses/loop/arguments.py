@@ -19,6 +19,7 @@ from openai_responses.requests.json_schema import (
     joined_schemas,
     known_types,
     referred_schema,
+    schema_parts,
 )
 
 _DEEPEST_ARGUMENT = 40
@@ -191,15 +192,10 @@ def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
 def _applicable_parts(value: Any, check: _SchemaCheck, node: JsonObject) -> list[Any]:
     """Return what a part of a schema joins to itself; of a choice, one option."""
     check.pay_for(value, node)
-    parts = [referred_schema(check.root, node)] if "$ref" in node else []
-    parts += node["allOf"] if isinstance(node.get("allOf"), list) else []
-    for key in ("anyOf", "oneOf"):
-        if isinstance(node.get(key), list):
-            parts += _chosen_option(value, node[key], check)
-    return parts
+    return schema_parts(check.root, node, partial(_chosen_option, value, check))
 
 
-def _chosen_option(value: Any, options: list[Any], check: _SchemaCheck) -> list[Any]:
+def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[Any]:
     """Return the option that a value fits; all options if it fits none."""
     lenient = check._replace(found={}, lenient=True)
     fitting = (option for option in options if not lenient.error(value, option))

@@ -28,9 +28,7 @@ from openai_responses.endings import (
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
     AnswerTooLarge,
-    ApiError,
     ApiRefused,
-    ConnectionFailed,
     Failure,
     MalformedEvent,
     ResponseLost,
@@ -295,7 +293,7 @@ class _Background:
                 except ResponsesError as caught:
                     error = caught
                 ending = self._attempts.response.ending
-                if ending or not self._named.done() or _is_final(error):
+                if ending or not self._named.done() or (error and error.is_final):
                     if error and not ending:
                         raise error
                     break
@@ -349,13 +347,13 @@ class _Background:
             self._failures, self._asks = 0, not self._can_resume
             return limits.poll_seconds
         self._failures = 0 if has_news else self._failures + 1
-        failure = error.failure if isinstance(error, ApiRefused) else Failure()
+        failure = (error.failure if error and error.status else None) or Failure()
         wait = retry_wait(limits.resuming, self._failures, failure, random_fraction())
         if wait is None and self._resumable and not asked:
             self._resumable, wait = False, 0.0
         self._asks = not (has_news and self._can_resume)
         if wait is None:
-            self._is_left = isinstance(error, ApiRefused) and error.status == 404
+            self._is_left = bool(error and error.status == 404)
             raise ResponseLost
         return wait
 
@@ -458,23 +456,13 @@ def _retriable_failure(
 ) -> Failure | None:
     """Return why a response that showed nothing may be requested again.
 
-    A stream that cannot be read is asked for in one piece, once.
+    A stream without any event is one that cannot be read.
     """
     if state.refusal:
         return Failure(200, state.refusal)
-    if isinstance(error, ApiRefused):
-        return error.failure
-    is_cut = error is None and state.ending is None
-    if isinstance(error, MalformedEvent) or (is_cut and not state.event_count):
-        return Failure(error=ApiError(param="stream"), should_retry=False)
-    is_lost = isinstance(error, TimedOut | ConnectionFailed) and not _is_final(error)
-    return Failure() if is_cut or is_lost else None
-
-
-def _is_final(error: ResponsesError | None) -> bool:
-    """Say whether nothing more of the response is read."""
-    is_over = isinstance(error, TimedOut) and error.kind == "total_timeout"
-    return is_over or isinstance(error, AnswerTooLarge)
+    if error or state.ending:
+        return error.failure if error else None
+    return Failure() if state.event_count else MalformedEvent.failure
 
 
 def _is_visible(event: RunEvent) -> bool:
@@ -491,8 +479,7 @@ def _may_run(error: ResponsesError | None) -> bool:
     twice. So it is sent again only if nothing arrived at the server or the API itself
     refused it. The answer of a gateway does not tell what happened behind it.
     """
-    if isinstance(error, ApiRefused):
-        return not error.failure.should_retry and error.status in _GATEWAY_STATUS
-    if isinstance(error, ConnectionFailed):
-        return error.was_sent
-    return error is None or isinstance(error, TimedOut)
+    if error is None or error.was_sent:
+        return True
+    asks_again = error.failure and error.failure.should_retry
+    return error.status in _GATEWAY_STATUS and not asks_again

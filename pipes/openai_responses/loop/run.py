@@ -147,12 +147,11 @@ class _Answers:
         A tool that had to be called has been called; at the limit the last response may
         call none. The tools stay in the request for the prompt cache.
         """
-        request = attempts.request
-        received = replay_output(attempts.response.output, with_reasoning=reasoning)
-        items = drop_settled_approvals([*request.input, *received, *self._items])
-        choice = "none" if self._is_limited else next_tool_choice(request.tool_choice)
-        changed = {"input": since_compaction(items), "tool_choice": choice}
-        return request.model_copy(update=changed)
+        request, output = attempts.request, attempts.response.output
+        if self._is_limited:
+            request = request.model_copy(update={"tool_choice": "none"})
+        received = replay_output(output, with_reasoning=reasoning)
+        return next_request(request, [*received, *self._items])
 
     def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
         """Return the calls of a response, apart from those of an earlier `call_id`."""
@@ -191,6 +190,14 @@ class _Answers:
         yield ItemAdded(index, call)
         yield ItemDone(index, call)
         yield ToolOutput(index + 1, output, failed=True)
+
+
+def next_request(request: ResponsesRequest, items: Iterable[Item]) -> ResponsesRequest:
+    """Return the request that follows `request` with what was received and answered."""
+    whole = drop_settled_approvals([*request.input, *items])
+    choice = next_tool_choice(request.tool_choice)
+    changed = {"input": since_compaction(whole), "tool_choice": choice}
+    return request.model_copy(update=changed)
 
 
 async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str | None:

@@ -21,6 +21,7 @@ from collections.abc import (
 from contextlib import nullcontext
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from openai_responses.errors import valve_error
@@ -62,11 +63,6 @@ class Approver:
         for other in (via, *self.other_names(name)):
             found.append(_first_fitting(rest, other) or "auto")
         return max(found, key=_STRICTNESS.index)
-
-    @property
-    def may_ask(self) -> bool:
-        """Whether a person may have to be asked for any tool, known or not."""
-        return "ask" in (self.default_rule, *(answer for _, answer in self.rules))
 
     async def refusal(
         self, call_id: str, name: str, arguments: JsonObject, via: str = ""
@@ -113,8 +109,8 @@ def read_rules(text: str, place: str) -> tuple[ApprovalRules, str]:
     return [*asked, ("*", "ask")], str(told)
 
 
-def _read_approval(pattern: str, word: str) -> Approval | None:
-    return None if pattern in _ANSWERS else _ANSWERS.get(word.lower())
+def _read_approval(word: str) -> Approval | None:
+    return _ANSWERS.get(word.lower())
 
 
 def read_timeouts(text: str, place: str) -> tuple[list[tuple[str, float]], str]:
@@ -125,20 +121,21 @@ def read_timeouts(text: str, place: str) -> tuple[list[tuple[str, float]], str]:
     return found, str(told) if unread else ""
 
 
-def _read_timeout(_: str, word: str) -> float | None:
+def _read_timeout(word: str) -> float | None:
     return float(word) if re.fullmatch("[1-9][0-9]{0,5}", word) else None
 
 
 def _read_entries(
-    text: str, sign: str, read: Callable[[str, str], _Value | None]
+    text: str, sign: str, read: Callable[[str], _Value | None]
 ) -> tuple[list[tuple[str, _Value]], str]:
     """Return the values by patterns of names, and the first entry that is none."""
     rows: list[tuple[str, _Value]] = []
     unread = ""
     for entry in filter(None, map(str.strip, text.replace("\n", ",").split(","))):
         pattern, _, word = (part.strip() for part in entry.partition(sign))
-        value = read(pattern, word)
-        if value is not None and _PATTERN.fullmatch(pattern):
+        value = read(word)
+        is_pattern = _PATTERN.fullmatch(pattern) and pattern not in _ANSWERS
+        if value is not None and is_pattern:
             rows.append((pattern, value))
         else:
             unread = unread or entry
@@ -375,15 +372,9 @@ async def _call_tool(ready: _ReadyCall, toolset: Toolset) -> ToolResult:
 def _cap_output(output: Any, characters: int) -> Any:
     """Return the output with the beginning and end of each long text, and a note."""
     if isinstance(output, list):
-        return [
-            (
-                {**part, "text": _cap_output(part["text"], characters)}
-                if isinstance(part.get("text"), str)
-                else part
-            )
-            for part in output
-        ]
-    if len(output) <= characters:
+        cap = partial(_cap_output, characters=characters)
+        return [{k: cap(v) if k == "text" else v for k, v in p.items()} for p in output]
+    if not isinstance(output, str) or len(output) <= characters:
         return output
     half = characters // 2
     note = f"\n[... {len(output) - 2 * half} characters are cut here ...]\n"

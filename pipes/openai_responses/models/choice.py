@@ -34,23 +34,16 @@ _CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
 def read_models(answer: object) -> dict[str, str]:
     """Return the ids of `GET /models`, of chat models alone, with their last days.
 
-    The day is an ISO date, or nothing.
+    The day is an ISO date, or nothing. Ids of other servers, which follow no rule of
+    OpenAI's, count as chat models.
     """
     rows = map(as_mapping, as_list(as_mapping(answer).get("data")))
     days = {as_text(r.get("id")): as_text(r.get("shutdown_date"))[:10] for r in rows}
     return {
         name: day if _date(day) else ""
         for name, day in days.items()
-        if _is_chat_model(name)
+        if name in CATALOG_FACTS or (name and not _NO_CHAT.search(name))
     }
-
-
-def _is_chat_model(name: str) -> bool:
-    """Say whether an id belongs to a model that answers in text.
-
-    Ids of other servers, which follow no rule of OpenAI's, count as such.
-    """
-    return name in CATALOG_FACTS or bool(name and not _NO_CHAT.search(name))
 
 
 def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:

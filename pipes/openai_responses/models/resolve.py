@@ -255,13 +255,12 @@ def _shown_name(model_id: str, effort: str | None) -> str:
         if match := _SNAPSHOT_DATE.search(model_id):
             notes.insert(0, match[1])
         _, version, *words = _SNAPSHOT_DATE.sub("", model_id).split("-")
-        shown = [_shown_word(word) for word in words if word != "latest"]
+        shown = [w if w in _SIZES else w.capitalize() for w in words if w != "latest"]
         name = " ".join((f"GPT-{version}", *shown))
     return f"{name} ({', '.join(notes)})" if notes else name
 
 
-def _shown_word(word: str) -> str:
-    return word if word in ("mini", "nano", "pro") else word.capitalize()
+_SIZES = ("mini", "nano", "pro")
 
 
 _YES_OR_NO_FACTS = frozenset(

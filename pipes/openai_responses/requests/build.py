@@ -200,15 +200,17 @@ def _reasoning(
     given: JsonObject,
     settings: Settings,
 ) -> dict[str, Any] | None:
+    facts = model.facts
+    thinks = (effort or facts.default_effort) != "none"
+    ours = {
+        "effort": effort,
+        "summary": facts.summary and thinks and settings.summary,
+        "context": facts.all_turns and settings.encrypted_reasoning and "all_turns",
+        "mode": model.pro and "pro",
+    }
+    chosen = {name: value for name, value in ours.items() if value}
     own = {k: v for k, v in given["reasoning"].items() if k != "effort"}
-    resolved = effort or model.facts.default_effort
-    if settings.summary and model.facts.summary and resolved != "none":
-        own.setdefault("summary", settings.summary)
-    if model.facts.all_turns and settings.encrypted_reasoning:
-        own.setdefault("context", "all_turns")
-    if model.pro:
-        own.setdefault("mode", "pro")
-    return ({"effort": effort, **own} if effort else own) or None
+    return {**chosen, **own} or None
 
 
 def _text_object(

@@ -282,17 +282,20 @@ def _mend_required(made: _Schema, node: JsonObject) -> None:
 
 def _all_properties(schema: JsonObject) -> _Schema:
     """Return the properties of all options; those of the first one count."""
-    parts = joined_schemas(schema, partial(_all_parts, schema))
+    parts = joined_schemas(schema, partial(schema_parts, schema, choose=list))
     found: _Schema = {}
     for part in reversed(parts):
         found.update(as_mapping(part.get("properties")))
     return found
 
 
-def _all_parts(root: JsonObject, node: JsonObject) -> list[Any]:
+def schema_parts(
+    root: JsonObject, node: JsonObject, choose: Callable[[list[Any]], list[Any]]
+) -> list[Any]:
+    """Return what a part of a schema joins to itself; of a choice, what is chosen."""
     parts = [referred_schema(root, node)] if "$ref" in node else []
-    for key in ("allOf", "anyOf", "oneOf"):
-        parts += as_list(node.get(key))
+    for key, take in (("allOf", list), ("anyOf", choose), ("oneOf", choose)):
+        parts += take(as_list(node.get(key)))
     return parts
 
 

@@ -14,6 +14,7 @@ from openai_responses.endpoint import url_parts
 from openai_responses.items import Item
 from openai_responses.json_input import JsonObject, as_mapping, fits_form
 from openai_responses.redaction import header_secrets
+from openai_responses.requests.parameters import given_values
 
 _SERVER_LABEL = "[A-Za-z][A-Za-z0-9_-]{0,63}"
 _SOME_TEXT = r".*\S.*"
@@ -86,7 +87,7 @@ def read_servers(text: str) -> RemoteServers:
     notes: list[str] = []
     secrets: list[str] = []
     for number, row in enumerate(rows, 1):
-        fields = _given_fields(row)
+        fields = given_values(as_mapping(row))
         hidden = [fields[key] for key in fields if key not in _NO_SECRETS]
         secrets += _secret_values(hidden)
         label = fields.get("server_label")
@@ -122,10 +123,6 @@ def _secret_values(value: object) -> list[str]:
     if parts is None:
         return header_secrets(value)
     return [value, parts.password or "", *(text for _, text in parse_qsl(parts.query))]
-
-
-def _given_fields(row: object) -> JsonObject:
-    return {k: value for k, value in as_mapping(row).items() if value is not None}
 
 
 def _server_error(

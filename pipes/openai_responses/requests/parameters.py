@@ -51,7 +51,7 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     `reasoning` and `text` hold what Chat Completions has beside them. Keys that the API
     does not have stay. `stop` implies `truncation: "disabled"` (docs/parameters.md).
     """
-    given, errors = _given_values(body), list[str]()
+    given, errors = given_values(body), list[str]()
     for name in ("max_tokens", "max_completion_tokens"):
         if name in given:
             given.setdefault("max_output_tokens", given.pop(name))
@@ -61,7 +61,7 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
         given["response_format"] = _with_schema(given)
     _read_values(given, "", errors)
     for key, fields in _OBJECTS.items():
-        own = _given_values(given.get(key, {}))
+        own = given_values(given.get(key, {}))
         for field, name in fields.items():
             beside = given.pop(name, None)
             if value := own.pop(field, None) or beside:
@@ -71,7 +71,8 @@ def read_parameters(body: JsonObject) -> tuple[dict[str, Any], list[str]]:
     return given, errors
 
 
-def _given_values(values: JsonObject) -> dict[str, Any]:
+def given_values(values: JsonObject) -> dict[str, Any]:
+    """Return what is not null."""
     return {key: value for key, value in values.items() if value is not None}
 
 

@@ -401,9 +401,8 @@ class Connections:
             return endpoint.verify_ssl
         try:
             key = (path, Path(path).stat().st_mtime_ns)
-            if key not in contexts:
-                contexts[key] = ssl.create_default_context(cafile=path)
-            return contexts[key]
+            made = contexts.get(key) or ssl.create_default_context(cafile=path)
+            return contexts.setdefault(key, made)
         except (OSError, ValueError):
             problem = "CA_BUNDLE is not a file with readable certificates"
             raise valve_error(problem) from None
@@ -421,8 +420,7 @@ class Connections:
                 async with self.request(endpoint, path, {}, limits):
                     return
             except ResponsesError as error:
-                status = error.status if isinstance(error, ApiRefused) else 500
-                if status < 500 and status != 429:
+                if 0 < error.status < 500 and error.status != 429:
                     return
 
     async def close(self) -> None:

@@ -213,7 +213,8 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     return out
 
 
-_JSON_READER = json.JSONDecoder()
+_SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
+"""What `raw_decode` calls; without its frame it is a tenth faster."""
 _Reader = Callable[[JsonObject], StreamEvent]
 
 
@@ -221,15 +222,14 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
     """Return the typed event; raises MalformedEvent if it is not a JSON object.
 
     Other servers end their streams with `[DONE]`. White space is that of RFC 8259,
-    section 2. The decoder is faster than json.loads; thousands of brackets are a
-    RecursionError. A level takes two characters at least, so a delta needs no look at
-    its depth.
+    section 2. Thousands of brackets are a RecursionError, no value a StopIteration. A
+    level takes two characters at least, so a delta needs no look at its depth.
     """
     if event.data == "[DONE]":
         return None
     text = event.data.strip(" \t\n\r")
     try:
-        wire, end = _JSON_READER.raw_decode(text)
+        wire, end = _SCAN_JSON(text, 0)
         may_be_deep = (
             len(text) > 2 * MAX_JSON_DEPTH
             and text.count("[") + text.count("{") > MAX_JSON_DEPTH
@@ -242,7 +242,14 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         raise MalformedEvent from None
 
 
-_ODD_EVENT = (ValueError, RecursionError, KeyError, TypeError, AttributeError)
+_ODD_EVENT = (
+    StopIteration,
+    ValueError,
+    RecursionError,
+    KeyError,
+    TypeError,
+    AttributeError,
+)
 """Errors of text that is not JSON, and of JSON that is not an event."""
 
 
@@ -266,11 +273,16 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
 
     def read(wire: JsonObject) -> StreamEvent:
         place, text, item_id = wire.get(part, 0), wire[field], wire.get("item_id")
-        if not (isinstance(text, str) and isinstance(place, int)):
+        index = wire.get("output_index")
+        if index is None:
+            index = -1
+        if not (
+            isinstance(text, str) and isinstance(place, int) and isinstance(index, int)
+        ):
             raise TypeError
         if not isinstance(item_id, str):
             item_id = ""
-        return new((_index(wire), kind, place, text, item_id))
+        return new((index, kind, place, text, item_id))
 
     return read
 

@@ -1,0 +1,248 @@
+"""What a request has beside the chat: tools, settings, parameters; and that of a task.
+
+Titles, tags and the like get a small request without tools or stored items.
+"""
+
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from openai_responses.endpoint import Endpoint
+from openai_responses.items import Item, item_type
+from openai_responses.loop.attempts import Limits
+from openai_responses.loop.events import RunDone
+from openai_responses.loop.tools import CallLimits, Toolset
+from openai_responses.models.resolve import ResolvedModel
+from openai_responses.requests.build import (
+    ResponsesRequest,
+    Settings,
+    build_request,
+)
+from openai_responses.requests.parameters import given_values, hash_ids
+from openai_responses.requests.repairs import APPENDED, Repair
+from openai_responses.requests.replay import Origin, origin_at
+from openai_responses.requests.tools import is_hosted_tool
+from owui_chat.input.tasks import task_request
+from owui_chat.storage.records import Record
+from owui_chat.storage.signature import Sign
+from owui_manifold.config import comma_list, read_config, run_limits
+from owui_manifold.context import PipeCall
+from owui_manifold.host import require_floor
+from owui_manifold.host_tools import (
+    HostTools,
+    build_approver,
+    has_ruled_tools,
+    slow_tools,
+)
+from owui_manifold.hosted_tools import (
+    OfferedTools,
+    called_tools,
+    hosted_tools,
+    offer_tools,
+    tool_search,
+)
+from owui_manifold.models import OPENAI_HOST
+from owui_manifold.rounds import DelegatedRound
+from owui_manifold.store import ChatStore
+from owui_manifold.valves import Valves
+
+_LEAST_THRESHOLD = 1000
+"""A smaller threshold would compact every answer."""
+
+_BATCH_SHARE = 5
+"""Calls made at once run in parallel, but not all of them."""
+
+
+class PreparedRequest(NamedTuple):
+    """One request, and where its answer is stored."""
+
+    call: PipeCall
+    request: ResponsesRequest
+    endpoint: Endpoint
+    origin: Origin
+    limits: Limits
+    store: ChatStore | None = None
+    """None if nothing is stored."""
+    round: DelegatedRound | None = None
+    """The round of the host's tools that this call continues."""
+    toolset: Toolset | None = None
+    """Without it no calls are answered here."""
+    reason: str = ""
+    """Why this model was chosen: the answer begins with it."""
+    notices: tuple[str, ...] = ()
+    """What the person who asked has to know or to do, if anything: the answer ends
+    with it.
+    """
+    sign: Sign | None = None
+    """Signs what the chat itself carries."""
+    cites: bool = False
+    """Whether its tools give sources."""
+    records: Mapping[str, Record] = MappingProxyType({})
+    """What earlier answers of the chat stored."""
+
+    @property
+    def delegates(self) -> bool:
+        """Whether the host runs the tools and calls the pipe again."""
+        runs_here = self.toolset is not None and self.toolset.runs_calls
+        return bool(not runs_here and self.call.caller.host_reads and self.call.state)
+
+
+def offered_tools(call: PipeCall, model: ResolvedModel) -> OfferedTools:
+    """Return the tools that a model is offered, and the choice among them."""
+    refused = {one.target for one in learned_repairs(call, model.id)}
+    hosted, replaced = hosted_tools(call.config, model, refused)
+    called = called_tools(call.body, model, call.valves, call.log.warn)
+    rows = call.host.tools
+    builtin = {name for name in rows if rows[name].get("type") == "builtin"}
+    hosted += tool_search(call.config, model)
+    return offer_tools(call.body.get("tool_choice"), hosted, called, replaced, builtin)
+
+
+def _runs_calls(call: PipeCall, offered: OfferedTools) -> bool:
+    """Say whether calls are run here.
+
+    Open WebUI knows no rule of TOOL_APPROVAL, so it runs no chat where one could apply,
+    and what it has not got, nobody runs. Other clients run their own tools.
+    """
+    tools, known = call.host.tools, offered.names.known
+    ours = call.valves.TOOL_EXECUTION == "pipe"
+    if call.caller.host_reads and tools:
+        return (ours and bool(known)) or has_ruled_tools(call)
+    return ours and bool(known) and all(name in tools for name in known)
+
+
+def request_settings(
+    call: PipeCall, tools: OfferedTools, model: ResolvedModel
+) -> Settings:
+    """Return the settings of a request."""
+    config, valves, summary = call.config, call.valves, call.config.summary
+    names = (model.id, model.family, call.caller.model)
+    background = _is_background_model(valves, names)
+    # Without a stream a background answer has no encrypted reasoning.
+    streams = call.caller.streams or background
+    return Settings(
+        effort=config.effort,
+        summary=None if summary == "disabled" else summary,
+        verbosity=config.verbosity,
+        stream=streams and valves.ENABLE_STREAM,
+        background=background,
+        encrypted_reasoning=valves.carries_reasoning(),
+        tools=tools.items,
+        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
+        defaults=_default_parameters(call, tools.items),
+    )
+
+
+def is_as_configured(prepared: PreparedRequest) -> bool:
+    """Say whether a chat's request has only what the administrator's valves set.
+
+    What was appended to it may be a user's choice.
+    """
+    call, sent = prepared.call, prepared.request
+    body = {"tool_choice": sent.tool_choice, "reasoning_effort": call.model.effort}
+    plain = call._replace(body=body, config=read_config(call.valves))
+    model = call.resolve(sent.model)._replace(pro=call.model.pro)
+    tools = OfferedTools(sent.tools or ())
+    settings = request_settings(plain, tools, model)
+    text = sent.instructions or ""
+    built = build_request(model, text, sent.input, body, settings)
+    is_changed = any(item_type(item) in APPENDED for item in sent.input)
+    return sent.model_copy(update={"repairs": ()}) == built and not is_changed
+
+
+def learned_repairs(call: PipeCall, model: str) -> tuple[Repair, ...]:
+    """Return what earlier refusals showed of a model."""
+    return call.capabilities.repairs(call.endpoint, model, call.caller.user_id)
+
+
+def _is_background_model(valves: Valves, names: Sequence[str]) -> bool:
+    if valves.COMPATIBILITY == "strict":  # such servers do not store responses
+        return False
+    patterns = comma_list(valves.BACKGROUND_MODELS.lower())
+    return any(fnmatchcase(n.lower(), p) for n in names for p in patterns)
+
+
+def _default_parameters(call: PipeCall, tools: Sequence[Item]) -> dict[str, Any]:
+    """Return parameters of the API; the caller's own replace them.
+
+    The same chat and user always get the same values, because the prompt cache and,
+    from gpt-6.2 on, encrypted reasoning depend on them
+    (docs/reference/responses-api.md, "Changed beginnings").
+    """
+    caller, valves, tier = call.caller, call.valves, call.config.service_tier
+    threshold = max(valves.COMPACTION_TOKENS, _LEAST_THRESHOLD)
+    compaction = [{"type": "compaction", "compact_threshold": threshold}]
+    compacts = valves.COMPACTION_TOKENS and not call.endpoint.is_azure
+    chosen = {
+        **hash_ids(valves.PROMPT_CACHE_KEY, caller.user_id, caller.chat_id),
+        "service_tier": tier if tier != "auto" else None,
+        "truncation": valves.TRUNCATION if valves.TRUNCATION != "disabled" else None,
+        "max_output_tokens": valves.MAX_OUTPUT_TOKENS or None,
+        "context_management": compaction if compacts else None,
+    }
+    if any(map(is_hosted_tool, tools)):  # the API counts only their calls
+        chosen["max_tool_calls"] = valves.MAX_TOOL_CALLS
+    return given_values(chosen)
+
+
+def call_toolset(call: PipeCall, offered: OfferedTools) -> Toolset:
+    """Return what runs the calls here, unless others must run one of them."""
+    valves, seconds = call.valves, call.valves.TOOL_TIMEOUT_SECONDS
+    return Toolset(
+        HostTools(call, offered.names),
+        build_approver(call),
+        CallLimits(
+            seconds=seconds,
+            batch_seconds=_BATCH_SHARE * seconds,
+            characters=valves.TOOL_OUTPUT_CHARACTERS,
+            own=[*call.config.tool_timeouts, *slow_tools(call.host)],
+        ),
+        call.log.warn,
+        rounds=valves.MAX_FUNCTION_CALL_LOOPS,
+        most_calls=valves.MAX_TOOL_CALLS,
+        carries_reasoning=valves.carries_reasoning(),
+        runs_calls=_runs_calls(call, offered),
+    )
+
+
+def build_task_request(call: PipeCall) -> PreparedRequest:
+    """Return the request for a title, tags or the like; raises InvalidRequest."""
+    require_floor()
+    endpoint = call.endpoint
+    model = _task_model(call, endpoint)
+    request = task_request(model, call.messages, call.body, call.caller.task)
+    repairs = learned_repairs(call, request.model)
+    request = request.model_copy(update={"repairs": repairs})
+    origin = origin_at(model.family, endpoint)
+    limits = run_limits(call.valves, model)
+    return PreparedRequest(call, request, endpoint, origin, limits)
+
+
+def _task_model(call: PipeCall, endpoint: Endpoint) -> ResolvedModel:
+    """Return the model for tasks: the valve's, or the chat's own.
+
+    A server other than OpenAI's may not have the default model.
+    """
+    wanted, valves = call.valves.TASK_MODEL.strip(), call.valves
+    chosen = "TASK_MODEL" in valves.model_fields_set
+    if wanted and (chosen or endpoint.host == OPENAI_HOST):
+        model = call.resolve(wanted)
+        if _task_lack(endpoint, model.id) not in call.capabilities:
+            return model
+    return call.model
+
+
+def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
+    """Say whether the key may not use TASK_MODEL; later tasks get the chat's model."""
+    call, model = prepared.call, prepared.request.model
+    if ended.trace.status not in (403, 404) or model == call.model.id:
+        return False
+    if call.capabilities.first_time(_task_lack(prepared.endpoint, model)):
+        told = f"TASK_MODEL: the key may not use {model}; the chat's model does tasks"
+        call.log.warn(told)
+    return True
+
+
+def _task_lack(endpoint: Endpoint, model: str) -> str:
+    return f"{endpoint.account()} {model} task"
