@@ -193,6 +193,7 @@ class ResponseState:
             return []
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
+        item = {k: v for k, v in item.items() if k not in _IDS or _is_plain(v)}
         events: list[RunEvent] = []
         if place is None:
             place = len(self._items)
@@ -271,6 +272,14 @@ def _can_grow(item: Item, kind: str) -> bool:
 
 def _ids(item: Item) -> list[str]:
     return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
+
+
+_IDS = ("id", "call_id", "approval_request_id")
+"""They are looked up, so what cannot be hashed is left out."""
+
+
+def _is_plain(value: object) -> bool:
+    return not isinstance(value, dict | list)
 
 
 def _lacks_call_id(item: Item) -> bool:
