@@ -27,7 +27,7 @@ import time
 import zlib
 from base64 import b64decode, b64encode
 from bisect import bisect, bisect_left, insort
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -57,7 +57,6 @@ from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache, partial, reduce
-from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
 from itertools import accumulate, chain, groupby, islice, pairwise, takewhile
@@ -86,6 +85,7 @@ from pydantic import (
     ConfigDict,
     Field,
     SkipValidation,
+    TypeAdapter,
     ValidationError,
     field_validator,
 )
@@ -798,8 +798,8 @@ _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
-    kind = item.get("type")
-    return kind if isinstance(kind, str) else "message" if "role" in item else ""
+    kind = item.get("type", "message" if "role" in item else "")
+    return kind if isinstance(kind, str) else ""
 
 
 def kind_of(item: JsonObject) -> _ItemKind:
@@ -890,19 +890,21 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
-def _paired_places(items: Sequence[JsonObject]) -> set[int]:
-    calls: dict[str, int] = {}
-    outputs: dict[str, int] = {}
+def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
+    is_paired = [False] * len(items)
+    waiting: dict[str, int | None] = {}  # none waits after its output
     for place, item in enumerate(items):
-        kind, call_id = item.get("type"), item.get("call_id")
-        if not isinstance(call_id, str):
+        if "call_id" not in item or not isinstance(call_id := item["call_id"], str):
             continue
+        kind = item.get("type")
         if kind in _CALLS:
             if item.get("name"):
-                calls.setdefault(call_id, place)
-        elif call_id in calls and kind == CALL_OUTPUTS[items[calls[call_id]]["type"]]:
-            outputs.setdefault(call_id, place)
-    return {calls[call_id] for call_id in outputs} | set(outputs.values())
+                waiting.setdefault(call_id, place)
+        elif (call := waiting.get(call_id)) is not None:
+            if kind == CALL_OUTPUTS[items[call]["type"]]:
+                is_paired[call] = is_paired[place] = True
+                waiting[call_id] = None
+    return is_paired
 
 
 _INPUT_ROLES = ("user", "system", "developer")
@@ -910,25 +912,25 @@ _INPUT_ROLES = ("user", "system", "developer")
 
 def drop_orphans(items: Iterable[Item]) -> list[Item]:
     rows = list(items)
-    pairs = _paired_places(rows)
     kept: list[Item] = []
     dangling: list[Item] = []
     lost_call = False
-    for place, item in enumerate(rows):
+    for item, has_pair in zip(rows, _find_pairs(rows), strict=True):
         kind = item.get("type")
         calls, answers = kind in _CALLS, kind in _OUTPUTS
-        if (calls or answers) and place not in pairs:
+        if (calls or answers) and not has_pair:
             lost_call = lost_call or calls
             continue
-        is_input = answers or item.get("role") in _INPUT_ROLES
-        is_input = is_input or item_type(item) == CONFIGURATION
+        is_input = answers or kind == CONFIGURATION or item.get("role") in _INPUT_ROLES
         if is_input or (lost_call and not calls):
-            dangling = []
+            dangling.clear()
         lost_call = False
-        dangling.append(item)
-        if kind != "reasoning":
+        if kind == "reasoning":
+            dangling.append(item)
+        else:
             kept += dangling
-            dangling = []
+            kept.append(item)
+            dangling.clear()
     return kept
 
 
@@ -1006,12 +1008,15 @@ def is_kept_hosted(item: JsonObject) -> bool:
     return is_host_returned(item) and kind_of(item).returned == "always"
 
 
-def is_replayed(item: JsonObject) -> bool:
+def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
     kind = kind_of(item)
     if kind.tool:
         return is_kept_hosted(item) or has_image(item)
+    if kind.is_encrypted:
+        return is_ours and bool(item.get("encrypted_content"))
     is_output = item.get("role", "assistant") == "assistant"
-    return is_output and kind is not _OTHER_KIND
+    is_sent = is_ours or item_type(item) != CONFIGURATION
+    return is_output and is_sent and kind is not _OTHER_KIND
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -2785,8 +2790,7 @@ def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
 
 
 def _hash_id(kind: str, value: str) -> str | None:
-    text = f"openai_responses:{kind}:{value}"
-    return sha256(text.encode()).hexdigest()[:48] if value else None
+    return hex_digest(f"openai_responses:{kind}:{value}")[:48] if value else None
 
 
 # ==== openai_responses.requests.json_schema
@@ -3642,6 +3646,10 @@ def read_origin(wire: object, host_model: str) -> Origin:
 _REMOTE_SIGN = "mcp"
 
 
+def is_remote_id(call_id: str) -> bool:
+    return call_id.startswith(_REMOTE_SIGN)
+
+
 def remote_name(item: JsonObject) -> str:
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
@@ -3725,12 +3733,12 @@ def _is_response(item: JsonObject) -> bool:
 
 
 def _is_remote(item: JsonObject, kind: str) -> bool:
-    return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
+    return item_type(item) == kind and is_remote_id(str(item.get("call_id")))
 
 
 def _remote_call_id(item: JsonObject) -> str:
     own = str(item.get("id") or "")
-    return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
+    return own if is_remote_id(own) else f"{_REMOTE_SIGN}_{own}"
 
 
 def _remote_error(item: JsonObject) -> str:
@@ -3777,9 +3785,14 @@ _MOST_OF_CODE = 20_000
 _CODE_IS_GONE = "[The container of this code is gone, with its files.]"
 
 
+CHANGED_LATER = {"code_interpreter_call", "image_generation_call"}
+
+
 def past_items(item: Item) -> list[Item]:
+    if has_image(item):
+        return [image_message(item)]
     if not is_code(item):
-        return [image_message(item) if has_image(item) else item]
+        return [item]
     code = as_text(item.get("code"))
     call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
     arguments = json.dumps({"code": code[:_MOST_OF_CODE]})
@@ -4262,6 +4275,8 @@ class ResponseState:
             return []
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
+        fields = item.items()  # ids are looked up, which an object cannot be
+        item = {k: v for k, v in fields if as_text(v) or v is None or k[-2:] != "id"}
         events: list[RunEvent] = []
         if place is None:
             place = len(self._items)
@@ -5028,7 +5043,7 @@ async def run_calls(
     try:
         for call in calls:
             one = _check_call(call, toolset.tools)
-            task = asyncio.create_task(batch.answer(str(call["call_id"]), one))
+            task = asyncio.create_task(batch.answer(call["call_id"], one))
             tasks[task] = isinstance(one, _ReadyCall) and (
                 one.is_interactive or bool(toolset.limits.own_seconds(one.name))
             )
@@ -5677,9 +5692,8 @@ class _Answers:
     def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
         found: tuple[list[Item], list[Item]] = [], []
         for call in calls:
-            call_id = as_text(call.get("call_id"))
-            found[call_id in self._seen].append(call)
-            self._seen.add(call_id)
+            found[call["call_id"] in self._seen].append(call)
+            self._seen.add(call["call_id"])
         return found
 
     def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
@@ -5825,7 +5839,7 @@ class UserMessage(NamedTuple):
 
     @property
     def content(self) -> list[Item]:
-        return content_parts(self.item.get("content"))
+        return self.item.get("content") or []
 
     def with_content(self, parts: Sequence[Item]) -> Self:
         return self._replace(item={**self.item, "content": list(parts)})
@@ -5858,7 +5872,7 @@ DETAILS_FIELD = "reasoning_details"
 def parse_messages(
     messages: Sequence[JsonObject], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
-    if not all(isinstance(message, Mapping) for message in messages):
+    if not all(isinstance(message, dict) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     head = [*takewhile(lambda message: message.get("role") == "system", messages)]
     texts = filter(None, (_plain_text(message.get("content")) for message in head))
@@ -5878,7 +5892,8 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
             text, details = _plain_text(content), message.get(DETAILS_FIELD)
             if details or text.strip():
                 yield AssistantText(text, details=details)
-            yield from _calls(message.get("tool_calls"))
+            if calls := message.get("tool_calls"):
+                yield from _calls(calls)
         case "tool":
             yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
         case _:
@@ -5905,22 +5920,23 @@ def _output(content: object) -> str | list[Item]:
 
 
 def _input_message(role: str, content: object, detail: str) -> Item:
-    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    rows = content if isinstance(content, list) else [content]
     parts = [_input_part(part, detail) for part in rows]
     return {"type": "message", "role": role, "content": parts}
 
 
 def _input_part(part: object, detail: str) -> Item:
-    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
-    match wire.get("type"):
+    if not isinstance(part, dict):
+        return {"type": "input_text", "text": str(part or "")}
+    match part.get("type"):
         case "text" | "input_text":
-            return {"type": "input_text", "text": str(wire.get("text") or "")}
+            return {"type": "input_text", "text": str(part.get("text") or "")}
         case "image_url" | "input_image":
-            return _image_part(wire, detail)
+            return _image_part(part, detail)
         case "file":
-            return {"type": "input_file", **_given(wire.get("file"))}
+            return {"type": "input_file", **_given(part.get("file"))}
         case "input_file":
-            return _given(wire)
+            return _given(part)
     raise InvalidRequest(
         "A message of this chat holds something other than text, a picture or a file. "
         "The model cannot read it: remove it from the message and send it again."
@@ -6084,12 +6100,14 @@ def _named(match: re.Match[str]) -> str:
 
 # ==== owui_chat.storage.signature
 
-Sign = Callable[[object], str]
+Sign = Callable[[object, bool], str]
 
 _FIELD = "signature"
+_HALF = 32
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
+_IN_ORDER = TypeAdapter[Any](Any).serializer
+_SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
 
 
 def derive_key(secret: str, purpose: str) -> bytes:
@@ -6098,33 +6116,44 @@ def derive_key(secret: str, purpose: str) -> bytes:
 
 
 def signer(secret: str, purpose: str) -> Sign:
-    return partial(_signature, derive_key(secret, purpose))
+    key = derive_key(secret, purpose)
+    return partial(_signature, hmac.new(key, digestmod="sha256"))
 
 
 def sign_object(
     fields: Mapping[str, Any], sign: Sign | None, *scope: object
 ) -> dict[str, Any]:
     bare = _without_signature(fields)
-    return {**bare, _FIELD: sign([*scope, bare])} if sign else bare
+    halves = [sign([*scope, bare], is_sorted) for is_sorted in (False, True) if sign]
+    return {**bare, _FIELD: "".join(halves)} if halves else bare
 
 
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
     signature = fields.get(_FIELD)
     if sign is None or not isinstance(signature, str) or not signature.isascii():
         return False
-    try:
-        expected = sign([*scope, _without_signature(fields)])
-    except (RecursionError, TypeError, ValueError):
-        return False
-    return hmac.compare_digest(expected, signature)
+    value = [*scope, _without_signature(fields)]
+    with suppress(RecursionError, TypeError, ValueError):
+        return hmac.compare_digest(
+            sign(value, False), signature[:_HALF]
+        ) or hmac.compare_digest(sign(value, True), signature[-_HALF:])
+    return False
 
 
 def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in fields.items() if key != _FIELD}
+    bare = dict(fields)
+    bare.pop(_FIELD, None)
+    return bare
 
 
-def _signature(key: bytes, value: object) -> str:
-    return hmac.digest(key, _ENCODER.encode(value).encode(), "sha256").hex()[:32]
+def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
+    text = b""
+    if not is_sorted:
+        with suppress(ValueError):  # UTF-8 has no lone surrogates
+            text = _IN_ORDER.to_json(value)
+    signed = keyed.copy()
+    signed.update(text or _SORTED.encode(value).encode())
+    return signed.hexdigest()[:_HALF]
 
 
 # ==== owui_chat.storage.records
@@ -6178,12 +6207,12 @@ def write_records(
 
 
 def is_pipe_key(key: str) -> bool:
-    return key == _SEED_KEY or key.startswith(f"{_SEED_KEY}:")
+    return key.partition(":")[0] == _SEED_KEY
 
 
 def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
-    values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {str(one) for v in values for one in as_list(as_mapping(v).get("dead"))}
+    values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
+    dead = {str(one) for value in values for one in as_list(value.get("dead"))}
     found: dict[str, Record] = {}
     for ulid, wire in (row for value in values for row in _wires_in(value)):
         payload = _payload(wire.get("payload"))
@@ -6406,10 +6435,15 @@ def build_input(
         else:
             run.append(part)
     items += _RunHistory(run, left, reader).items()
-    if repairs and any(map(is_compaction, items)):
-        sent = {id(item) for _, item in repair_items(items, repairs)}
-        items = [one for one in items if id(one) in sent or not is_compaction(one)]
-    kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    kinds = {item.get("type") for item in items}
+    if "compaction" in kinds:
+        if repairs:
+            sent = {id(item) for _, item in repair_items(items, repairs)}
+            items = [one for one in items if id(one) in sent or not is_compaction(one)]
+        items = since_compaction(items)
+    kept = drop_orphans(items)
+    if kinds.isdisjoint(CHANGED_LATER):
+        return kept
     return [one for item in kept for one in past_items(item)]
 
 
@@ -6429,7 +6463,12 @@ class _RunHistory:
         records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [piece for part in run for piece in _split(part)]
+        self._pieces: list[_Piece] = []
+        for part in run:
+            if isinstance(part, AssistantText):
+                self._pieces += _marked_texts(part)
+            else:
+                self._pieces.append(part)
         self._items: dict[str, list[Item]] = {}
         self._shown: dict[str, str] = {}
         for piece in self._pieces:
@@ -6438,17 +6477,20 @@ class _RunHistory:
                 self._items[piece.ulid] = _readable_items(record, reader)
                 self._shown[piece.ulid] = record.shown
         self._take_out_code()
-        self._ends = {
+        self._done: dict[str, int] = {}
+
+    @cached_property
+    def _ends(self) -> dict[str, tuple[str, int]]:
+        return {
             str(item.get("call_id")): (ulid, end)
             for ulid, items in self._items.items()
             for end, item in enumerate(items, 1)
             if is_call(item)
         }
-        self._done: dict[str, int] = {}
 
     def _take_out_code(self) -> None:
-        codes = [*filter(is_code, chain.from_iterable(self._items.values()))]
-        if not codes:
+        stored = (item for items in self._items.values() for item in items)
+        if not (codes := [item for item in stored if "code" in item and is_code(item)]):
             return
         texts = [p.text if isinstance(p, MarkedText) else "" for p in self._pieces]
         left, deleted = take_out_code(texts, codes)
@@ -6463,17 +6505,17 @@ class _RunHistory:
     def items(self) -> list[Item]:
         items: list[Item] = []
         call_types: dict[str, str] = {}
+        has_remote = False
         for piece in self._pieces:
             if isinstance(piece, MarkedText):
-                found = self._text(piece)
+                items += self._text(piece)
             elif isinstance(piece, ToolCall):
-                found = self._call(piece)
+                items += self._call(piece)
+                call_types.setdefault(piece.call_id, items[-1]["type"])
             else:
-                found = [tool_message_item(piece, call_types)]
-            items += found
-            for item in filter(is_call, found):
-                call_types.setdefault(str(item.get("call_id")), item_type(item))
-        return items
+                items.append(tool_message_item(piece, call_types))
+                has_remote |= is_remote_id(piece.call_id)
+        return reorder_remote_outputs(items) if has_remote else items
 
     def _call(self, call: ToolCall) -> list[Item]:
         ulid, end = self._ends.get(call.call_id, ("", 0))
@@ -6497,11 +6539,8 @@ class _RunHistory:
 
 
 def _readable_items(record: Record, reader: Origin | None) -> list[Item]:
-    items = [item for item in record.payload if is_replayed(item)]
-    if reader and reader.can_decrypt(record.origin):
-        return [i for i in items if i.get("encrypted_content") or not is_encrypted(i)]
-    foreign = (item for item in items if not is_encrypted(item))
-    return [item for item in foreign if item_type(item) != CONFIGURATION]
+    is_ours = bool(reader and reader.can_decrypt(record.origin))
+    return [item for item in record.payload if is_replayed(item, is_ours=is_ours)]
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -6515,12 +6554,10 @@ def _call_item(call: ToolCall) -> Item:
 _Piece = MarkedText | ToolCall | ToolMessage
 
 
-def _split(part: _Said) -> Iterable[_Piece]:
-    if not isinstance(part, AssistantText):
-        return (part,)
-    *others, last = part.ulids or ("",)
-    bare = (MarkedText(ulid, "") for ulid in others)
-    return chain(bare, split_at_markers(_strip_old_blocks(part.text), last))
+def _marked_texts(said: AssistantText) -> list[MarkedText]:
+    *others, last = said.ulids or ("",)
+    pieces = split_at_markers(_strip_old_blocks(said.text), last)
+    return [*(MarkedText(ulid, "") for ulid in others), *pieces]
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -6952,7 +6989,7 @@ def output_values(messages: JsonObject) -> dict[str, Any]:
     return {
         message_key(_item_id(item)): item.get("kept")
         for message in messages.values()
-        for item in _records_in(_output_of(message))
+        for item in _records_in(as_list(as_mapping(message).get("output")))
     }
 
 
@@ -6999,7 +7036,7 @@ def _places(
 ) -> dict[str, _Place] | None:
     outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
     found: dict[str, _Place] = {}
-    least, is_known = 0, _has_call(answer, run)
+    least, is_known = 0, False
     place: _Place | None = (0, 0)
     for item in run:
         if is_call_output(item):
@@ -7013,7 +7050,7 @@ def _places(
             if start:
                 found[_item_id(item)] = start
             is_known |= None not in (start, place)
-    return found if is_known else None
+    return found if is_known or _has_call(answer, run) else None
 
 
 def _find_text(
@@ -7040,13 +7077,13 @@ def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
 def _with_records(
     answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
 ) -> Iterator[ChatPart]:
-    named: dict[int, dict[int, list[str]]] = {}
+    named = defaultdict[int, dict[int, list[str]]](dict)
     for item in records:
         before = item.get("before")
         place = places.get(str(before)) if before else (len(answer), 0)
         if place:
             own = _item_id(item).removeprefix(_RECORD_ID).upper()
-            named.setdefault(place[0], {}).setdefault(place[1], []).append(own)
+            named[place[0]].setdefault(place[1], []).append(own)
     end = AssistantText("")
     for number, part in enumerate([*answer, end]):
         if number in named:
@@ -7076,15 +7113,20 @@ def _text(answer: Sequence[ChatPart], number: int) -> str:
 def _host_text(item: Item) -> str:
     if item.get("type") == "message":
         parts = content_parts(item.get("content"))
-        texts = (p.get("text") for p in parts if p.get("type") == "output_text")
-        return "".join(map(as_text, texts))
+        shown = [part for part in parts if part.get("type") == "output_text"]
+        return "".join([as_text(part.get("text")) for part in shown])
     is_code = item.get("type") == CODE_CARD
     return code_text(as_text(item.get("code"))) if is_code else ""
 
 
-def _records_in(run: Iterable[Item]) -> list[Item]:
-    found = [item for item in run if item.get("type") == _RECORD_TYPE]
-    return [item for item in found if _item_id(item).startswith(_RECORD_ID)]
+def _records_in(run: Iterable[Any]) -> list[Item]:
+    return [
+        item
+        for item in run
+        if isinstance(item, dict)
+        and item.get("type") == _RECORD_TYPE
+        and _item_id(item).startswith(_RECORD_ID)
+    ]
 
 
 def _item_id(item: Item) -> str:
@@ -7129,9 +7171,9 @@ class ChunkRenderer:
             case ItemDone() if item_type(event.item) == "message":
                 yield from self._end_message(event)
             case ItemDone() if is_call(event.item):
-                self._open_calls[str(event.item.get("call_id"))] = event.item
+                self._open_calls[event.item["call_id"]] = event.item
             case ToolOutput():
-                self._open_calls.pop(str(event.item.get("call_id")), None)
+                self._open_calls.pop(event.item["call_id"], None)
             case RunDone():
                 yield from self._end(event)
 
@@ -7195,7 +7237,7 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     if item_type(item) == "custom_tool_call":
         kind, field, empty = "custom", "input", ""
     called = {"name": item.get("name"), field: item.get(field) or empty}
-    return {"id": item.get("call_id"), "type": kind, kind: called}
+    return {"id": item["call_id"], "type": kind, kind: called}
 
 
 def _error(ending: Ending) -> Chunk:
@@ -7908,8 +7950,9 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     for entry in content_parts(details):
         if isinstance(entry.get("index"), int):
             turns.setdefault(str(entry.get("turn")), []).append(entry)
-    ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
-    return [*filter(None, (_read_turn(turn, sign) for turn in ordered))]
+    for turn in turns.values():
+        turn.sort(key=itemgetter("index"))
+    return [*filter(None, (_read_turn(turn, sign) for turn in turns.values()))]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -7931,32 +7974,35 @@ def _is_entry(entry: Item) -> bool:
 
 def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
     head, carried = entries[0], entries[1:]
-    if not (is_ours := is_signed(head, sign, carried)):
+    notes = head.get("notes")
+    if is_signed(head, sign, carried):
+        items = [*map(_carried_item, carried)]
+    else:
         entries = [*filter(_is_entry, entries)]
         head = next((entry for entry in entries if entry["type"] == _TURN), {})
-        carried = [entry for entry in entries if entry["type"] != _TURN]
-    items = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
-    notes = head.get("notes") if is_ours or is_signed(head, sign) else {}
-    if not is_ours:
-        stubs = harmless_items([item for item, _ in items])
-        used = [
-            pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
-            for entry, pair, stub in zip(carried, items, stubs, strict=True)
-        ]
-        items = [(item, shown) for item, shown in used if item]
+        notes = head.get("notes") if is_signed(head, sign) else {}
+        items = _items_of_others([e for e in entries if e["type"] != _TURN], sign)
     origin = read_origin(head.get("origin"), "")
     return DetailTurn(items, origin, as_mapping(notes)) if entries else None
 
 
-def _carried_item(entry: Item) -> Item:
-    item: Item = entry["item"]
-    is_sealed = entry["type"] == _REASONING
-    return {**item, "encrypted_content": entry["data"]} if is_sealed else item
+def _items_of_others(
+    carried: Sequence[Item], sign: Sign | None
+) -> list[tuple[Item, str | int]]:
+    items = [*map(_carried_item, carried)]
+    stubs = harmless_items([item for item, _ in items])
+    used = [
+        pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
+        for entry, pair, stub in zip(carried, items, stubs, strict=True)
+    ]
+    return [(item, shown) for item, shown in used if item]
 
 
-def _shown_text(entry: Item) -> str | int:
-    shown = entry.get("shown")
-    return shown if isinstance(shown, str | int) else ""
+def _carried_item(entry: Item) -> tuple[Item, str | int]:
+    item, shown = entry["item"], entry.get("shown")
+    if entry["type"] == _REASONING:
+        item = {**item, "encrypted_content": entry["data"]}
+    return item, shown if isinstance(shown, str | int) else ""
 
 
 def _length(shown: str | int) -> int:
@@ -8388,11 +8434,15 @@ def _read_attachments(files: object) -> list[Attachment]:
 
 
 def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
-    question, result = question_index(parts), list(parts)
-    for place, part in enumerate(parts):
-        if isinstance(part, UserMessage):
-            result[place] = _with_readable(part, scale, is_asked=place == question)
-    return result
+    question = question_index(parts)
+    return [
+        (
+            _with_readable(part, scale, is_asked=place == question)
+            if isinstance(part, UserMessage)
+            else part
+        )
+        for place, part in enumerate(parts)
+    ]
 
 
 def drawing_notice(parts: Sequence[ChatPart]) -> str:
@@ -8427,14 +8477,17 @@ def fit_input(items: Sequence[Item]) -> list[Item]:
 def _fit_item(item: Item, left: list[int]) -> Item:
     key = "output" if "output" in item else "content"
     rows = item.get(key)
-    if not isinstance(rows, list):
+    if not isinstance(rows, list) or not any(map(_held_file, rows)):
         return item
-    fitted = [_fit_part(part, left) for part in reversed(rows)][::-1]
-    return item if fitted == rows else {**item, key: fitted}
+    return {**item, key: [_fit_part(part, left) for part in reversed(rows)][::-1]}
+
+
+def _held_file(part: Item) -> Any:
+    return part.get("image_url") or part.get("file_data")
 
 
 def _fit_part(part: Item, left: list[int]) -> Item:
-    if not (held := part.get("image_url") or part.get("file_data")):
+    if not (held := _held_file(part)):
         return part
     left[0] -= item_type(part) == "input_image"
     left[1] -= len(held)
@@ -8456,6 +8509,8 @@ def _with_readable(
     message: UserMessage, scale: _Scale, *, is_asked: bool
 ) -> UserMessage:
     shown = [part for part in message.content if part.get("image_url")]
+    if not shown:
+        return message
     names = [found.name for found in message.attachments if found.is_image]
     left, parts = iter(names if len(names) == len(shown) else ()), list[Item]()
     for part in message.content:
@@ -8463,7 +8518,7 @@ def _with_readable(
         if part.get("image_url"):
             found = _readable_part(part, next(left, ""), scale)
         parts.append(part_or_note(found, is_asked=is_asked))
-    return message.with_content(parts) if shown else message
+    return message.with_content(parts)
 
 
 def _readable_part(part: Item, name: str, scale: _Scale) -> Item | str:
@@ -8514,8 +8569,10 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
 
 def _tool_image_urls(message: UserMessage) -> list[str]:
     first, *images = message.content or [{}]
+    if first.get("text") != _HOST_PROMPT:
+        return []
     urls = [str(image.get("image_url") or "") for image in images]
-    return urls if first.get("text") == _HOST_PROMPT and all(urls) else []
+    return urls if all(urls) else []
 
 
 def _assign_images(
@@ -9952,7 +10009,7 @@ def build_approver(call: PipeCall, log: Callable[[str], object] = str) -> Approv
 
 
 def _is_builtin(host: HostContext, name: str) -> bool:
-    return bool(host.tools.get(name, {}).get("type") == "builtin")
+    return bool(value_at(host.tools, name, "type") == "builtin")
 
 
 _SLOW = ("delegate_task", "generate_image", "edit_image")
@@ -10064,7 +10121,7 @@ class HostTools:
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
         own, tools = self._own_name(name), self._host.tools
-        if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
+        if value_at(tools, own, "tool_id") != "builtin:call_tool":
             return own, arguments
         inner, params = read_call_tool(arguments) or (None, {})
         if inner not in tools or inner in _DISPATCHERS:
@@ -11194,7 +11251,7 @@ def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
 
 def _is_open(tool: object, opened: Collection[str]) -> bool:
     fields = as_mapping(tool)
-    kind = fields.get("type", "function")
+    kind = str(fields.get("type", "function"))
     if kind in CALLED_BY_NAME:
         return True
     closed = [
@@ -12073,8 +12130,7 @@ class Pipe:
                 raise InvalidRequest(problem)
             config = config._replace(token=token, secrets=(*config.secrets, token))
             call.log.hide(token)
-        forwards = {"always": True, "auto": endpoint.is_gateway, "never": False}
-        if forwards[valves.FORWARD_USER_INFO]:
+        if valves.FORWARD_USER_INFO in ("always", *["auto"] * endpoint.is_gateway):
             headers = await identity_headers(call.host, call.caller.user_id)
             config = config._replace(identity=headers)
         return await permitted_call(call._replace(config=config))

@@ -8,13 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
 from openai_responses.errors import unknown_words
-from openai_responses.json_input import (
-    JsonObject,
-    as_list,
-    as_mapping,
-    as_text,
-    clamp_number,
-)
+from openai_responses.json_input import JsonObject, as_list, as_mapping, clamp_number
 from openai_responses.requests.parameters import ADMINISTRATORS_KEYS
 from openai_responses.requests.tools import CALLED_BY_NAME
 from owui_manifold.config import comma_list
@@ -109,7 +103,7 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
     A new container, `{"type": "auto"}`, is nobody's.
     """
     fields = as_mapping(tool)
-    kind = as_text(fields.get("type", "function"))
+    kind = str(fields.get("type", "function"))
     if kind in CALLED_BY_NAME:
         return True
     closed = [

@@ -193,7 +193,8 @@ class ResponseState:
             return []
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
-        item = {k: v for k, v in item.items() if k not in _IDS or _is_plain(v)}
+        fields = item.items()  # ids are looked up, which an object cannot be
+        item = {k: v for k, v in fields if as_text(v) or v is None or k[-2:] != "id"}
         events: list[RunEvent] = []
         if place is None:
             place = len(self._items)
@@ -272,14 +273,6 @@ def _can_grow(item: Item, kind: str) -> bool:
 
 def _ids(item: Item) -> list[str]:
     return list(filter(None, (as_text(item.get(key)) for key in ("id", "call_id"))))
-
-
-_IDS = ("id", "call_id", "approval_request_id")
-"""They are looked up, so what cannot be hashed is left out."""
-
-
-def _is_plain(value: object) -> bool:
-    return not isinstance(value, dict | list)
 
 
 def _lacks_call_id(item: Item) -> bool:
