@@ -697,6 +697,11 @@ async def user_groups(user_id: str) -> set[str]:
     return {name for group in found for name in (group.id, group.name)}
 
 
+async def has_task_model() -> bool:
+    config = _host_name("models.config", "Config")
+    return bool(await config.get("task.model.external", ""))
+
+
 _DATABASE_SECONDS = 15
 
 
@@ -1002,7 +1007,8 @@ class UsageTable:
     async def rows(self, sql: str, **values: object) -> list[UsageRow]:
         await self.flush()
         found = await run_sql((_CREATE, {}), (sql, values))
-        return [UsageRow(*row[:3], *map(int, row[3:])) for row in found]
+        due = [row for row in self._due if row.user_id == values.get("user_id")]
+        return [*(UsageRow(*row[:3], *map(int, row[3:])) for row in found), *due]
 
 
 # ==== owui_administration.usage_command
@@ -1062,12 +1068,15 @@ def _sums(group: tuple[str, Iterable[UsageRow]]) -> tuple[str, ...]:
     return name, *map(str, counts), f"{money / 1e6:.4f}"
 
 
+_NOT_PLAIN = re.compile(r"[^\w.,:/@+=*()' -]")
+
+
 def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', ' ') for cell in cells)} |"
+    return f"| {' | '.join(_NOT_PLAIN.sub(' ', cell) for cell in cells)} |"
 
 
 def _csv_line(cells: Sequence[str]) -> str:
-    cleaned = (cell.lstrip("=+-@").replace('"', "'") for cell in cells)
+    cleaned = (_NOT_PLAIN.sub(" ", cell).lstrip("=+-@ ") for cell in cells)
     return ",".join(f'"{cell}"' for cell in cleaned)
 
 
@@ -1107,6 +1116,7 @@ class UserLimits:
     problem: str = ""
     today: date = field(default_factory=utc_today)
     refused: str = ""
+    is_given_model: bool = False
 
     @property
     def _user(self) -> JsonObject:
@@ -1131,8 +1141,11 @@ class UserLimits:
         return used_up or self.refused or self._wrong_model(model)
 
     def _wrong_model(self, model: str) -> str:
-        names = [name.lower() for name in (model, str(self.facts.get("model")))]
-        for known in [] if self.facts.get("task") else self._lists("models"):
+        names, listed = [model.lower()], str(self.facts.get("model"))
+        resolved = resolve_model(listed)
+        if resolved.pro or model != f"{resolved.id}-pro":
+            names.append(listed.lower())
+        for known in () if self.is_given_model else self._lists("models"):
             if not any(fnmatchcase(name, p.lower()) for name in names for p in known):
                 listed = ", ".join(known) or "none"
                 return f"{model} is not for you. You may use: {listed}."
@@ -1224,7 +1237,12 @@ async def read_user_limits(
     rows = list[UsageRow]()
     if any(rule.per for rule in rules) and not facts.get("has_own_key"):
         rows = await table.rows(OWN_ROWS, user_id=user_id, day=longest_ago(today))
-    return UserLimits(rules, rows, facts=facts, table=table, problem=problem)
+    given = await _is_given_model(str(facts.get("task") or ""))
+    return UserLimits(rules, rows, facts, table, problem, today, is_given_model=given)
+
+
+async def _is_given_model(task: str) -> bool:
+    return task not in ("", "moa_response_generation") and await has_task_model()
 
 
 # ==== owui_administration.telemetry
@@ -1465,7 +1483,7 @@ def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
     given = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
     made = _number(usage, "output_tokens") or _number(usage, "completion_tokens")
     cached = _number(as_mapping(usage.get("input_tokens_details")), "cached_tokens")
-    money = round(_number(usage, "cost") * 1e6)
+    money = round(min(_number(usage, "cost"), 1e6) * 1e6)
     counts = (1, int(given), int(cached), int(made), money)
     return UsageRow(str(user_id), utc_today().isoformat(), model, *counts)
 

@@ -371,6 +371,24 @@ async def test_a_plain_caller_of_open_webui_gets_chunks(
     assert "That is all for now." in text
 
 
+async def test_a_context_that_a_user_writes_names_nobody(
+    member: User, simulator: Simulator
+) -> None:
+    """Open WebUI's own route for its connections passes a body on past the inlet."""
+    forged = {"chat_id": "c-1", "user_id": "another user", "is_admin": True}
+    body = {
+        "model": FUNCTION_CALLING,
+        "messages": [{"role": "user", "content": "sim:short hello"}],
+        "stream": False,
+        "agent_context": forged,
+    }
+    answer = await member.call("POST", "/openai/chat/completions", body)
+
+    assert answer["choices"][0]["message"]["content"]
+    [sent] = chat_bodies(simulator)
+    assert not sent.keys() & {"safety_identifier", "prompt_cache_key"}
+
+
 async def test_a_limit_of_a_user_holds_for_the_agents(
     admin: User, server: OpenWebUI, simulator: Simulator
 ) -> None:
