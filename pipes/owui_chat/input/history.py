@@ -31,6 +31,7 @@ from openai_responses.items import (
 from openai_responses.requests.repairs import Repair, repair_items
 from openai_responses.requests.replay import (
     Origin,
+    is_remote_id,
     past_items,
     reorder_remote_outputs,
 )
@@ -93,7 +94,7 @@ def build_input(
     if repairs and any(map(is_compaction, items)):
         sent = {id(item) for _, item in repair_items(items, repairs)}
         items = [one for one in items if id(one) in sent or not is_compaction(one)]
-    kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    kept = drop_orphans(since_compaction(items))
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [one for item in kept for one in past_items(item)]
 
@@ -167,6 +168,7 @@ class _RunHistory:
         """Return the items of the run in order."""
         items: list[Item] = []
         call_types: dict[str, str] = {}
+        has_remote = False
         for piece in self._pieces:
             if isinstance(piece, MarkedText):
                 items += self._text(piece)
@@ -175,7 +177,8 @@ class _RunHistory:
                 call_types.setdefault(piece.call_id, items[-1]["type"])
             else:
                 items.append(tool_message_item(piece, call_types))
-        return items
+                has_remote |= is_remote_id(piece.call_id)
+        return reorder_remote_outputs(items) if has_remote else items
 
     def _call(self, call: ToolCall) -> list[Item]:
         """Return a call in its stored bytes, after the items stored before it."""
