@@ -112,6 +112,7 @@ from pydantic import (
     Field,
     SerializerFunctionWrapHandler,
     SkipValidation,
+    TypeAdapter,
     ValidationError,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
@@ -381,7 +382,8 @@ def is_compaction(item: JsonObject) -> bool:
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    places = [place for place, item in enumerate(items) if is_compaction(item)]
+    sealed = (n for n, item in enumerate(items) if "encrypted_content" in item)
+    places = [place for place in sealed if is_compaction(items[place])]
     if not places:
         return list(items)
     first = [item for item in items[:1] if item.get("role") == "developer"]
@@ -419,19 +421,21 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
-def _paired_places(items: Sequence[JsonObject]) -> set[int]:
-    calls: dict[str, int] = {}
-    outputs: dict[str, int] = {}
+def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
+    is_paired = [False] * len(items)
+    waiting: dict[str, int | None] = {}  # none waits after its output
     for place, item in enumerate(items):
-        kind, call_id = item.get("type"), item.get("call_id")
-        if not isinstance(call_id, str):
+        if "call_id" not in item or not isinstance(call_id := item["call_id"], str):
             continue
+        kind = item.get("type")
         if kind in _CALLS:
             if item.get("name"):
-                calls.setdefault(call_id, place)
-        elif call_id in calls and kind == CALL_OUTPUTS[items[calls[call_id]]["type"]]:
-            outputs.setdefault(call_id, place)
-    return {calls[call_id] for call_id in outputs} | set(outputs.values())
+                waiting.setdefault(call_id, place)
+        elif (call := waiting.get(call_id)) is not None:
+            if kind == CALL_OUTPUTS[items[call]["type"]]:
+                is_paired[call] = is_paired[place] = True
+                waiting[call_id] = None
+    return is_paired
 
 
 _INPUT_ROLES = ("user", "system", "developer")
@@ -439,25 +443,25 @@ _INPUT_ROLES = ("user", "system", "developer")
 
 def drop_orphans(items: Iterable[Item]) -> list[Item]:
     rows = list(items)
-    pairs = _paired_places(rows)
     kept: list[Item] = []
     dangling: list[Item] = []
     lost_call = False
-    for place, item in enumerate(rows):
+    for item, has_pair in zip(rows, _find_pairs(rows), strict=True):
         kind = item.get("type")
         calls, answers = kind in _CALLS, kind in _OUTPUTS
-        if (calls or answers) and place not in pairs:
+        if (calls or answers) and not has_pair:
             lost_call = lost_call or calls
             continue
-        is_input = answers or item.get("role") in _INPUT_ROLES
-        is_input = is_input or item_type(item) == CONFIGURATION
+        is_input = answers or kind == CONFIGURATION or item.get("role") in _INPUT_ROLES
         if is_input or (lost_call and not calls):
-            dangling = []
+            dangling.clear()
         lost_call = False
-        dangling.append(item)
-        if kind != "reasoning":
+        if kind == "reasoning":
+            dangling.append(item)
+        else:
             kept += dangling
-            dangling = []
+            kept.append(item)
+            dangling.clear()
     return kept
 
 
@@ -535,12 +539,15 @@ def is_kept_hosted(item: JsonObject) -> bool:
     return is_host_returned(item) and kind_of(item).returned == "always"
 
 
-def is_replayed(item: JsonObject) -> bool:
+def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
     kind = kind_of(item)
     if kind.tool:
         return is_kept_hosted(item) or has_image(item)
+    if kind.is_encrypted:
+        return is_ours and bool(item.get("encrypted_content"))
     is_output = item.get("role", "assistant") == "assistant"
-    return is_output and kind is not _OTHER_KIND
+    is_sent = is_ours or item_type(item) != CONFIGURATION
+    return is_output and is_sent and kind is not _OTHER_KIND
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -3436,10 +3443,13 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
-    words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
+    error = refusal.error
+    words = {*_QUOTED.findall(error.message)} - {"function", "custom", "mcp"}
+    if error.code == "invalid_value":
+        words.add(str(error.type).removesuffix("_user_error"))
     for tool in refusal.tools:
         if words & {tool_name(tool), tool.get("type")}:
-            is_down = "retrieving tool list" in refusal.error.message
+            is_down = "retrieving tool list" in error.message
             yield _tool(tool)._replace(is_lasting=not is_down)
 
 
@@ -4855,6 +4865,10 @@ def read_origin(wire: object, host_model: str) -> Origin:
 _REMOTE_SIGN = "mcp"
 
 
+def is_remote_id(call_id: str) -> bool:
+    return call_id.startswith(_REMOTE_SIGN)
+
+
 def remote_name(item: JsonObject) -> str:
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
@@ -4934,12 +4948,12 @@ def _is_response(item: JsonObject) -> bool:
 
 
 def _is_remote(item: JsonObject, kind: str) -> bool:
-    return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
+    return item_type(item) == kind and is_remote_id(str(item.get("call_id")))
 
 
 def _remote_call_id(item: JsonObject) -> str:
     own = str(item.get("id") or "")
-    return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
+    return own if is_remote_id(own) else f"{_REMOTE_SIGN}_{own}"
 
 
 def _remote_error(item: JsonObject) -> str:
@@ -4987,8 +5001,10 @@ _CODE_IS_GONE = "[The container of this code is gone, with its files.]"
 
 
 def past_items(item: Item) -> list[Item]:
+    if has_image(item):
+        return [image_message(item)]
     if not is_code(item):
-        return [image_message(item) if has_image(item) else item]
+        return [item]
     code = as_text(item.get("code"))
     call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
     arguments = json.dumps({"code": code[:_MOST_OF_CODE]})
@@ -5230,12 +5246,14 @@ def entra_scope(endpoint: Endpoint) -> str:
 
 # ==== owui_chat.storage.signature
 
-Sign = Callable[[object], str]
+Sign = Callable[[object, bool], str]
 
 _FIELD = "signature"
+_HALF = 32
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
+_IN_ORDER = TypeAdapter[Any](Any).serializer
+_SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
 
 
 def derive_key(secret: str, purpose: str) -> bytes:
@@ -5244,33 +5262,44 @@ def derive_key(secret: str, purpose: str) -> bytes:
 
 
 def signer(secret: str, purpose: str) -> Sign:
-    return partial(_signature, derive_key(secret, purpose))
+    key = derive_key(secret, purpose)
+    return partial(_signature, hmac.new(key, digestmod="sha256"))
 
 
 def sign_object(
     fields: Mapping[str, Any], sign: Sign | None, *scope: object
 ) -> dict[str, Any]:
     bare = _without_signature(fields)
-    return {**bare, _FIELD: sign([*scope, bare])} if sign else bare
+    halves = [sign([*scope, bare], is_sorted) for is_sorted in (False, True) if sign]
+    return {**bare, _FIELD: "".join(halves)} if halves else bare
 
 
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
     signature = fields.get(_FIELD)
     if sign is None or not isinstance(signature, str) or not signature.isascii():
         return False
-    try:
-        expected = sign([*scope, _without_signature(fields)])
-    except (RecursionError, TypeError, ValueError):
-        return False
-    return hmac.compare_digest(expected, signature)
+    value = [*scope, _without_signature(fields)]
+    with suppress(RecursionError, TypeError, ValueError):
+        return hmac.compare_digest(
+            sign(value, False), signature[:_HALF]
+        ) or hmac.compare_digest(sign(value, True), signature[-_HALF:])
+    return False
 
 
 def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in fields.items() if key != _FIELD}
+    bare = dict(fields)
+    bare.pop(_FIELD, None)
+    return bare
 
 
-def _signature(key: bytes, value: object) -> str:
-    return hmac.digest(key, _ENCODER.encode(value).encode(), "sha256").hex()[:32]
+def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
+    text = b""
+    if not is_sorted:
+        with suppress(ValueError):  # UTF-8 has no lone surrogates
+            text = _IN_ORDER.to_json(value)
+    signed = keyed.copy()
+    signed.update(text or _SORTED.encode(value).encode())
+    return signed.hexdigest()[:_HALF]
 
 
 # ==== owui_chat.host_tools
@@ -5313,7 +5342,7 @@ class UserMessage(NamedTuple):
 
     @property
     def content(self) -> list[Item]:
-        return content_parts(self.item.get("content"))
+        return self.item.get("content") or []
 
     def with_content(self, parts: Sequence[Item]) -> Self:
         return self._replace(item={**self.item, "content": list(parts)})
@@ -5346,7 +5375,7 @@ DETAILS_FIELD = "reasoning_details"
 def parse_messages(
     messages: Sequence[JsonObject], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
-    if not all(isinstance(message, Mapping) for message in messages):
+    if not all(isinstance(message, dict) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     head = [*takewhile(lambda message: message.get("role") == "system", messages)]
     texts = filter(None, (_plain_text(message.get("content")) for message in head))
@@ -5366,7 +5395,8 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
             text, details = _plain_text(content), message.get(DETAILS_FIELD)
             if details or text.strip():
                 yield AssistantText(text, details=details)
-            yield from _calls(message.get("tool_calls"))
+            if calls := message.get("tool_calls"):
+                yield from _calls(calls)
         case "tool":
             yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
         case _:
@@ -5393,22 +5423,23 @@ def _output(content: object) -> str | list[Item]:
 
 
 def _input_message(role: str, content: object, detail: str) -> Item:
-    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    rows = content if isinstance(content, list) else [content]
     parts = [_input_part(part, detail) for part in rows]
     return {"type": "message", "role": role, "content": parts}
 
 
 def _input_part(part: object, detail: str) -> Item:
-    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
-    match wire.get("type"):
+    if not isinstance(part, dict):
+        return {"type": "input_text", "text": str(part or "")}
+    match part.get("type"):
         case "text" | "input_text":
-            return {"type": "input_text", "text": str(wire.get("text") or "")}
+            return {"type": "input_text", "text": str(part.get("text") or "")}
         case "image_url" | "input_image":
-            return _image_part(wire, detail)
+            return _image_part(part, detail)
         case "file":
-            return {"type": "input_file", **_given(wire.get("file"))}
+            return {"type": "input_file", **_given(part.get("file"))}
         case "input_file":
-            return _given(wire)
+            return _given(part)
     raise InvalidRequest(
         "A message of this chat holds something other than text, a picture or a file. "
         "The model cannot read it: remove it from the message and send it again."
@@ -5528,8 +5559,9 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     for entry in content_parts(details):
         if isinstance(entry.get("index"), int):
             turns.setdefault(str(entry.get("turn")), []).append(entry)
-    ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
-    return [*filter(None, (_read_turn(turn, sign) for turn in ordered))]
+    for turn in turns.values():
+        turn.sort(key=itemgetter("index"))
+    return [*filter(None, (_read_turn(turn, sign) for turn in turns.values()))]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -5551,32 +5583,35 @@ def _is_entry(entry: Item) -> bool:
 
 def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
     head, carried = entries[0], entries[1:]
-    if not (is_ours := is_signed(head, sign, carried)):
+    notes = head.get("notes")
+    if is_signed(head, sign, carried):
+        items = [*map(_carried_item, carried)]
+    else:
         entries = [*filter(_is_entry, entries)]
         head = next((entry for entry in entries if entry["type"] == _TURN), {})
-        carried = [entry for entry in entries if entry["type"] != _TURN]
-    items = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
-    notes = head.get("notes") if is_ours or is_signed(head, sign) else {}
-    if not is_ours:
-        stubs = harmless_items([item for item, _ in items])
-        used = [
-            pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
-            for entry, pair, stub in zip(carried, items, stubs, strict=True)
-        ]
-        items = [(item, shown) for item, shown in used if item]
+        notes = head.get("notes") if is_signed(head, sign) else {}
+        items = _items_of_others([e for e in entries if e["type"] != _TURN], sign)
     origin = read_origin(head.get("origin"), "")
     return DetailTurn(items, origin, as_mapping(notes)) if entries else None
 
 
-def _carried_item(entry: Item) -> Item:
-    item: Item = entry["item"]
-    is_sealed = entry["type"] == _REASONING
-    return {**item, "encrypted_content": entry["data"]} if is_sealed else item
+def _items_of_others(
+    carried: Sequence[Item], sign: Sign | None
+) -> list[tuple[Item, str | int]]:
+    items = [*map(_carried_item, carried)]
+    stubs = harmless_items([item for item, _ in items])
+    used = [
+        pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
+        for entry, pair, stub in zip(carried, items, stubs, strict=True)
+    ]
+    return [(item, shown) for item, shown in used if item]
 
 
-def _shown_text(entry: Item) -> str | int:
-    shown = entry.get("shown")
-    return shown if isinstance(shown, str | int) else ""
+def _carried_item(entry: Item) -> tuple[Item, str | int]:
+    item, shown = entry["item"], entry.get("shown")
+    if entry["type"] == _REASONING:
+        item = {**item, "encrypted_content": entry["data"]}
+    return item, shown if isinstance(shown, str | int) else ""
 
 
 def _length(shown: str | int) -> int:
@@ -5785,7 +5820,7 @@ def build_input(
     if repairs and any(map(is_compaction, items)):
         sent = {id(item) for _, item in repair_items(items, repairs)}
         items = [one for one in items if id(one) in sent or not is_compaction(one)]
-    kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    kept = drop_orphans(since_compaction(items))
     return [one for item in kept for one in past_items(item)]
 
 
@@ -5805,7 +5840,12 @@ class _RunHistory:
         records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [piece for part in run for piece in _split(part)]
+        self._pieces: list[_Piece] = []
+        for part in run:
+            if isinstance(part, AssistantText):
+                self._pieces += _marked_texts(part)
+            else:
+                self._pieces.append(part)
         self._items: dict[str, list[Item]] = {}
         self._shown: dict[str, str] = {}
         for piece in self._pieces:
@@ -5814,17 +5854,20 @@ class _RunHistory:
                 self._items[piece.ulid] = _readable_items(record, reader)
                 self._shown[piece.ulid] = record.shown
         self._take_out_code()
-        self._ends = {
+        self._done: dict[str, int] = {}
+
+    @cached_property
+    def _ends(self) -> dict[str, tuple[str, int]]:
+        return {
             str(item.get("call_id")): (ulid, end)
             for ulid, items in self._items.items()
             for end, item in enumerate(items, 1)
             if is_call(item)
         }
-        self._done: dict[str, int] = {}
 
     def _take_out_code(self) -> None:
-        codes = [*filter(is_code, chain.from_iterable(self._items.values()))]
-        if not codes:
+        stored = (item for items in self._items.values() for item in items)
+        if not (codes := [item for item in stored if "code" in item and is_code(item)]):
             return
         texts = [p.text if isinstance(p, MarkedText) else "" for p in self._pieces]
         left, deleted = take_out_code(texts, codes)
@@ -5839,17 +5882,17 @@ class _RunHistory:
     def items(self) -> list[Item]:
         items: list[Item] = []
         call_types: dict[str, str] = {}
+        has_remote = False
         for piece in self._pieces:
             if isinstance(piece, MarkedText):
-                found = self._text(piece)
+                items += self._text(piece)
             elif isinstance(piece, ToolCall):
-                found = self._call(piece)
+                items += self._call(piece)
+                call_types.setdefault(piece.call_id, items[-1]["type"])
             else:
-                found = [tool_message_item(piece, call_types)]
-            items += found
-            for item in filter(is_call, found):
-                call_types.setdefault(str(item.get("call_id")), item_type(item))
-        return items
+                items.append(tool_message_item(piece, call_types))
+                has_remote |= is_remote_id(piece.call_id)
+        return reorder_remote_outputs(items) if has_remote else items
 
     def _call(self, call: ToolCall) -> list[Item]:
         ulid, end = self._ends.get(call.call_id, ("", 0))
@@ -5873,11 +5916,8 @@ class _RunHistory:
 
 
 def _readable_items(record: Record, reader: Origin | None) -> list[Item]:
-    items = [item for item in record.payload if is_replayed(item)]
-    if reader and reader.can_decrypt(record.origin):
-        return [i for i in items if i.get("encrypted_content") or not is_encrypted(i)]
-    foreign = (item for item in items if not is_encrypted(item))
-    return [item for item in foreign if item_type(item) != CONFIGURATION]
+    is_ours = bool(reader and reader.can_decrypt(record.origin))
+    return [item for item in record.payload if is_replayed(item, is_ours=is_ours)]
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -5891,12 +5931,10 @@ def _call_item(call: ToolCall) -> Item:
 _Piece = MarkedText | ToolCall | ToolMessage
 
 
-def _split(part: _Said) -> Iterable[_Piece]:
-    if not isinstance(part, AssistantText):
-        return (part,)
-    *others, last = part.ulids or ("",)
-    bare = (MarkedText(ulid, "") for ulid in others)
-    return chain(bare, split_at_markers(_strip_old_blocks(part.text), last))
+def _marked_texts(said: AssistantText) -> list[MarkedText]:
+    *others, last = said.ulids or ("",)
+    pieces = split_at_markers(_strip_old_blocks(said.text), last)
+    return [*(MarkedText(ulid, "") for ulid in others), *pieces]
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:

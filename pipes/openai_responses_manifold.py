@@ -86,6 +86,7 @@ from pydantic import (
     ConfigDict,
     Field,
     SkipValidation,
+    TypeAdapter,
     ValidationError,
     field_validator,
 )
@@ -852,7 +853,8 @@ def is_compaction(item: JsonObject) -> bool:
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    places = [place for place, item in enumerate(items) if is_compaction(item)]
+    sealed = (n for n, item in enumerate(items) if "encrypted_content" in item)
+    places = [place for place in sealed if is_compaction(items[place])]
     if not places:
         return list(items)
     first = [item for item in items[:1] if item.get("role") == "developer"]
@@ -890,19 +892,21 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
-def _paired_places(items: Sequence[JsonObject]) -> set[int]:
-    calls: dict[str, int] = {}
-    outputs: dict[str, int] = {}
+def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
+    is_paired = [False] * len(items)
+    waiting: dict[str, int | None] = {}  # none waits after its output
     for place, item in enumerate(items):
-        kind, call_id = item.get("type"), item.get("call_id")
-        if not isinstance(call_id, str):
+        if "call_id" not in item or not isinstance(call_id := item["call_id"], str):
             continue
+        kind = item.get("type")
         if kind in _CALLS:
             if item.get("name"):
-                calls.setdefault(call_id, place)
-        elif call_id in calls and kind == CALL_OUTPUTS[items[calls[call_id]]["type"]]:
-            outputs.setdefault(call_id, place)
-    return {calls[call_id] for call_id in outputs} | set(outputs.values())
+                waiting.setdefault(call_id, place)
+        elif (call := waiting.get(call_id)) is not None:
+            if kind == CALL_OUTPUTS[items[call]["type"]]:
+                is_paired[call] = is_paired[place] = True
+                waiting[call_id] = None
+    return is_paired
 
 
 _INPUT_ROLES = ("user", "system", "developer")
@@ -910,25 +914,25 @@ _INPUT_ROLES = ("user", "system", "developer")
 
 def drop_orphans(items: Iterable[Item]) -> list[Item]:
     rows = list(items)
-    pairs = _paired_places(rows)
     kept: list[Item] = []
     dangling: list[Item] = []
     lost_call = False
-    for place, item in enumerate(rows):
+    for item, has_pair in zip(rows, _find_pairs(rows), strict=True):
         kind = item.get("type")
         calls, answers = kind in _CALLS, kind in _OUTPUTS
-        if (calls or answers) and place not in pairs:
+        if (calls or answers) and not has_pair:
             lost_call = lost_call or calls
             continue
-        is_input = answers or item.get("role") in _INPUT_ROLES
-        is_input = is_input or item_type(item) == CONFIGURATION
+        is_input = answers or kind == CONFIGURATION or item.get("role") in _INPUT_ROLES
         if is_input or (lost_call and not calls):
-            dangling = []
+            dangling.clear()
         lost_call = False
-        dangling.append(item)
-        if kind != "reasoning":
+        if kind == "reasoning":
+            dangling.append(item)
+        else:
             kept += dangling
-            dangling = []
+            kept.append(item)
+            dangling.clear()
     return kept
 
 
@@ -1006,12 +1010,15 @@ def is_kept_hosted(item: JsonObject) -> bool:
     return is_host_returned(item) and kind_of(item).returned == "always"
 
 
-def is_replayed(item: JsonObject) -> bool:
+def is_replayed(item: JsonObject, *, is_ours: bool) -> bool:
     kind = kind_of(item)
     if kind.tool:
         return is_kept_hosted(item) or has_image(item)
+    if kind.is_encrypted:
+        return is_ours and bool(item.get("encrypted_content"))
     is_output = item.get("role", "assistant") == "assistant"
-    return is_output and kind is not _OTHER_KIND
+    is_sent = is_ours or item_type(item) != CONFIGURATION
+    return is_output and is_sent and kind is not _OTHER_KIND
 
 
 def drop_hosted_tool_items(items: Iterable[Item]) -> list[Item]:
@@ -3642,6 +3649,10 @@ def read_origin(wire: object, host_model: str) -> Origin:
 _REMOTE_SIGN = "mcp"
 
 
+def is_remote_id(call_id: str) -> bool:
+    return call_id.startswith(_REMOTE_SIGN)
+
+
 def remote_name(item: JsonObject) -> str:
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
 
@@ -3725,12 +3736,12 @@ def _is_response(item: JsonObject) -> bool:
 
 
 def _is_remote(item: JsonObject, kind: str) -> bool:
-    return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
+    return item_type(item) == kind and is_remote_id(str(item.get("call_id")))
 
 
 def _remote_call_id(item: JsonObject) -> str:
     own = str(item.get("id") or "")
-    return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
+    return own if is_remote_id(own) else f"{_REMOTE_SIGN}_{own}"
 
 
 def _remote_error(item: JsonObject) -> str:
@@ -3778,8 +3789,10 @@ _CODE_IS_GONE = "[The container of this code is gone, with its files.]"
 
 
 def past_items(item: Item) -> list[Item]:
+    if has_image(item):
+        return [image_message(item)]
     if not is_code(item):
-        return [image_message(item) if has_image(item) else item]
+        return [item]
     code = as_text(item.get("code"))
     call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
     arguments = json.dumps({"code": code[:_MOST_OF_CODE]})
@@ -4124,10 +4137,13 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
-    words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
+    error = refusal.error
+    words = {*_QUOTED.findall(error.message)} - {"function", "custom", "mcp"}
+    if error.code == "invalid_value":
+        words.add(str(error.type).removesuffix("_user_error"))
     for tool in refusal.tools:
         if words & {tool_name(tool), tool.get("type")}:
-            is_down = "retrieving tool list" in refusal.error.message
+            is_down = "retrieving tool list" in error.message
             yield _tool(tool)._replace(is_lasting=not is_down)
 
 
@@ -5825,7 +5841,7 @@ class UserMessage(NamedTuple):
 
     @property
     def content(self) -> list[Item]:
-        return content_parts(self.item.get("content"))
+        return self.item.get("content") or []
 
     def with_content(self, parts: Sequence[Item]) -> Self:
         return self._replace(item={**self.item, "content": list(parts)})
@@ -5858,7 +5874,7 @@ DETAILS_FIELD = "reasoning_details"
 def parse_messages(
     messages: Sequence[JsonObject], detail: str = "auto"
 ) -> tuple[str, list[ChatPart]]:
-    if not all(isinstance(message, Mapping) for message in messages):
+    if not all(isinstance(message, dict) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     head = [*takewhile(lambda message: message.get("role") == "system", messages)]
     texts = filter(None, (_plain_text(message.get("content")) for message in head))
@@ -5878,7 +5894,8 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
             text, details = _plain_text(content), message.get(DETAILS_FIELD)
             if details or text.strip():
                 yield AssistantText(text, details=details)
-            yield from _calls(message.get("tool_calls"))
+            if calls := message.get("tool_calls"):
+                yield from _calls(calls)
         case "tool":
             yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
         case _:
@@ -5905,22 +5922,23 @@ def _output(content: object) -> str | list[Item]:
 
 
 def _input_message(role: str, content: object, detail: str) -> Item:
-    rows = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    rows = content if isinstance(content, list) else [content]
     parts = [_input_part(part, detail) for part in rows]
     return {"type": "message", "role": role, "content": parts}
 
 
 def _input_part(part: object, detail: str) -> Item:
-    wire = part if isinstance(part, Mapping) else {"type": "text", "text": part}
-    match wire.get("type"):
+    if not isinstance(part, dict):
+        return {"type": "input_text", "text": str(part or "")}
+    match part.get("type"):
         case "text" | "input_text":
-            return {"type": "input_text", "text": str(wire.get("text") or "")}
+            return {"type": "input_text", "text": str(part.get("text") or "")}
         case "image_url" | "input_image":
-            return _image_part(wire, detail)
+            return _image_part(part, detail)
         case "file":
-            return {"type": "input_file", **_given(wire.get("file"))}
+            return {"type": "input_file", **_given(part.get("file"))}
         case "input_file":
-            return _given(wire)
+            return _given(part)
     raise InvalidRequest(
         "A message of this chat holds something other than text, a picture or a file. "
         "The model cannot read it: remove it from the message and send it again."
@@ -6084,12 +6102,14 @@ def _named(match: re.Match[str]) -> str:
 
 # ==== owui_chat.storage.signature
 
-Sign = Callable[[object], str]
+Sign = Callable[[object, bool], str]
 
 _FIELD = "signature"
+_HALF = 32
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
+_IN_ORDER = TypeAdapter[Any](Any).serializer
+_SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
 
 
 def derive_key(secret: str, purpose: str) -> bytes:
@@ -6098,33 +6118,44 @@ def derive_key(secret: str, purpose: str) -> bytes:
 
 
 def signer(secret: str, purpose: str) -> Sign:
-    return partial(_signature, derive_key(secret, purpose))
+    key = derive_key(secret, purpose)
+    return partial(_signature, hmac.new(key, digestmod="sha256"))
 
 
 def sign_object(
     fields: Mapping[str, Any], sign: Sign | None, *scope: object
 ) -> dict[str, Any]:
     bare = _without_signature(fields)
-    return {**bare, _FIELD: sign([*scope, bare])} if sign else bare
+    halves = [sign([*scope, bare], is_sorted) for is_sorted in (False, True) if sign]
+    return {**bare, _FIELD: "".join(halves)} if halves else bare
 
 
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
     signature = fields.get(_FIELD)
     if sign is None or not isinstance(signature, str) or not signature.isascii():
         return False
-    try:
-        expected = sign([*scope, _without_signature(fields)])
-    except (RecursionError, TypeError, ValueError):
-        return False
-    return hmac.compare_digest(expected, signature)
+    value = [*scope, _without_signature(fields)]
+    with suppress(RecursionError, TypeError, ValueError):
+        return hmac.compare_digest(
+            sign(value, False), signature[:_HALF]
+        ) or hmac.compare_digest(sign(value, True), signature[-_HALF:])
+    return False
 
 
 def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in fields.items() if key != _FIELD}
+    bare = dict(fields)
+    bare.pop(_FIELD, None)
+    return bare
 
 
-def _signature(key: bytes, value: object) -> str:
-    return hmac.digest(key, _ENCODER.encode(value).encode(), "sha256").hex()[:32]
+def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
+    text = b""
+    if not is_sorted:
+        with suppress(ValueError):  # UTF-8 has no lone surrogates
+            text = _IN_ORDER.to_json(value)
+    signed = keyed.copy()
+    signed.update(text or _SORTED.encode(value).encode())
+    return signed.hexdigest()[:_HALF]
 
 
 # ==== owui_chat.storage.records
@@ -6178,12 +6209,12 @@ def write_records(
 
 
 def is_pipe_key(key: str) -> bool:
-    return key == _SEED_KEY or key.startswith(f"{_SEED_KEY}:")
+    return key.partition(":")[0] == _SEED_KEY
 
 
 def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
-    values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {str(one) for v in values for one in as_list(as_mapping(v).get("dead"))}
+    values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
+    dead = {str(one) for value in values for one in as_list(value.get("dead"))}
     found: dict[str, Record] = {}
     for ulid, wire in (row for value in values for row in _wires_in(value)):
         payload = _payload(wire.get("payload"))
@@ -6409,7 +6440,7 @@ def build_input(
     if repairs and any(map(is_compaction, items)):
         sent = {id(item) for _, item in repair_items(items, repairs)}
         items = [one for one in items if id(one) in sent or not is_compaction(one)]
-    kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    kept = drop_orphans(since_compaction(items))
     return [one for item in kept for one in past_items(item)]
 
 
@@ -6429,7 +6460,12 @@ class _RunHistory:
         records: dict[str, Record],
         reader: Origin | None,
     ) -> None:
-        self._pieces = [piece for part in run for piece in _split(part)]
+        self._pieces: list[_Piece] = []
+        for part in run:
+            if isinstance(part, AssistantText):
+                self._pieces += _marked_texts(part)
+            else:
+                self._pieces.append(part)
         self._items: dict[str, list[Item]] = {}
         self._shown: dict[str, str] = {}
         for piece in self._pieces:
@@ -6438,17 +6474,20 @@ class _RunHistory:
                 self._items[piece.ulid] = _readable_items(record, reader)
                 self._shown[piece.ulid] = record.shown
         self._take_out_code()
-        self._ends = {
+        self._done: dict[str, int] = {}
+
+    @cached_property
+    def _ends(self) -> dict[str, tuple[str, int]]:
+        return {
             str(item.get("call_id")): (ulid, end)
             for ulid, items in self._items.items()
             for end, item in enumerate(items, 1)
             if is_call(item)
         }
-        self._done: dict[str, int] = {}
 
     def _take_out_code(self) -> None:
-        codes = [*filter(is_code, chain.from_iterable(self._items.values()))]
-        if not codes:
+        stored = (item for items in self._items.values() for item in items)
+        if not (codes := [item for item in stored if "code" in item and is_code(item)]):
             return
         texts = [p.text if isinstance(p, MarkedText) else "" for p in self._pieces]
         left, deleted = take_out_code(texts, codes)
@@ -6463,17 +6502,17 @@ class _RunHistory:
     def items(self) -> list[Item]:
         items: list[Item] = []
         call_types: dict[str, str] = {}
+        has_remote = False
         for piece in self._pieces:
             if isinstance(piece, MarkedText):
-                found = self._text(piece)
+                items += self._text(piece)
             elif isinstance(piece, ToolCall):
-                found = self._call(piece)
+                items += self._call(piece)
+                call_types.setdefault(piece.call_id, items[-1]["type"])
             else:
-                found = [tool_message_item(piece, call_types)]
-            items += found
-            for item in filter(is_call, found):
-                call_types.setdefault(str(item.get("call_id")), item_type(item))
-        return items
+                items.append(tool_message_item(piece, call_types))
+                has_remote |= is_remote_id(piece.call_id)
+        return reorder_remote_outputs(items) if has_remote else items
 
     def _call(self, call: ToolCall) -> list[Item]:
         ulid, end = self._ends.get(call.call_id, ("", 0))
@@ -6497,11 +6536,8 @@ class _RunHistory:
 
 
 def _readable_items(record: Record, reader: Origin | None) -> list[Item]:
-    items = [item for item in record.payload if is_replayed(item)]
-    if reader and reader.can_decrypt(record.origin):
-        return [i for i in items if i.get("encrypted_content") or not is_encrypted(i)]
-    foreign = (item for item in items if not is_encrypted(item))
-    return [item for item in foreign if item_type(item) != CONFIGURATION]
+    is_ours = bool(reader and reader.can_decrypt(record.origin))
+    return [item for item in record.payload if is_replayed(item, is_ours=is_ours)]
 
 
 def _call_item(call: ToolCall) -> Item:
@@ -6515,12 +6551,10 @@ def _call_item(call: ToolCall) -> Item:
 _Piece = MarkedText | ToolCall | ToolMessage
 
 
-def _split(part: _Said) -> Iterable[_Piece]:
-    if not isinstance(part, AssistantText):
-        return (part,)
-    *others, last = part.ulids or ("",)
-    bare = (MarkedText(ulid, "") for ulid in others)
-    return chain(bare, split_at_markers(_strip_old_blocks(part.text), last))
+def _marked_texts(said: AssistantText) -> list[MarkedText]:
+    *others, last = said.ulids or ("",)
+    pieces = split_at_markers(_strip_old_blocks(said.text), last)
+    return [*(MarkedText(ulid, "") for ulid in others), *pieces]
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -6999,7 +7033,7 @@ def _places(
 ) -> dict[str, _Place] | None:
     outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
     found: dict[str, _Place] = {}
-    least, is_known = 0, _has_call(answer, run)
+    least, is_known = 0, False
     place: _Place | None = (0, 0)
     for item in run:
         if is_call_output(item):
@@ -7013,7 +7047,7 @@ def _places(
             if start:
                 found[_item_id(item)] = start
             is_known |= None not in (start, place)
-    return found if is_known else None
+    return found if is_known or _has_call(answer, run) else None
 
 
 def _find_text(
@@ -7076,8 +7110,8 @@ def _text(answer: Sequence[ChatPart], number: int) -> str:
 def _host_text(item: Item) -> str:
     if item.get("type") == "message":
         parts = content_parts(item.get("content"))
-        texts = (p.get("text") for p in parts if p.get("type") == "output_text")
-        return "".join(map(as_text, texts))
+        shown = [part for part in parts if part.get("type") == "output_text"]
+        return "".join([as_text(part.get("text")) for part in shown])
     is_code = item.get("type") == CODE_CARD
     return code_text(as_text(item.get("code"))) if is_code else ""
 
@@ -7908,8 +7942,9 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
     for entry in content_parts(details):
         if isinstance(entry.get("index"), int):
             turns.setdefault(str(entry.get("turn")), []).append(entry)
-    ordered = (sorted(turn, key=itemgetter("index")) for turn in turns.values())
-    return [*filter(None, (_read_turn(turn, sign) for turn in ordered))]
+    for turn in turns.values():
+        turn.sort(key=itemgetter("index"))
+    return [*filter(None, (_read_turn(turn, sign) for turn in turns.values()))]
 
 
 def _entry(item: Item, shown: str) -> Item:
@@ -7931,32 +7966,35 @@ def _is_entry(entry: Item) -> bool:
 
 def _read_turn(entries: Sequence[Item], sign: Sign | None) -> DetailTurn | None:
     head, carried = entries[0], entries[1:]
-    if not (is_ours := is_signed(head, sign, carried)):
+    notes = head.get("notes")
+    if is_signed(head, sign, carried):
+        items = [*map(_carried_item, carried)]
+    else:
         entries = [*filter(_is_entry, entries)]
         head = next((entry for entry in entries if entry["type"] == _TURN), {})
-        carried = [entry for entry in entries if entry["type"] != _TURN]
-    items = [(_carried_item(entry), _shown_text(entry)) for entry in carried]
-    notes = head.get("notes") if is_ours or is_signed(head, sign) else {}
-    if not is_ours:
-        stubs = harmless_items([item for item, _ in items])
-        used = [
-            pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
-            for entry, pair, stub in zip(carried, items, stubs, strict=True)
-        ]
-        items = [(item, shown) for item, shown in used if item]
+        notes = head.get("notes") if is_signed(head, sign) else {}
+        items = _items_of_others([e for e in entries if e["type"] != _TURN], sign)
     origin = read_origin(head.get("origin"), "")
     return DetailTurn(items, origin, as_mapping(notes)) if entries else None
 
 
-def _carried_item(entry: Item) -> Item:
-    item: Item = entry["item"]
-    is_sealed = entry["type"] == _REASONING
-    return {**item, "encrypted_content": entry["data"]} if is_sealed else item
+def _items_of_others(
+    carried: Sequence[Item], sign: Sign | None
+) -> list[tuple[Item, str | int]]:
+    items = [*map(_carried_item, carried)]
+    stubs = harmless_items([item for item, _ in items])
+    used = [
+        pair if is_signed(entry, sign) else (stub, pair[1] and _length(pair[1]))
+        for entry, pair, stub in zip(carried, items, stubs, strict=True)
+    ]
+    return [(item, shown) for item, shown in used if item]
 
 
-def _shown_text(entry: Item) -> str | int:
-    shown = entry.get("shown")
-    return shown if isinstance(shown, str | int) else ""
+def _carried_item(entry: Item) -> tuple[Item, str | int]:
+    item, shown = entry["item"], entry.get("shown")
+    if entry["type"] == _REASONING:
+        item = {**item, "encrypted_content": entry["data"]}
+    return item, shown if isinstance(shown, str | int) else ""
 
 
 def _length(shown: str | int) -> int:
@@ -8388,11 +8426,15 @@ def _read_attachments(files: object) -> list[Attachment]:
 
 
 def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
-    question, result = question_index(parts), list(parts)
-    for place, part in enumerate(parts):
-        if isinstance(part, UserMessage):
-            result[place] = _with_readable(part, scale, is_asked=place == question)
-    return result
+    question = question_index(parts)
+    return [
+        (
+            _with_readable(part, scale, is_asked=place == question)
+            if isinstance(part, UserMessage)
+            else part
+        )
+        for place, part in enumerate(parts)
+    ]
 
 
 def drawing_notice(parts: Sequence[ChatPart]) -> str:
@@ -8427,14 +8469,17 @@ def fit_input(items: Sequence[Item]) -> list[Item]:
 def _fit_item(item: Item, left: list[int]) -> Item:
     key = "output" if "output" in item else "content"
     rows = item.get(key)
-    if not isinstance(rows, list):
+    if not isinstance(rows, list) or not any(map(_held_file, rows)):
         return item
-    fitted = [_fit_part(part, left) for part in reversed(rows)][::-1]
-    return item if fitted == rows else {**item, key: fitted}
+    return {**item, key: [_fit_part(part, left) for part in reversed(rows)][::-1]}
+
+
+def _held_file(part: Item) -> Any:
+    return part.get("image_url") or part.get("file_data")
 
 
 def _fit_part(part: Item, left: list[int]) -> Item:
-    if not (held := part.get("image_url") or part.get("file_data")):
+    if not (held := _held_file(part)):
         return part
     left[0] -= item_type(part) == "input_image"
     left[1] -= len(held)
@@ -8456,6 +8501,8 @@ def _with_readable(
     message: UserMessage, scale: _Scale, *, is_asked: bool
 ) -> UserMessage:
     shown = [part for part in message.content if part.get("image_url")]
+    if not shown:
+        return message
     names = [found.name for found in message.attachments if found.is_image]
     left, parts = iter(names if len(names) == len(shown) else ()), list[Item]()
     for part in message.content:
@@ -8463,7 +8510,7 @@ def _with_readable(
         if part.get("image_url"):
             found = _readable_part(part, next(left, ""), scale)
         parts.append(part_or_note(found, is_asked=is_asked))
-    return message.with_content(parts) if shown else message
+    return message.with_content(parts)
 
 
 def _readable_part(part: Item, name: str, scale: _Scale) -> Item | str:
@@ -8514,8 +8561,10 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
 
 def _tool_image_urls(message: UserMessage) -> list[str]:
     first, *images = message.content or [{}]
+    if first.get("text") != _HOST_PROMPT:
+        return []
     urls = [str(image.get("image_url") or "") for image in images]
-    return urls if first.get("text") == _HOST_PROMPT and all(urls) else []
+    return urls if all(urls) else []
 
 
 def _assign_images(
@@ -8913,7 +8962,7 @@ class Valves(BaseModel):
         "Let the model run Python in a billed container at OpenAI. Its files are stored.",
     )
     FILE_SEARCH_VECTOR_STORES: str = _valve(
-        "", "Ids of vector stores at OpenAI, separated by commas."
+        "", "Ids of one or two vector stores at OpenAI, separated by commas."
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
@@ -10165,7 +10214,9 @@ _REPLACED = {
     "image_generation": ("generate_image", "edit_image"),
 }
 
+_SCHEME_OR_REST = re.compile(r".*://|[/:].*")
 _PLACE = ("city", "region", "country", "timezone")
+_MOST_STORES, _MOST_DOMAINS = 2, 100
 
 
 def hosted_tools(
@@ -10174,7 +10225,7 @@ def hosted_tools(
     made, takes = list[Item](), partial(_takes, model)
     if config.web_search and takes("web_search"):
         made.append(_web_search(config))
-    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)
+    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MOST_STORES]
     if stores and takes("file_search"):
         made.append({"type": "file_search", "vector_store_ids": stores})
     if takes("mcp"):
@@ -10210,7 +10261,7 @@ def _web_search(config: Config) -> Item:
         "user_location": {"type": "approximate", **_location(config.valves)},
     }
     addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)
-    domains = [a.rpartition("://")[2].partition("/")[0] for a in addresses]
+    domains = [_SCHEME_OR_REST.sub("", one) for one in addresses[:_MOST_DOMAINS]]
     return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
 
 
@@ -10224,6 +10275,8 @@ def _location(valves: Valves) -> Mapping[str, str]:
         problem = "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place"
         example = "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)"
         raise valve_error(problem, example, place=PIPE_VALVES)
+    if len(given.get("country", "")) != 2:  # what is no code would be refused
+        given.pop("country", None)
     return {key: given[key] for key in _PLACE if given.get(key)}
 
 
@@ -10320,13 +10373,14 @@ def _searched_tools(tools: Sequence[Item]) -> list[Item]:
     for start in range(0, len(ordered), _NAMESPACE_TOOLS):
         inner = ordered[start : start + _NAMESPACE_TOOLS]
         names = ", ".join(as_text(tool.get("name")) for tool in inner)
-        space: Item = {
-            "type": "namespace",
-            "name": f"{_first_word(inner[0])}_{len(found)}",
-            "description": f"Functions: {names}",
-            "tools": [{**tool, "defer_loading": True} for tool in inner],
-        }
-        found.append(space)
+        found.append(
+            {
+                "type": "namespace",
+                "name": f"{_first_word(inner[0])}_{len(found)}",
+                "description": f"Functions: {names}",
+                "tools": [{**tool, "defer_loading": True} for tool in inner],
+            }
+        )
     return found
 
 

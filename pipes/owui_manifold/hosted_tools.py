@@ -1,11 +1,12 @@
 """The tools that a request offers: OpenAI's own, the host's, and those of filters."""
 
 import json
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from openai_responses.errors import PIPE_VALVES, valve_error
+from openai_responses.errors import valve_error
 from openai_responses.items import Item
 from openai_responses.json_input import JsonObject, as_list, as_text, parse_json_object
 from openai_responses.models.resolve import ResolvedModel
@@ -29,6 +30,8 @@ _REPLACED = {
 """Open WebUI's tools for the same purpose, by the type of OpenAI's."""
 
 _PLACE = ("city", "region", "country", "timezone")
+_MOST_STORES, _MOST_DOMAINS = 2, 100
+"""More are refused, and with them the request (docs/reference/responses-api.md)."""
 
 
 def hosted_tools(
@@ -44,7 +47,7 @@ def hosted_tools(
     made, takes = list[Item](), partial(_takes, model)
     if config.web_search and takes("web_search"):
         made.append(_web_search(config))
-    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)
+    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MOST_STORES]
     if stores and takes("file_search"):
         made.append({"type": "file_search", "vector_store_ids": stores})
     if takes("mcp"):
@@ -70,12 +73,12 @@ def _image_options(valves: Valves) -> Item:
     options = parse_json_object(valves.IMAGE_GENERATION_OPTIONS.strip() or "{}")
     if options is None:
         problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
-        raise valve_error(problem, '{"quality": "high"}', place=PIPE_VALVES)
+        raise valve_error(problem, '{"quality": "high"}')
     return options
 
 
 def _web_search(config: Config) -> Item:
-    """Return the web search; people paste addresses, the API takes domains only.
+    """Return the web search.
 
     A location with only its type keeps the API from assuming the United States
     (docs/reference/responses-api.md, "Hosted tools"). It takes domains only, people
@@ -86,8 +89,8 @@ def _web_search(config: Config) -> Item:
         "search_context_size": config.valves.WEB_SEARCH_CONTEXT_SIZE,
         "user_location": {"type": "approximate", **_location(config.valves)},
     }
-    addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)
-    domains = [a.rpartition("://")[2].partition("/")[0] for a in addresses]
+    addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)[:_MOST_DOMAINS]
+    domains = [re.split("[/:]", a.rpartition("://")[2])[0] for a in addresses]
     return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
 
 
@@ -101,7 +104,9 @@ def _location(valves: Valves) -> Mapping[str, str]:
     if given is None or not all(isinstance(given.get(k, ""), str) for k in _PLACE):
         problem = "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place"
         example = "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)"
-        raise valve_error(problem, example, place=PIPE_VALVES)
+        raise valve_error(problem, example)
+    if len(given.get("country", "")) != 2:  # no code: it would be refused
+        given["country"] = ""
     return {key: given[key] for key in _PLACE if given.get(key)}
 
 
@@ -195,11 +200,10 @@ def offer_tools(
     rest; that of a filter stays as it is.
     Raises InvalidRequest for a choice that names no tool.
     """
-    merged, notice, most = merge_tools(hosted, called), "", _MOST_TOOLS
-    tools = [tool for tool in merged if tool.get("name") not in withheld]
-    if any(tool is _TOOL_SEARCH for tool in tools):
-        tools = [tool for tool in tools if tool is not _TOOL_SEARCH]
-        most = _MOST_SEARCHED
+    merged, notice = merge_tools(hosted, called), ""
+    allowed = [tool for tool in merged if tool.get("name") not in withheld]
+    tools = [tool for tool in allowed if tool is not _TOOL_SEARCH]
+    most = _MOST_SEARCHED if len(tools) < len(allowed) else _MOST_TOOLS
     if len(tools) > _MOST_TOOLS:
         tools.sort(key=lambda t: 0 if is_hosted_tool(t) else 1 + (t["name"] in builtin))
     if len(tools) > most:
@@ -229,13 +233,14 @@ def _searched_tools(tools: Sequence[Item]) -> list[Item]:
     for start in range(0, len(ordered), _NAMESPACE_TOOLS):
         inner = ordered[start : start + _NAMESPACE_TOOLS]
         names = ", ".join(as_text(tool.get("name")) for tool in inner)
-        space: Item = {
-            "type": "namespace",
-            "name": f"{_first_word(inner[0])}_{len(found)}",
-            "description": f"Functions: {names}",
-            "tools": [{**tool, "defer_loading": True} for tool in inner],
-        }
-        found.append(space)
+        found.append(
+            {
+                "type": "namespace",
+                "name": f"{_first_word(inner[0])}_{len(found)}",
+                "description": f"Functions: {names}",
+                "tools": [{**tool, "defer_loading": True} for tool in inner],
+            }
+        )
     return found
 
 
