@@ -121,8 +121,8 @@ _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 def item_type(item: JsonObject) -> str:
     """Return the type; a message in its short form has none."""
-    kind = item.get("type")
-    return kind if isinstance(kind, str) else "message" if "role" in item else ""
+    kind = item.get("type", "message" if "role" in item else "")
+    return kind if isinstance(kind, str) else ""
 
 
 def kind_of(item: JsonObject) -> _ItemKind:
@@ -192,8 +192,7 @@ def is_compaction(item: JsonObject) -> bool:
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
     """Return `items` from the last compaction on, behind the chat's instructions."""
-    sealed = (n for n, item in enumerate(items) if "encrypted_content" in item)
-    places = [place for place in sealed if is_compaction(items[place])]
+    places = [place for place, item in enumerate(items) if is_compaction(item)]
     if not places:
         return list(items)
     first = [item for item in items[:1] if item.get("role") == "developer"]

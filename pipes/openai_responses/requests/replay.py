@@ -243,6 +243,10 @@ _MOST_OF_CODE = 20_000
 _CODE_IS_GONE = "[The container of this code is gone, with its files.]"
 
 
+CHANGED_LATER = {"code_interpreter_call", "image_generation_call"}
+"""The types of items that later requests show as other items."""
+
+
 def past_items(item: Item) -> list[Item]:
     """Return the items that represent `item` when its run is over.
 

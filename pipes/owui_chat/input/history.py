@@ -30,6 +30,7 @@ from openai_responses.items import (
 )
 from openai_responses.requests.repairs import Repair, repair_items
 from openai_responses.requests.replay import (
+    CHANGED_LATER,
     Origin,
     is_remote_id,
     past_items,
@@ -91,10 +92,15 @@ def build_input(
         else:
             run.append(part)
     items += _RunHistory(run, left, reader).items()
-    if repairs and any(map(is_compaction, items)):
-        sent = {id(item) for _, item in repair_items(items, repairs)}
-        items = [one for one in items if id(one) in sent or not is_compaction(one)]
-    kept = drop_orphans(since_compaction(items))
+    kinds = {item.get("type") for item in items}
+    if "compaction" in kinds:
+        if repairs:
+            sent = {id(item) for _, item in repair_items(items, repairs)}
+            items = [one for one in items if id(one) in sent or not is_compaction(one)]
+        items = since_compaction(items)
+    kept = drop_orphans(items)
+    if kinds.isdisjoint(CHANGED_LATER):
+        return kept
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [one for item in kept for one in past_items(item)]
 

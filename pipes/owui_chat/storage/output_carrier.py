@@ -4,6 +4,7 @@ The history is built in one way for all carriers: here the texts get the markers
 the chat does not show.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
@@ -18,7 +19,7 @@ from openai_responses.items import (
     message_text,
     open_calls,
 )
-from openai_responses.json_input import JsonObject, as_mapping, as_text
+from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 from openai_responses.requests.replay import is_approval_request
 from owui_chat.code import CODE_CARD, code_text
 from owui_chat.events import StoredRecord
@@ -69,7 +70,7 @@ def output_values(messages: JsonObject) -> dict[str, Any]:
     return {
         message_key(_item_id(item)): item.get("kept")
         for message in messages.values()
-        for item in _records_in(_output_of(message))
+        for item in _records_in(as_list(as_mapping(message).get("output")))
     }
 
 
@@ -184,13 +185,13 @@ def _with_records(
 
     A record whose text is gone has none.
     """
-    named: dict[int, dict[int, list[str]]] = {}
+    named = defaultdict[int, dict[int, list[str]]](dict)
     for item in records:
         before = item.get("before")
         place = places.get(str(before)) if before else (len(answer), 0)
         if place:
             own = _item_id(item).removeprefix(_RECORD_ID).upper()
-            named.setdefault(place[0], {}).setdefault(place[1], []).append(own)
+            named[place[0]].setdefault(place[1], []).append(own)
     end = AssistantText("")
     for number, part in enumerate([*answer, end]):
         if number in named:
@@ -228,9 +229,14 @@ def _host_text(item: Item) -> str:
     return code_text(as_text(item.get("code"))) if is_code else ""
 
 
-def _records_in(run: Iterable[Item]) -> list[Item]:
-    found = [item for item in run if item.get("type") == _RECORD_TYPE]
-    return [item for item in found if _item_id(item).startswith(_RECORD_ID)]
+def _records_in(run: Iterable[Any]) -> list[Item]:
+    return [
+        item
+        for item in run
+        if isinstance(item, dict)
+        and item.get("type") == _RECORD_TYPE
+        and _item_id(item).startswith(_RECORD_ID)
+    ]
 
 
 def _item_id(item: Item) -> str:
