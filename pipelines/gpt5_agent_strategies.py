@@ -328,8 +328,8 @@ _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
-    kind = item.get("type")
-    return kind if isinstance(kind, str) else "message" if "role" in item else ""
+    kind = item.get("type", "message" if "role" in item else "")
+    return kind if isinstance(kind, str) else ""
 
 
 def kind_of(item: JsonObject) -> _ItemKind:
@@ -382,8 +382,7 @@ def is_compaction(item: JsonObject) -> bool:
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    sealed = (n for n, item in enumerate(items) if "encrypted_content" in item)
-    places = [place for place in sealed if is_compaction(items[place])]
+    places = [place for place, item in enumerate(items) if is_compaction(item)]
     if not places:
         return list(items)
     first = [item for item in items[:1] if item.get("role") == "developer"]
@@ -589,9 +588,6 @@ def valve_error(
     return InvalidRequest(
         f"{problem}. An administrator has to correct it in {place}{shown}."
     )
-
-
-PIPE_VALVES = "the valves of this pipe"
 
 
 class ConnectionFailed(ResponsesError):
@@ -2148,11 +2144,9 @@ class Endpoint:
 def _normalize_base_url(text: str) -> str:
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        problem = "BASE_URL is not an http or https address"
-        raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
+        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
-        problem = "BASE_URL holds a user name or a password, beside API_KEY"
-        raise valve_error(problem, place=PIPE_VALVES)
+        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
     typed = parts.path.rstrip("/")
     path = typed.removesuffix("/responses").rstrip("/")
     if not typed:
@@ -3444,11 +3438,11 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
     error = refusal.error
-    words = {*_QUOTED.findall(error.message)} - {"function", "custom", "mcp"}
+    words = {*_QUOTED.findall(error.message)}
     if error.code == "invalid_value":
         words.add(str(error.type).removesuffix("_user_error"))
     for tool in refusal.tools:
-        if words & {tool_name(tool), tool.get("type")}:
+        if tool_name(tool) in words:
             is_down = "retrieving tool list" in error.message
             yield _tool(tool)._replace(is_lasting=not is_down)
 
@@ -5000,6 +4994,9 @@ _MOST_OF_CODE = 20_000
 _CODE_IS_GONE = "[The container of this code is gone, with its files.]"
 
 
+CHANGED_LATER = {"code_interpreter_call", "image_generation_call"}
+
+
 def past_items(item: Item) -> list[Item]:
     if has_image(item):
         return [image_message(item)]
@@ -5817,10 +5814,15 @@ def build_input(
         else:
             run.append(part)
     items += _RunHistory(run, left, reader).items()
-    if repairs and any(map(is_compaction, items)):
-        sent = {id(item) for _, item in repair_items(items, repairs)}
-        items = [one for one in items if id(one) in sent or not is_compaction(one)]
-    kept = drop_orphans(since_compaction(items))
+    kinds = {item.get("type") for item in items}
+    if "compaction" in kinds:
+        if repairs:
+            sent = {id(item) for _, item in repair_items(items, repairs)}
+            items = [one for one in items if id(one) in sent or not is_compaction(one)]
+        items = since_compaction(items)
+    kept = drop_orphans(items)
+    if kinds.isdisjoint(CHANGED_LATER):
+        return kept
     return [one for item in kept for one in past_items(item)]
 
 

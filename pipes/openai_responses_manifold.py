@@ -27,7 +27,7 @@ import time
 import zlib
 from base64 import b64decode, b64encode
 from bisect import bisect, bisect_left, insort
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import (
     AsyncGenerator,
     AsyncIterator,
@@ -799,8 +799,8 @@ _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
-    kind = item.get("type")
-    return kind if isinstance(kind, str) else "message" if "role" in item else ""
+    kind = item.get("type", "message" if "role" in item else "")
+    return kind if isinstance(kind, str) else ""
 
 
 def kind_of(item: JsonObject) -> _ItemKind:
@@ -853,8 +853,7 @@ def is_compaction(item: JsonObject) -> bool:
 
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
-    sealed = (n for n, item in enumerate(items) if "encrypted_content" in item)
-    places = [place for place in sealed if is_compaction(items[place])]
+    places = [place for place, item in enumerate(items) if is_compaction(item)]
     if not places:
         return list(items)
     first = [item for item in items[:1] if item.get("role") == "developer"]
@@ -2225,11 +2224,9 @@ class Endpoint:
 def _normalize_base_url(text: str) -> str:
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        problem = "BASE_URL is not an http or https address"
-        raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
+        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
-        problem = "BASE_URL holds a user name or a password, beside API_KEY"
-        raise valve_error(problem, place=PIPE_VALVES)
+        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
     typed = parts.path.rstrip("/")
     path = typed.removesuffix("/responses").rstrip("/")
     if not typed:
@@ -3788,6 +3785,9 @@ _MOST_OF_CODE = 20_000
 _CODE_IS_GONE = "[The container of this code is gone, with its files.]"
 
 
+CHANGED_LATER = {"code_interpreter_call", "image_generation_call"}
+
+
 def past_items(item: Item) -> list[Item]:
     if has_image(item):
         return [image_message(item)]
@@ -4138,11 +4138,11 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
     error = refusal.error
-    words = {*_QUOTED.findall(error.message)} - {"function", "custom", "mcp"}
+    words = {*_QUOTED.findall(error.message)}
     if error.code == "invalid_value":
         words.add(str(error.type).removesuffix("_user_error"))
     for tool in refusal.tools:
-        if words & {tool_name(tool), tool.get("type")}:
+        if tool_name(tool) in words:
             is_down = "retrieving tool list" in error.message
             yield _tool(tool)._replace(is_lasting=not is_down)
 
@@ -6437,10 +6437,15 @@ def build_input(
         else:
             run.append(part)
     items += _RunHistory(run, left, reader).items()
-    if repairs and any(map(is_compaction, items)):
-        sent = {id(item) for _, item in repair_items(items, repairs)}
-        items = [one for one in items if id(one) in sent or not is_compaction(one)]
-    kept = drop_orphans(since_compaction(items))
+    kinds = {item.get("type") for item in items}
+    if "compaction" in kinds:
+        if repairs:
+            sent = {id(item) for _, item in repair_items(items, repairs)}
+            items = [one for one in items if id(one) in sent or not is_compaction(one)]
+        items = since_compaction(items)
+    kept = drop_orphans(items)
+    if kinds.isdisjoint(CHANGED_LATER):
+        return kept
     return [one for item in kept for one in past_items(item)]
 
 
@@ -6986,7 +6991,7 @@ def output_values(messages: JsonObject) -> dict[str, Any]:
     return {
         message_key(_item_id(item)): item.get("kept")
         for message in messages.values()
-        for item in _records_in(_output_of(message))
+        for item in _records_in(as_list(as_mapping(message).get("output")))
     }
 
 
@@ -7074,13 +7079,13 @@ def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
 def _with_records(
     answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
 ) -> Iterator[ChatPart]:
-    named: dict[int, dict[int, list[str]]] = {}
+    named = defaultdict[int, dict[int, list[str]]](dict)
     for item in records:
         before = item.get("before")
         place = places.get(str(before)) if before else (len(answer), 0)
         if place:
             own = _item_id(item).removeprefix(_RECORD_ID).upper()
-            named.setdefault(place[0], {}).setdefault(place[1], []).append(own)
+            named[place[0]].setdefault(place[1], []).append(own)
     end = AssistantText("")
     for number, part in enumerate([*answer, end]):
         if number in named:
@@ -7116,9 +7121,14 @@ def _host_text(item: Item) -> str:
     return code_text(as_text(item.get("code"))) if is_code else ""
 
 
-def _records_in(run: Iterable[Item]) -> list[Item]:
-    found = [item for item in run if item.get("type") == _RECORD_TYPE]
-    return [item for item in found if _item_id(item).startswith(_RECORD_ID)]
+def _records_in(run: Iterable[Any]) -> list[Item]:
+    return [
+        item
+        for item in run
+        if isinstance(item, dict)
+        and item.get("type") == _RECORD_TYPE
+        and _item_id(item).startswith(_RECORD_ID)
+    ]
 
 
 def _item_id(item: Item) -> str:
@@ -8962,7 +8972,7 @@ class Valves(BaseModel):
         "Let the model run Python in a billed container at OpenAI. Its files are stored.",
     )
     FILE_SEARCH_VECTOR_STORES: str = _valve(
-        "", "Ids of one or two vector stores at OpenAI, separated by commas."
+        "", "Up to two vector stores: `vs_1, vs_2`."
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
@@ -9431,7 +9441,7 @@ def build_endpoint(
     headers = parse_string_map(valves.EXTRA_HEADERS)
     if headers is None:
         problem = "EXTRA_HEADERS is not a JSON object of texts"
-        raise valve_error(problem, '{"X-Team": "blue"}', place=PIPE_VALVES)
+        raise valve_error(problem, '{"X-Team": "blue"}')
     billed = _BILLED_HEADERS if own_key else ()
     return Endpoint(
         base_url=valves.BASE_URL,
@@ -10214,7 +10224,6 @@ _REPLACED = {
     "image_generation": ("generate_image", "edit_image"),
 }
 
-_SCHEME_OR_REST = re.compile(r".*://|[/:].*")
 _PLACE = ("city", "region", "country", "timezone")
 _MOST_STORES, _MOST_DOMAINS = 2, 100
 
@@ -10250,7 +10259,7 @@ def _image_options(valves: Valves) -> Item:
     options = parse_json_object(valves.IMAGE_GENERATION_OPTIONS.strip() or "{}")
     if options is None:
         problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
-        raise valve_error(problem, '{"quality": "high"}', place=PIPE_VALVES)
+        raise valve_error(problem, '{"quality": "high"}')
     return options
 
 
@@ -10260,8 +10269,8 @@ def _web_search(config: Config) -> Item:
         "search_context_size": config.valves.WEB_SEARCH_CONTEXT_SIZE,
         "user_location": {"type": "approximate", **_location(config.valves)},
     }
-    addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)
-    domains = [_SCHEME_OR_REST.sub("", one) for one in addresses[:_MOST_DOMAINS]]
+    addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)[:_MOST_DOMAINS]
+    domains = [re.split("[/:]", a.rpartition("://")[2])[0] for a in addresses]
     return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
 
 
@@ -10274,9 +10283,9 @@ def _location(valves: Valves) -> Mapping[str, str]:
     if given is None or not all(isinstance(given.get(k, ""), str) for k in _PLACE):
         problem = "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place"
         example = "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)"
-        raise valve_error(problem, example, place=PIPE_VALVES)
-    if len(given.get("country", "")) != 2:  # what is no code would be refused
-        given.pop("country", None)
+        raise valve_error(problem, example)
+    if len(given.get("country", "")) != 2:  # no code: it would be refused
+        given["country"] = ""
     return {key: given[key] for key in _PLACE if given.get(key)}
 
 
@@ -10343,13 +10352,13 @@ def offer_tools(
     withheld: Collection[str] = (),
     builtin: Collection[str] = (),
 ) -> OfferedTools:
-    merged, notice, most = merge_tools(hosted, called), "", _MOST_TOOLS
-    tools = [tool for tool in merged if tool.get("name") not in withheld]
-    if any(tool is _TOOL_SEARCH for tool in tools):
-        tools = [tool for tool in tools if tool is not _TOOL_SEARCH]
-        most = _MOST_SEARCHED
+    merged = merge_tools(hosted, called)
+    allowed = [tool for tool in merged if tool.get("name") not in withheld]
+    tools = [tool for tool in allowed if tool is not _TOOL_SEARCH]
+    most = _MOST_SEARCHED if len(tools) < len(allowed) else _MOST_TOOLS
     if len(tools) > _MOST_TOOLS:
         tools.sort(key=lambda t: 0 if is_hosted_tool(t) else 1 + (t["name"] in builtin))
+    notice = ""
     if len(tools) > most:
         notice = (
             f"{len(tools) - most} tools were left out: the API takes at most {most}. "
@@ -10372,20 +10381,18 @@ def _searched_tools(tools: Sequence[Item]) -> list[Item]:
     ordered = sorted(tools, key=_first_word)
     for start in range(0, len(ordered), _NAMESPACE_TOOLS):
         inner = ordered[start : start + _NAMESPACE_TOOLS]
-        names = ", ".join(as_text(tool.get("name")) for tool in inner)
-        found.append(
-            {
-                "type": "namespace",
-                "name": f"{_first_word(inner[0])}_{len(found)}",
-                "description": f"Functions: {names}",
-                "tools": [{**tool, "defer_loading": True} for tool in inner],
-            }
-        )
+        space: Item = {
+            "type": "namespace",
+            "name": f"{_first_word(inner[0])}_{len(found)}",
+            "description": f"Functions: {', '.join(map(tool_name, inner))}",
+            "tools": [{**tool, "defer_loading": True} for tool in inner],
+        }
+        found.append(space)
     return found
 
 
 def _first_word(tool: Item) -> str:
-    return as_text(tool.get("name")).split("_")[0][:50]
+    return tool_name(tool).split("_")[0][:50]
 
 
 # ==== owui_manifold.models

@@ -108,11 +108,9 @@ def _normalize_base_url(text: str) -> str:
     """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        problem = "BASE_URL is not an http or https address"
-        raise valve_error(problem, DEFAULT_BASE_URL)
+        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
-        problem = "BASE_URL holds a user name or a password, beside API_KEY"
-        raise valve_error(problem)
+        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
     typed = parts.path.rstrip("/")
     path = typed.removesuffix("/responses").rstrip("/")
     if not typed:

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from openai_responses.errors import valve_error
 from openai_responses.items import Item
-from openai_responses.json_input import JsonObject, as_list, as_text, parse_json_object
+from openai_responses.json_input import JsonObject, as_list, parse_json_object
 from openai_responses.models.resolve import ResolvedModel
-from openai_responses.requests.repairs import json_digest
+from openai_responses.requests.repairs import json_digest, tool_name
 from openai_responses.requests.tools import (
     CALLED_BY_NAME,
     ToolNames,
@@ -200,12 +200,13 @@ def offer_tools(
     rest; that of a filter stays as it is.
     Raises InvalidRequest for a choice that names no tool.
     """
-    merged, notice = merge_tools(hosted, called), ""
+    merged = merge_tools(hosted, called)
     allowed = [tool for tool in merged if tool.get("name") not in withheld]
     tools = [tool for tool in allowed if tool is not _TOOL_SEARCH]
     most = _MOST_SEARCHED if len(tools) < len(allowed) else _MOST_TOOLS
     if len(tools) > _MOST_TOOLS:
         tools.sort(key=lambda t: 0 if is_hosted_tool(t) else 1 + (t["name"] in builtin))
+    notice = ""
     if len(tools) > most:
         notice = (
             f"{len(tools) - most} tools were left out: the API takes at most {most}. "
@@ -232,17 +233,15 @@ def _searched_tools(tools: Sequence[Item]) -> list[Item]:
     ordered = sorted(tools, key=_first_word)
     for start in range(0, len(ordered), _NAMESPACE_TOOLS):
         inner = ordered[start : start + _NAMESPACE_TOOLS]
-        names = ", ".join(as_text(tool.get("name")) for tool in inner)
-        found.append(
-            {
-                "type": "namespace",
-                "name": f"{_first_word(inner[0])}_{len(found)}",
-                "description": f"Functions: {names}",
-                "tools": [{**tool, "defer_loading": True} for tool in inner],
-            }
-        )
+        space: Item = {
+            "type": "namespace",
+            "name": f"{_first_word(inner[0])}_{len(found)}",
+            "description": f"Functions: {', '.join(map(tool_name, inner))}",
+            "tools": [{**tool, "defer_loading": True} for tool in inner],
+        }
+        found.append(space)
     return found
 
 
 def _first_word(tool: Item) -> str:
-    return as_text(tool.get("name")).split("_")[0][:50]
+    return tool_name(tool).split("_")[0][:50]
