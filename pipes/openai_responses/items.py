@@ -121,7 +121,9 @@ _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 def item_type(item: JsonObject) -> str:
     """Return the type; a message in its short form has none."""
-    kind = item.get("type", "message" if "role" in item else "")
+    kind = item.get("type")
+    if kind is None and "role" in item:
+        return "message"
     return kind if isinstance(kind, str) else ""
 
 
@@ -203,7 +205,7 @@ def text_message(role: object, text: str) -> Item:
     """Return a message with one text, in the form that the API has for its role."""
     part: Item = {"type": "input_text", "text": text}
     if role == "assistant":
-        part |= {"type": "output_text", "annotations": []}
+        part = {"type": "output_text", "text": text, "annotations": []}
     return {"type": "message", "role": role, "content": [part]}
 
 

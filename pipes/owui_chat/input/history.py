@@ -195,7 +195,9 @@ class _RunHistory:
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
         """Return the items of a record that are left, up to a place."""
-        items, start = self._items.get(ulid, []), self._done.get(ulid, 0)
+        if ulid not in self._items:
+            return []
+        items, start = self._items[ulid], self._done.get(ulid, 0)
         self._done[ulid] = max(start, len(items) if end is None else end)
         return items[start:end]
 

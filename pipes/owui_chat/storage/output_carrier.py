@@ -5,7 +5,7 @@ the chat does not show.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -180,8 +180,8 @@ def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
 
 def _with_records(
     answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
-) -> Iterator[ChatPart]:
-    """Yield an answer's parts, with the records at their places.
+) -> list[ChatPart]:
+    """Return an answer's parts, with the records at their places.
 
     A record whose text is gone has none.
     """
@@ -192,22 +192,24 @@ def _with_records(
         if place:
             own = _item_id(item).removeprefix(_RECORD_ID).upper()
             named[place[0]].setdefault(place[1], []).append(own)
-    end = AssistantText("")
-    for number, part in enumerate([*answer, end]):
+    found = list[ChatPart]()
+    for number, part in enumerate([*answer, AssistantText("")]):
         if number in named:
-            yield from _cut_at_records(part, named[number])
-        elif part is not end:
-            yield part
+            found += _cut_at_records(part, named[number])
+        elif number < len(answer):
+            found.append(part)
+    return found
 
 
-def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> Iterator[ChatPart]:
-    """Yield a part behind its records, which are given by their places in its text."""
+def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> list[ChatPart]:
+    """Return a part behind its records, which are given by their places in its text."""
     text = part if isinstance(part, AssistantText) else AssistantText("")
     ulids[0] = [*ulids.get(0, ()), *text.ulids]
-    for start, stop in pairwise([*sorted(ulids), len(text.text)]):
-        yield AssistantText(text.text[start:stop].strip(), ulids[start])
-    if part is not text:
-        yield part
+    pieces: list[ChatPart] = [
+        AssistantText(text.text[start:stop].strip(), ulids[start])
+        for start, stop in pairwise([*sorted(ulids), len(text.text)])
+    ]
+    return pieces if part is text else [*pieces, part]
 
 
 def _output_of(message: object) -> list[Item]:
