@@ -328,7 +328,9 @@ _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
-    kind = item.get("type", "message" if "role" in item else "")
+    kind = item.get("type")
+    if kind is None and "role" in item:
+        return "message"
     return kind if isinstance(kind, str) else ""
 
 
@@ -392,7 +394,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
 def text_message(role: object, text: str) -> Item:
     part: Item = {"type": "input_text", "text": text}
     if role == "assistant":
-        part |= {"type": "output_text", "annotations": []}
+        part = {"type": "output_text", "text": text, "annotations": []}
     return {"type": "message", "role": role, "content": [part]}
 
 
@@ -5744,19 +5746,15 @@ class MarkedText(NamedTuple):
     text: str
 
 
-def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
+def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
     if not any(map(text.__contains__, _SIGNS)):
-        yield MarkedText(ulid, text.strip() if ulid else text)
-        return
-    start = 0
+        return [MarkedText(ulid, text.strip() if ulid else text)]
+    pieces, start = list[MarkedText](), 0
     for match in _MARKER.finditer(text):
-        piece = text[start : match.start()].strip()
-        if ulid or piece:
-            yield MarkedText(ulid, piece)
+        pieces.append(MarkedText(ulid, text[start : match.start()].strip()))
         ulid, start = _named(match), match.end()
-    piece = text[start:].strip()
-    if ulid or piece:
-        yield MarkedText(ulid, piece)
+    pieces.append(MarkedText(ulid, text[start:].strip()))
+    return [piece for piece in pieces if piece.ulid or piece.text]
 
 
 def strip_markers(text: str) -> str:
@@ -5902,7 +5900,9 @@ class _RunHistory:
         return [*before, stored if stored.get("name") else _call_item(call)]
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
-        items, start = self._items.get(ulid, []), self._done.get(ulid, 0)
+        if ulid not in self._items:
+            return []
+        items, start = self._items[ulid], self._done.get(ulid, 0)
         self._done[ulid] = max(start, len(items) if end is None else end)
         return items[start:end]
 

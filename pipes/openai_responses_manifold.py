@@ -799,7 +799,9 @@ _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
-    kind = item.get("type", "message" if "role" in item else "")
+    kind = item.get("type")
+    if kind is None and "role" in item:
+        return "message"
     return kind if isinstance(kind, str) else ""
 
 
@@ -863,7 +865,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
 def text_message(role: object, text: str) -> Item:
     part: Item = {"type": "input_text", "text": text}
     if role == "assistant":
-        part |= {"type": "output_text", "annotations": []}
+        part = {"type": "output_text", "text": text, "annotations": []}
     return {"type": "message", "role": role, "content": [part]}
 
 
@@ -6067,19 +6069,15 @@ def format_marker(kind: str, ulid: str) -> str:
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
-def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
+def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
     if not any(map(text.__contains__, _SIGNS)):
-        yield MarkedText(ulid, text.strip() if ulid else text)
-        return
-    start = 0
+        return [MarkedText(ulid, text.strip() if ulid else text)]
+    pieces, start = list[MarkedText](), 0
     for match in _MARKER.finditer(text):
-        piece = text[start : match.start()].strip()
-        if ulid or piece:
-            yield MarkedText(ulid, piece)
+        pieces.append(MarkedText(ulid, text[start : match.start()].strip()))
         ulid, start = _named(match), match.end()
-    piece = text[start:].strip()
-    if ulid or piece:
-        yield MarkedText(ulid, piece)
+    pieces.append(MarkedText(ulid, text[start:].strip()))
+    return [piece for piece in pieces if piece.ulid or piece.text]
 
 
 def strip_markers(text: str) -> str:
@@ -6216,7 +6214,7 @@ def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
     dead = {str(one) for value in values for one in as_list(value.get("dead"))}
     found: dict[str, Record] = {}
-    for ulid, wire in (row for value in values for row in _wires_in(value)):
+    for ulid, wire in chain.from_iterable(map(_wires_in, values)):
         payload = _payload(wire.get("payload"))
         is_ours = is_signed(wire, sign, _VERSION, ulid)
         if used := payload if is_ours else _harmless(payload):
@@ -6525,7 +6523,9 @@ class _RunHistory:
         return [*before, stored if stored.get("name") else _call_item(call)]
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
-        items, start = self._items.get(ulid, []), self._done.get(ulid, 0)
+        if ulid not in self._items:
+            return []
+        items, start = self._items[ulid], self._done.get(ulid, 0)
         self._done[ulid] = max(start, len(items) if end is None else end)
         return items[start:end]
 
@@ -7078,7 +7078,7 @@ def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
 
 def _with_records(
     answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
-) -> Iterator[ChatPart]:
+) -> list[ChatPart]:
     named = defaultdict[int, dict[int, list[str]]](dict)
     for item in records:
         before = item.get("before")
@@ -7086,21 +7086,23 @@ def _with_records(
         if place:
             own = _item_id(item).removeprefix(_RECORD_ID).upper()
             named[place[0]].setdefault(place[1], []).append(own)
-    end = AssistantText("")
-    for number, part in enumerate([*answer, end]):
+    found = list[ChatPart]()
+    for number, part in enumerate([*answer, AssistantText("")]):
         if number in named:
-            yield from _cut_at_records(part, named[number])
-        elif part is not end:
-            yield part
+            found += _cut_at_records(part, named[number])
+        elif number < len(answer):
+            found.append(part)
+    return found
 
 
-def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> Iterator[ChatPart]:
+def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> list[ChatPart]:
     text = part if isinstance(part, AssistantText) else AssistantText("")
     ulids[0] = [*ulids.get(0, ()), *text.ulids]
-    for start, stop in pairwise([*sorted(ulids), len(text.text)]):
-        yield AssistantText(text.text[start:stop].strip(), ulids[start])
-    if part is not text:
-        yield part
+    pieces: list[ChatPart] = [
+        AssistantText(text.text[start:stop].strip(), ulids[start])
+        for start, stop in pairwise([*sorted(ulids), len(text.text)])
+    ]
+    return pieces if part is text else [*pieces, part]
 
 
 def _output_of(message: object) -> list[Item]:
