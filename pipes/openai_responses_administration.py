@@ -145,9 +145,6 @@ def valve_error(
     )
 
 
-PIPE_VALVES = "the valves of this pipe"
-
-
 # ==== openai_responses.redaction
 
 _REDACTED = "[redacted]"
@@ -297,11 +294,9 @@ class Endpoint:
 def _normalize_base_url(text: str) -> str:
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        problem = "BASE_URL is not an http or https address"
-        raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
+        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
-        problem = "BASE_URL holds a user name or a password, beside API_KEY"
-        raise valve_error(problem, place=PIPE_VALVES)
+        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
     typed = parts.path.rstrip("/")
     path = typed.removesuffix("/responses").rstrip("/")
     if not typed:

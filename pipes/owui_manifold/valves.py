@@ -134,7 +134,7 @@ class Valves(BaseModel):
     )
     # ... files
     FILE_SEARCH_VECTOR_STORES: str = _valve(
-        "", "Ids of vector stores at OpenAI, separated by commas."
+        "", "Up to two vector stores: `vs_1, vs_2`."
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",

@@ -54,6 +54,7 @@ RAIN = {
         ("cut", "The connection to the model broke"),
         ("drop", "The connection to the model broke"),
         ("failed", "127.0.0.1 had an error of its own."),
+        ("failed-policy", "127.0.0.1 stopped this answer under its usage policies"),
         ("error-flat", "127.0.0.1 had an error of its own."),
         ("error-nested", "127.0.0.1 had an error of its own."),
     ],
@@ -104,7 +105,11 @@ async def test_tokens_of_an_answer_without_a_good_end_are_counted(
 
 @pytest.mark.parametrize(
     ("scenario", "words"),
-    [("incomplete", "reached its length limit"), ("filtered", "content filter cut")],
+    [
+        ("incomplete", "reached its length limit"),
+        ("incomplete-messages", "the limit of messages in one answer"),
+        ("filtered", "content filter cut"),
+    ],
 )
 async def test_incomplete_answer_says_why(
     scenario: str, words: str, pipe: Pipe
