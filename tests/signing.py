@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from owui_chat.input.prefix import SentContext, add_sent_context
-from owui_chat.storage.signature import Sign
+from owui_chat.storage.signature import Sign, sign_object
 from owui_manifold.store import ChatKeys
 from stand_in_host import SERVER_SECRET
 
@@ -17,10 +17,7 @@ SIGN: Sign = KEYS.sign
 
 def signed_items(items: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Records in their stored form, by id, as this server signs them."""
-    return {
-        ulid: {**wire, "signature": SIGN([5, ulid, dict(wire)])}
-        for ulid, wire in items.items()
-    }
+    return {ulid: sign_object(wire, SIGN, 5, ulid) for ulid, wire in items.items()}
 
 
 def with_sent(value: Mapping[str, Any], sent: SentContext, key: str) -> dict[str, Any]:

@@ -500,9 +500,9 @@ async def test_large_chat_is_cleaned_in_a_thread(host: StandInHost) -> None:
     keys, threads = chat_keys(PLAIN, CALLER.user_id), set[threading.Thread]()
     sign = keys.sign
 
-    def noted(value: object) -> str:
+    def noted(value: object, is_sorted: bool) -> str:
         threads.add(threading.current_thread())
-        return sign(value) if sign else ""
+        return sign(value, is_sorted) if sign else ""
 
     keys.sign = noted
     history = {"messages": {f"m-{n}": {"role": "user"} for n in range(4000)}}

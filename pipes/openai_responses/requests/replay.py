@@ -244,8 +244,10 @@ def past_items(item: Item) -> list[Item]:
     A request that names a dead container is refused. So code becomes a call with its
     output, always the same for the same item.
     """
+    if has_image(item):
+        return [image_message(item)]
     if not is_code(item):
-        return [image_message(item) if has_image(item) else item]
+        return [item]
     code = as_text(item.get("code"))
     call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
     arguments = json.dumps({"code": code[:_MOST_OF_CODE]})

@@ -19,6 +19,7 @@ import base64
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, islice
+from typing import Any
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, content_parts, item_type
@@ -190,11 +191,13 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
     `scale` makes one smaller that is too large. Raises InvalidRequest for an unreadable
     one in the message that is asked.
     """
-    question, result = question_index(parts), list(parts)
-    for place, part in enumerate(parts):
-        if isinstance(part, UserMessage):
-            result[place] = _with_readable(part, scale, is_asked=place == question)
-    return result
+    question = question_index(parts)
+    return [
+        _with_readable(part, scale, is_asked=place == question)
+        if isinstance(part, UserMessage)
+        else part
+        for place, part in enumerate(parts)
+    ]
 
 
 def drawing_notice(parts: Sequence[ChatPart]) -> str:
@@ -236,14 +239,17 @@ def fit_input(items: Sequence[Item]) -> list[Item]:
 def _fit_item(item: Item, left: list[int]) -> Item:
     key = "output" if "output" in item else "content"
     rows = item.get(key)
-    if not isinstance(rows, list):
+    if not isinstance(rows, list) or not any(map(_held_file, rows)):
         return item
-    fitted = [_fit_part(part, left) for part in reversed(rows)][::-1]
-    return item if fitted == rows else {**item, key: fitted}
+    return {**item, key: [_fit_part(part, left) for part in reversed(rows)][::-1]}
+
+
+def _held_file(part: Item) -> Any:
+    return part.get("image_url") or part.get("file_data")
 
 
 def _fit_part(part: Item, left: list[int]) -> Item:
-    if not (held := part.get("image_url") or part.get("file_data")):
+    if not (held := _held_file(part)):
         return part
     left[0] -= item_type(part) == "input_image"
     left[1] -= len(held)
@@ -266,6 +272,8 @@ def _with_readable(
     message: UserMessage, scale: _Scale, *, is_asked: bool
 ) -> UserMessage:
     shown = [part for part in message.content if part.get("image_url")]
+    if not shown:
+        return message
     names = [found.name for found in message.attachments if found.is_image]
     left, parts = iter(names if len(names) == len(shown) else ()), list[Item]()
     for part in message.content:
@@ -273,7 +281,7 @@ def _with_readable(
         if part.get("image_url"):
             found = _readable_part(part, next(left, ""), scale)
         parts.append(part_or_note(found, is_asked=is_asked))
-    return message.with_content(parts) if shown else message
+    return message.with_content(parts)
 
 
 def _readable_part(part: Item, name: str, scale: _Scale) -> Item | str:
@@ -332,8 +340,10 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
 def _tool_image_urls(message: UserMessage) -> list[str]:
     """Return the pictures of a message that the host made; of any other none."""
     first, *images = message.content or [{}]
+    if first.get("text") != _HOST_PROMPT:
+        return []
     urls = [str(image.get("image_url") or "") for image in images]
-    return urls if first.get("text") == _HOST_PROMPT and all(urls) else []
+    return urls if all(urls) else []
 
 
 def _assign_images(

@@ -133,7 +133,7 @@ def _places(
     """
     outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
     found: dict[str, _Place] = {}
-    least, is_known = 0, _has_call(answer, run)
+    least, is_known = 0, False
     place: _Place | None = (0, 0)
     for item in run:
         if is_call_output(item):
@@ -147,7 +147,7 @@ def _places(
             if start:
                 found[_item_id(item)] = start
             is_known |= None not in (start, place)
-    return found if is_known else None
+    return found if is_known or _has_call(answer, run) else None
 
 
 def _find_text(
@@ -222,8 +222,8 @@ def _host_text(item: Item) -> str:
     """Return what the host puts into the text of a later turn for an item."""
     if item.get("type") == "message":
         parts = content_parts(item.get("content"))
-        texts = (p.get("text") for p in parts if p.get("type") == "output_text")
-        return "".join(map(as_text, texts))
+        shown = [part for part in parts if part.get("type") == "output_text"]
+        return "".join([as_text(part.get("text")) for part in shown])
     is_code = item.get("type") == CODE_CARD
     return code_text(as_text(item.get("code"))) if is_code else ""
 

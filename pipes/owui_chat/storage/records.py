@@ -114,13 +114,13 @@ def write_records(
 
 def is_pipe_key(key: str) -> bool:
     """Say whether a top-level key of a chat holds records, of any writer."""
-    return key == _SEED_KEY or key.startswith(f"{_SEED_KEY}:")
+    return key.partition(":")[0] == _SEED_KEY
 
 
 def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
     """Return every record of a chat's JSON that can be read, by id."""
-    values = [value for key, value in chat.items() if is_pipe_key(key)]
-    dead = {str(one) for v in values for one in as_list(as_mapping(v).get("dead"))}
+    values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
+    dead = {str(one) for value in values for one in as_list(value.get("dead"))}
     found: dict[str, Record] = {}
     for ulid, wire in (row for value in values for row in _wires_in(value)):
         payload = _payload(wire.get("payload"))

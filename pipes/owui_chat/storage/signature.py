@@ -3,22 +3,33 @@
 A signature tells that this pipe, or another one with the same secret, wrote a value.
 Keys are derived from the secret with HKDF-SHA256 (RFC 5869), one for each purpose, so
 that no key can be used for anything else.
+
+A signature has two halves: of the value with its names in their order, which is quick to
+check, and of the value with sorted names, because a database may change the order.
 """
 
 import hmac
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
-Sign = Callable[[object], str]
-"""Returns the signature of a JSON value, as 32 hexadecimal digits (128 bits)."""
+from pydantic import TypeAdapter
+
+Sign = Callable[[object, bool], str]
+"""Returns a half of the signature of a JSON value, as hexadecimal digits.
+
+The flag says whether names are sorted.
+"""
 
 _FIELD = "signature"
+_HALF = 32
+"""Hexadecimal digits: 128 bits."""
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
-"""A database may return the keys of an object in another order."""
+_IN_ORDER = TypeAdapter[Any](Any).serializer
+_SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
 
 
 def derive_key(secret: str, purpose: str) -> bytes:
@@ -29,7 +40,8 @@ def derive_key(secret: str, purpose: str) -> bytes:
 
 def signer(secret: str, purpose: str) -> Sign:
     """Return what signs values for one purpose."""
-    return partial(_signature, derive_key(secret, purpose))
+    key = derive_key(secret, purpose)
+    return partial(_signature, hmac.new(key, digestmod="sha256"))
 
 
 def sign_object(
@@ -37,27 +49,38 @@ def sign_object(
 ) -> dict[str, Any]:
     """Return an object with its signature, which holds in one `scope` only."""
     bare = _without_signature(fields)
-    return {**bare, _FIELD: sign([*scope, bare])} if sign else bare
+    halves = [sign([*scope, bare], is_sorted) for is_sorted in (False, True) if sign]
+    return {**bare, _FIELD: "".join(halves)} if halves else bare
 
 
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
     """Say whether an object has its signature; without `sign` none has.
 
-    What cannot be encoded is nothing that this pipe wrote.
+    Earlier versions wrote the second half alone. What cannot be encoded is nothing that
+    this pipe wrote.
     """
     signature = fields.get(_FIELD)
     if sign is None or not isinstance(signature, str) or not signature.isascii():
         return False
-    try:
-        expected = sign([*scope, _without_signature(fields)])
-    except (RecursionError, TypeError, ValueError):
-        return False
-    return hmac.compare_digest(expected, signature)
+    value = [*scope, _without_signature(fields)]
+    with suppress(RecursionError, TypeError, ValueError):
+        return hmac.compare_digest(
+            sign(value, False), signature[:_HALF]
+        ) or hmac.compare_digest(sign(value, True), signature[-_HALF:])
+    return False
 
 
 def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in fields.items() if key != _FIELD}
+    bare = dict(fields)
+    bare.pop(_FIELD, None)
+    return bare
 
 
-def _signature(key: bytes, value: object) -> str:
-    return hmac.digest(key, _ENCODER.encode(value).encode(), "sha256").hex()[:32]
+def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
+    text = b""
+    if not is_sorted:
+        with suppress(ValueError):  # UTF-8 has no lone surrogates
+            text = _IN_ORDER.to_json(value)
+    signed = keyed.copy()
+    signed.update(text or _SORTED.encode(value).encode())
+    return signed.hexdigest()[:_HALF]
