@@ -133,7 +133,7 @@ async def test_stop_closes_the_connection_and_keeps_the_text(
     tab: Tab, simulator: Simulator, server: OpenWebUI
 ) -> None:
     """The upstream work ends, what was shown stays, and the chat goes on."""
-    turn = await tab.begin(NEW, "sim:slow")
+    turn = await tab.begin(NEW, "sim:slow,delay=10")
     await turn.until(lambda seen: len(seen.text) > 60)
 
     before = len(server.log())

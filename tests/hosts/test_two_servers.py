@@ -157,7 +157,7 @@ async def test_stop_on_the_other_server(
 ) -> None:
     """The upstream work ends where it runs, and the chat goes on elsewhere."""
     left, right = tabs
-    turn = await left.begin(MODEL, "sim:slow")
+    turn = await left.begin(MODEL, "sim:slow,delay=10")
     await turn.until(lambda seen: len(seen.text) > 60)
 
     await right.stop(turn)
