@@ -122,7 +122,9 @@ _OUTPUTS = tuple(CALL_OUTPUTS.values())
 def item_type(item: JsonObject) -> str:
     """Return the type; a message in its short form has none."""
     kind = item.get("type")
-    return kind if isinstance(kind, str) else "message" if "role" in item else ""
+    if kind is None and "role" in item:
+        return "message"
+    return kind if isinstance(kind, str) else ""
 
 
 def kind_of(item: JsonObject) -> _ItemKind:
@@ -192,8 +194,7 @@ def is_compaction(item: JsonObject) -> bool:
 
 def since_compaction(items: Sequence[Item]) -> list[Item]:
     """Return `items` from the last compaction on, behind the chat's instructions."""
-    sealed = (n for n, item in enumerate(items) if "encrypted_content" in item)
-    places = [place for place in sealed if is_compaction(items[place])]
+    places = [place for place, item in enumerate(items) if is_compaction(item)]
     if not places:
         return list(items)
     first = [item for item in items[:1] if item.get("role") == "developer"]
@@ -204,7 +205,7 @@ def text_message(role: object, text: str) -> Item:
     """Return a message with one text, in the form that the API has for its role."""
     part: Item = {"type": "input_text", "text": text}
     if role == "assistant":
-        part |= {"type": "output_text", "annotations": []}
+        part = {"type": "output_text", "text": text, "annotations": []}
     return {"type": "message", "role": role, "content": [part]}
 
 
@@ -237,24 +238,26 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     return [i for i in items if is_call(i) and i.get("call_id") not in answered]
 
 
-def _paired_places(items: Sequence[JsonObject]) -> set[int]:
-    """Return the places of the calls and outputs that are pairs.
+def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
+    """Say of each item whether it is one of a pair of a call and its output.
 
     An output answers an earlier call of its own kind; a `call_id` counts once. Of some
     calls only the place is known, not the name.
     """
-    calls: dict[str, int] = {}
-    outputs: dict[str, int] = {}
+    is_paired = [False] * len(items)
+    waiting: dict[str, int | None] = {}  # none waits after its output
     for place, item in enumerate(items):
         if "call_id" not in item or not isinstance(call_id := item["call_id"], str):
             continue
         kind = item.get("type")
         if kind in _CALLS:
             if item.get("name"):
-                calls.setdefault(call_id, place)
-        elif call_id in calls and kind == CALL_OUTPUTS[items[calls[call_id]]["type"]]:
-            outputs.setdefault(call_id, place)
-    return {calls[call_id] for call_id in outputs} | set(outputs.values())
+                waiting.setdefault(call_id, place)
+        elif (call := waiting.get(call_id)) is not None:
+            if kind == CALL_OUTPUTS[items[call]["type"]]:
+                is_paired[call] = is_paired[place] = True
+                waiting[call_id] = None
+    return is_paired
 
 
 _INPUT_ROLES = ("user", "system", "developer")
@@ -268,14 +271,13 @@ def drop_orphans(items: Iterable[Item]) -> list[Item]:
     several calls stays as long as one of them stays.
     """
     rows = list(items)
-    pairs = _paired_places(rows)
     kept: list[Item] = []
     dangling: list[Item] = []
     lost_call = False
-    for place, item in enumerate(rows):
+    for item, has_pair in zip(rows, _find_pairs(rows), strict=True):
         kind = item.get("type")
         calls, answers = kind in _CALLS, kind in _OUTPUTS
-        if (calls or answers) and place not in pairs:
+        if (calls or answers) and not has_pair:
             lost_call = lost_call or calls
             continue
         is_input = answers or kind == CONFIGURATION or item.get("role") in _INPUT_ROLES

@@ -1,5 +1,9 @@
-"""Very large bodies and chats: what it takes to build the input of a request."""
+"""Very large bodies and chats: what it takes to build the input of a request.
 
+Bodies and rows are parsed from JSON, as the host does it, and hold what the pipe writes.
+"""
+
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -59,9 +63,10 @@ def records_value(records: Mapping[str, Record]) -> Json:
 
 def _body(messages: Sequence[Mapping[str, Any]], rows: Json | None = None) -> Work:
     """Return the work for a body, up to the input items."""
+    body = json.loads(json.dumps(messages))
 
     def work() -> list[Item]:
-        parts, records = restore_from_details(parse_messages(messages)[1], SIGN)
+        parts, records = restore_from_details(parse_messages(body)[1], SIGN)
         parts = add_tool_images(parts, rows or {})
         parts = attach_stored_messages(parts, rows or {}, {})
         parts = attach_files(parts, rows or {}, {})
@@ -273,13 +278,18 @@ def _kept_item(ulid: str, message: str, payload: Sequence[Item], before: str) ->
 
 
 def _output_turn(number: int, items: int) -> tuple[list[Item], list[Json]]:
-    """Return an answer's stored output with many kept items, and what the host sends."""
+    """Return an answer's stored output with many kept items, and what the host sends.
+
+    What stands in front of a text is kept: the last call, and the new reasoning.
+    """
     output: list[Item] = []
     said: list[Json] = []
+    called: list[Item] = []
     for place in range(items):
         text, own = f"Step {place} of {number}.", f"msg_{number}_{place}"
         ulid = f"{number * items + place:026d}"
-        payload = [thought_item(place), call_item(f"call_{number}_{place}")]
+        payload = [*map(strip_for_replay, called), thought_item(place)]
+        called = [call_item(f"call_{number}_{place}")]
         output += [
             _kept_item(ulid, f"a{number}", payload, own),
             {**message_item(place, text), "id": own},
@@ -318,11 +328,12 @@ def output_chat(turns: int, items: int) -> tuple[Json, list[Json]]:
 
 
 def _restored(chat: Json, said: Sequence[Json]) -> Work:
-    rows = chat["history"]["messages"]
+    stored, body = json.loads(json.dumps([chat, said]))
+    rows = stored["history"]["messages"]
 
     def work() -> list[Item]:
-        records = read_records({**chat, **output_values(rows)}, SIGN)
-        _, parts = parse_messages(said)
+        records = read_records({**stored, **output_values(rows)}, SIGN)
+        _, parts = parse_messages(body)
         parts = attach_stored_messages(parts, rows, {"user_message_id": "q"})
         parts = restore_from_outputs(parts, stored_outputs(rows, "a"))
         return build_input(parts, records, ORIGIN)

@@ -90,6 +90,11 @@ _REMOTE_SIGN = "mcp"
 """How the ids of remote calls begin, and no others."""
 
 
+def is_remote_id(call_id: str) -> bool:
+    """Say whether the API made the call itself, at a remote server."""
+    return call_id.startswith(_REMOTE_SIGN)
+
+
 def remote_name(item: JsonObject) -> str:
     """Return the label of the server and the name of the tool, as one name."""
     return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
@@ -180,12 +185,12 @@ def _is_response(item: JsonObject) -> bool:
 
 
 def _is_remote(item: JsonObject, kind: str) -> bool:
-    return item_type(item) == kind and str(item.get("call_id")).startswith(_REMOTE_SIGN)
+    return item_type(item) == kind and is_remote_id(str(item.get("call_id")))
 
 
 def _remote_call_id(item: JsonObject) -> str:
     own = str(item.get("id") or "")
-    return own if own.startswith(_REMOTE_SIGN) else f"{_REMOTE_SIGN}_{own}"
+    return own if is_remote_id(own) else f"{_REMOTE_SIGN}_{own}"
 
 
 def _remote_error(item: JsonObject) -> str:
@@ -236,6 +241,10 @@ def replay_items(item: Item) -> list[Item]:
 
 _MOST_OF_CODE = 20_000
 _CODE_IS_GONE = "[The container of this code is gone, with its files.]"
+
+
+CHANGED_LATER = {"code_interpreter_call", "image_generation_call"}
+"""The types of items that later requests show as other items."""
 
 
 def past_items(item: Item) -> list[Item]:

@@ -30,7 +30,9 @@ from openai_responses.items import (
 )
 from openai_responses.requests.repairs import Repair, repair_items
 from openai_responses.requests.replay import (
+    CHANGED_LATER,
     Origin,
+    is_remote_id,
     past_items,
     reorder_remote_outputs,
 )
@@ -90,10 +92,15 @@ def build_input(
         else:
             run.append(part)
     items += _RunHistory(run, left, reader).items()
-    if repairs and any(map(is_compaction, items)):
-        sent = {id(item) for _, item in repair_items(items, repairs)}
-        items = [one for one in items if id(one) in sent or not is_compaction(one)]
-    kept = drop_orphans(reorder_remote_outputs(since_compaction(items)))
+    kinds = {item.get("type") for item in items}
+    if "compaction" in kinds:
+        if repairs:
+            sent = {id(item) for _, item in repair_items(items, repairs)}
+            items = [one for one in items if id(one) in sent or not is_compaction(one)]
+        items = since_compaction(items)
+    kept = drop_orphans(items)
+    if kinds.isdisjoint(CHANGED_LATER):
+        return kept
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [one for item in kept for one in past_items(item)]
 
@@ -167,6 +174,7 @@ class _RunHistory:
         """Return the items of the run in order."""
         items: list[Item] = []
         call_types: dict[str, str] = {}
+        has_remote = False
         for piece in self._pieces:
             if isinstance(piece, MarkedText):
                 items += self._text(piece)
@@ -175,7 +183,8 @@ class _RunHistory:
                 call_types.setdefault(piece.call_id, items[-1]["type"])
             else:
                 items.append(tool_message_item(piece, call_types))
-        return items
+                has_remote |= is_remote_id(piece.call_id)
+        return reorder_remote_outputs(items) if has_remote else items
 
     def _call(self, call: ToolCall) -> list[Item]:
         """Return a call in its stored bytes, after the items stored before it."""
@@ -186,7 +195,9 @@ class _RunHistory:
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
         """Return the items of a record that are left, up to a place."""
-        items, start = self._items.get(ulid, []), self._done.get(ulid, 0)
+        if ulid not in self._items:
+            return []
+        items, start = self._items[ulid], self._done.get(ulid, 0)
         self._done[ulid] = max(start, len(items) if end is None else end)
         return items[start:end]
 

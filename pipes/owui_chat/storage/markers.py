@@ -12,7 +12,6 @@ docs/reference/markers.md, "Our marker" and "Markers of earlier pipes".
 """
 
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 
 # A query has a limit, so that a hostile text is read in linear time.
@@ -49,23 +48,19 @@ def format_marker(kind: str, ulid: str) -> str:
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
-def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
-    """Yield the pieces of `text`; at a marker they have no white space.
+def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
+    """Return the pieces of `text`; at a marker they have no white space.
 
     `ulid` is in a marker before the text. Without a marker its ends are the model's own.
     """
     if not any(map(text.__contains__, _SIGNS)):
-        yield MarkedText(ulid, text.strip() if ulid else text)
-        return
-    start = 0
+        return [MarkedText(ulid, text.strip() if ulid else text)]
+    pieces, start = list[MarkedText](), 0
     for match in _MARKER.finditer(text):
-        piece = text[start : match.start()].strip()
-        if ulid or piece:
-            yield MarkedText(ulid, piece)
+        pieces.append(MarkedText(ulid, text[start : match.start()].strip()))
         ulid, start = _named(match), match.end()
-    piece = text[start:].strip()
-    if ulid or piece:
-        yield MarkedText(ulid, piece)
+    pieces.append(MarkedText(ulid, text[start:].strip()))
+    return [piece for piece in pieces if piece.ulid or piece.text]
 
 
 def strip_markers(text: str) -> str:

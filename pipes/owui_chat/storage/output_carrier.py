@@ -4,7 +4,8 @@ The history is built in one way for all carriers: here the texts get the markers
 the chat does not show.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -18,7 +19,7 @@ from openai_responses.items import (
     message_text,
     open_calls,
 )
-from openai_responses.json_input import JsonObject, as_mapping, as_text
+from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 from openai_responses.requests.replay import is_approval_request
 from owui_chat.code import CODE_CARD, code_text
 from owui_chat.events import StoredRecord
@@ -69,7 +70,7 @@ def output_values(messages: JsonObject) -> dict[str, Any]:
     return {
         message_key(_item_id(item)): item.get("kept")
         for message in messages.values()
-        for item in _records_in(_output_of(message))
+        for item in _records_in(as_list(as_mapping(message).get("output")))
     }
 
 
@@ -179,34 +180,36 @@ def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
 
 def _with_records(
     answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
-) -> Iterator[ChatPart]:
-    """Yield an answer's parts, with the records at their places.
+) -> list[ChatPart]:
+    """Return an answer's parts, with the records at their places.
 
     A record whose text is gone has none.
     """
-    named: dict[int, dict[int, list[str]]] = {}
+    named = defaultdict[int, dict[int, list[str]]](dict)
     for item in records:
         before = item.get("before")
         place = places.get(str(before)) if before else (len(answer), 0)
         if place:
             own = _item_id(item).removeprefix(_RECORD_ID).upper()
-            named.setdefault(place[0], {}).setdefault(place[1], []).append(own)
-    end = AssistantText("")
-    for number, part in enumerate([*answer, end]):
+            named[place[0]].setdefault(place[1], []).append(own)
+    found = list[ChatPart]()
+    for number, part in enumerate([*answer, AssistantText("")]):
         if number in named:
-            yield from _cut_at_records(part, named[number])
-        elif part is not end:
-            yield part
+            found += _cut_at_records(part, named[number])
+        elif number < len(answer):
+            found.append(part)
+    return found
 
 
-def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> Iterator[ChatPart]:
-    """Yield a part behind its records, which are given by their places in its text."""
+def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> list[ChatPart]:
+    """Return a part behind its records, which are given by their places in its text."""
     text = part if isinstance(part, AssistantText) else AssistantText("")
     ulids[0] = [*ulids.get(0, ()), *text.ulids]
-    for start, stop in pairwise([*sorted(ulids), len(text.text)]):
-        yield AssistantText(text.text[start:stop].strip(), ulids[start])
-    if part is not text:
-        yield part
+    pieces: list[ChatPart] = [
+        AssistantText(text.text[start:stop].strip(), ulids[start])
+        for start, stop in pairwise([*sorted(ulids), len(text.text)])
+    ]
+    return pieces if part is text else [*pieces, part]
 
 
 def _output_of(message: object) -> list[Item]:
@@ -228,9 +231,14 @@ def _host_text(item: Item) -> str:
     return code_text(as_text(item.get("code"))) if is_code else ""
 
 
-def _records_in(run: Iterable[Item]) -> list[Item]:
-    found = [item for item in run if item.get("type") == _RECORD_TYPE]
-    return [item for item in found if _item_id(item).startswith(_RECORD_ID)]
+def _records_in(run: Iterable[Any]) -> list[Item]:
+    return [
+        item
+        for item in run
+        if isinstance(item, dict)
+        and item.get("type") == _RECORD_TYPE
+        and _item_id(item).startswith(_RECORD_ID)
+    ]
 
 
 def _item_id(item: Item) -> str:

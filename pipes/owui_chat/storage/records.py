@@ -25,7 +25,7 @@ A key cannot be removed from a chat, so its value is emptied; its repairs stay.
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from openai_responses.clock import hex_digest
@@ -122,7 +122,7 @@ def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
     dead = {str(one) for value in values for one in as_list(value.get("dead"))}
     found: dict[str, Record] = {}
-    for ulid, wire in (row for value in values for row in _wires_in(value)):
+    for ulid, wire in chain.from_iterable(map(_wires_in, values)):
         payload = _payload(wire.get("payload"))
         is_ours = is_signed(wire, sign, _VERSION, ulid)
         if used := payload if is_ours else _harmless(payload):
