@@ -64,7 +64,6 @@ from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import cached_property, partial, reduce
-from hashlib import sha256
 from importlib import import_module
 from itertools import accumulate, chain, count, groupby, islice, product, takewhile
 from mimetypes import guess_type
@@ -225,6 +224,12 @@ def as_mapping(value: object) -> JsonObject:
     return value if isinstance(value, (dict, Mapping)) else {}
 
 
+def value_at(value: object, *keys: str) -> Any:
+    for key in keys:
+        value = as_mapping(value).get(key)
+    return value
+
+
 def as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
@@ -328,7 +333,9 @@ _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
-    kind = item.get("type", "message" if "role" in item else "")
+    kind = item.get("type")
+    if kind is None and "role" in item:
+        return "message"
     return kind if isinstance(kind, str) else ""
 
 
@@ -392,7 +399,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
 def text_message(role: object, text: str) -> Item:
     part: Item = {"type": "input_text", "text": text}
     if role == "assistant":
-        part |= {"type": "output_text", "annotations": []}
+        part = {"type": "output_text", "text": text, "annotations": []}
     return {"type": "message", "role": role, "content": [part]}
 
 
@@ -623,9 +630,6 @@ def valve_error(
     return InvalidRequest(
         f"{problem}. An administrator has to correct it in {place}{shown}."
     )
-
-
-PIPE_VALVES = "the valves of this pipe"
 
 
 class ConnectionFailed(ResponsesError):
@@ -2170,11 +2174,9 @@ class Endpoint:
 def _normalize_base_url(text: str) -> str:
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        problem = "BASE_URL is not an http or https address"
-        raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
+        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
-        problem = "BASE_URL holds a user name or a password, beside API_KEY"
-        raise valve_error(problem, place=PIPE_VALVES)
+        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
     typed = parts.path.rstrip("/")
     path = typed.removesuffix("/responses").rstrip("/")
     if not typed:
@@ -2370,8 +2372,7 @@ def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
 
 
 def _hash_id(kind: str, value: str) -> str | None:
-    text = f"openai_responses:{kind}:{value}"
-    return sha256(text.encode()).hexdigest()[:48] if value else None
+    return hex_digest(f"openai_responses:{kind}:{value}")[:48] if value else None
 
 
 # ==== openai_responses.requests.json_schema
@@ -3469,10 +3470,13 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
-    words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
+    error = refusal.error
+    words = {*_QUOTED.findall(error.message)}
+    if error.code == "invalid_value":
+        words.add(str(error.type).removesuffix("_user_error"))
     for tool in refusal.tools:
-        if words & {tool_name(tool), tool.get("type")}:
-            is_down = "retrieving tool list" in refusal.error.message
+        if tool_name(tool) in words:
+            is_down = "retrieving tool list" in error.message
             yield _tool(tool)._replace(is_lasting=not is_down)
 
 
@@ -3607,6 +3611,8 @@ class ResponseState:
             return []
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
+        fields = item.items()  # ids are looked up, which an object cannot be
+        item = {k: v for k, v in fields if as_text(v) or v is None or k[-2:] != "id"}
         events: list[RunEvent] = []
         if place is None:
             place = len(self._items)
@@ -4696,7 +4702,7 @@ async def run_calls(
     try:
         for call in calls:
             one = _check_call(call, toolset.tools)
-            task = asyncio.create_task(batch.answer(str(call["call_id"]), one))
+            task = asyncio.create_task(batch.answer(call["call_id"], one))
             tasks[task] = isinstance(one, _ReadyCall) and (
                 one.is_interactive or bool(toolset.limits.own_seconds(one.name))
             )
@@ -5148,9 +5154,8 @@ class _Answers:
     def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
         found: tuple[list[Item], list[Item]] = [], []
         for call in calls:
-            call_id = as_text(call.get("call_id"))
-            found[call_id in self._seen].append(call)
-            self._seen.add(call_id)
+            found[call["call_id"] in self._seen].append(call)
+            self._seen.add(call["call_id"])
         return found
 
     def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
@@ -5753,19 +5758,15 @@ class MarkedText(NamedTuple):
     text: str
 
 
-def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
+def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
     if not any(map(text.__contains__, _SIGNS)):
-        yield MarkedText(ulid, text.strip() if ulid else text)
-        return
-    start = 0
+        return [MarkedText(ulid, text.strip() if ulid else text)]
+    pieces, start = list[MarkedText](), 0
     for match in _MARKER.finditer(text):
-        piece = text[start : match.start()].strip()
-        if ulid or piece:
-            yield MarkedText(ulid, piece)
+        pieces.append(MarkedText(ulid, text[start : match.start()].strip()))
         ulid, start = _named(match), match.end()
-    piece = text[start:].strip()
-    if ulid or piece:
-        yield MarkedText(ulid, piece)
+    pieces.append(MarkedText(ulid, text[start:].strip()))
+    return [piece for piece in pieces if piece.ulid or piece.text]
 
 
 def strip_markers(text: str) -> str:
@@ -5911,7 +5912,9 @@ class _RunHistory:
         return [*before, stored if stored.get("name") else _call_item(call)]
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
-        items, start = self._items.get(ulid, []), self._done.get(ulid, 0)
+        if ulid not in self._items:
+            return []
+        items, start = self._items[ulid], self._done.get(ulid, 0)
         self._done[ulid] = max(start, len(items) if end is None else end)
         return items[start:end]
 
@@ -6352,9 +6355,9 @@ class ChunkRenderer:
             case ItemDone() if item_type(event.item) == "message":
                 yield from self._end_message(event)
             case ItemDone() if is_call(event.item):
-                self._open_calls[str(event.item.get("call_id"))] = event.item
+                self._open_calls[event.item["call_id"]] = event.item
             case ToolOutput():
-                self._open_calls.pop(str(event.item.get("call_id")), None)
+                self._open_calls.pop(event.item["call_id"], None)
             case RunDone():
                 yield from self._end(event)
 
@@ -6418,7 +6421,7 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     if item_type(item) == "custom_tool_call":
         kind, field, empty = "custom", "input", ""
     called = {"name": item.get("name"), field: item.get(field) or empty}
-    return {"id": item.get("call_id"), "type": kind, kind: called}
+    return {"id": item["call_id"], "type": kind, kind: called}
 
 
 def _error(ending: Ending) -> Chunk:
@@ -13402,9 +13405,19 @@ def shows_thoughts(question: AgentInput) -> bool:
     return default if given is None else read_bool(name, given)
 
 
-def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
+def read_api_key(valves: Valves) -> str:
+    with suppress(InvalidRequest):
+        return _read_api_key(valves)
+    return ""
+
+
+def _read_api_key(valves: Valves) -> str:
     key = reveal_secret(valves.API_KEY, "API_KEY")
-    key = key or os.environ.get("OPENAI_API_KEY", "").strip()
+    return key or os.environ.get("OPENAI_API_KEY", "").strip()
+
+
+def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
+    key = _read_api_key(valves)
     takes_token = valves.AUTH == "entra_id"
     if not key and not takes_token:
         raise InvalidRequest(
@@ -14047,6 +14060,7 @@ class Pipeline:
         self._tokens = EntraTokens()
         self._refusals = RecentTexts()
         self._told = hourly_texts()
+        self._secret = ""
         self._unhook: Callable[[], object] = str
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
@@ -14064,7 +14078,8 @@ class Pipeline:
     async def inlet(
         self, body: dict[str, Any], user: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        return {**body, CONTEXT_KEY: read_inlet_context(body, user)}
+        context = read_inlet_context(body, user)
+        return {**body, CONTEXT_KEY: sign_object(context, self._sign())}
 
     def pipe(
         self,
@@ -14074,6 +14089,8 @@ class Pipeline:
         body: dict[str, Any],
     ) -> Iterator[AnswerPiece] | dict[str, Any]:
         del user_message  # the last message of the user, which `messages` has
+        if not self._is_from_inlet(body):
+            body = {key: body[key] for key in body if key != CONTEXT_KEY}
         caller = read_caller(body)
         log = AgentLog(new_ulid()[-10:])
         body = self._select_keys(body, caller, log)
@@ -14096,6 +14113,19 @@ class Pipeline:
         except BridgeClosed:
             error = error_chunk(_STOPPED_TEXT)
             return iter((error, DONE_LINE)) if caller.streams else error
+
+    def _is_from_inlet(self, body: Mapping[str, Any]) -> bool:
+        context = as_mapping(body.get(CONTEXT_KEY))
+        sender = value_at(body, "user", "id")
+        named = (context.get("user_id"), value_at(context, "user", "id"))
+        is_other = sender and any(one not in (None, sender) for one in named)
+        return not is_other and is_signed(context, self._sign())
+
+    def _sign(self) -> Sign:
+        key = read_api_key(self.valves)
+        if not key:
+            self._secret = self._secret or server_secret()
+        return signer(key or self._secret, "gpt5_agent context")
 
     def _select_keys(
         self, body: Mapping[str, Any], caller: PipelineCaller, log: AgentLog

@@ -57,7 +57,6 @@ from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache, partial, reduce
-from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
 from itertools import accumulate, chain, groupby, islice, pairwise, takewhile
@@ -811,7 +810,9 @@ _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
-    kind = item.get("type", "message" if "role" in item else "")
+    kind = item.get("type")
+    if kind is None and "role" in item:
+        return "message"
     return kind if isinstance(kind, str) else ""
 
 
@@ -875,7 +876,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
 def text_message(role: object, text: str) -> Item:
     part: Item = {"type": "input_text", "text": text}
     if role == "assistant":
-        part |= {"type": "output_text", "annotations": []}
+        part = {"type": "output_text", "text": text, "annotations": []}
     return {"type": "message", "role": role, "content": [part]}
 
 
@@ -2247,11 +2248,9 @@ class Endpoint:
 def _normalize_base_url(text: str) -> str:
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        problem = "BASE_URL is not an http or https address"
-        raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
+        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
-        problem = "BASE_URL holds a user name or a password, beside API_KEY"
-        raise valve_error(problem, place=PIPE_VALVES)
+        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
     typed = parts.path.rstrip("/")
     path = typed.removesuffix("/responses").rstrip("/")
     if not typed:
@@ -2812,8 +2811,7 @@ def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
 
 
 def _hash_id(kind: str, value: str) -> str | None:
-    text = f"openai_responses:{kind}:{value}"
-    return sha256(text.encode()).hexdigest()[:48] if value else None
+    return hex_digest(f"openai_responses:{kind}:{value}")[:48] if value else None
 
 
 # ==== openai_responses.requests.json_schema
@@ -4270,10 +4268,13 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
-    words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
+    error = refusal.error
+    words = {*_QUOTED.findall(error.message)}
+    if error.code == "invalid_value":
+        words.add(str(error.type).removesuffix("_user_error"))
     for tool in refusal.tools:
-        if words & {tool_name(tool), tool.get("type")}:
-            is_down = "retrieving tool list" in refusal.error.message
+        if tool_name(tool) in words:
+            is_down = "retrieving tool list" in error.message
             yield _tool(tool)._replace(is_lasting=not is_down)
 
 
@@ -4408,6 +4409,8 @@ class ResponseState:
             return []
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
+        fields = item.items()  # ids are looked up, which an object cannot be
+        item = {k: v for k, v in fields if as_text(v) or v is None or k[-2:] != "id"}
         events: list[RunEvent] = []
         if place is None:
             place = len(self._items)
@@ -5156,7 +5159,7 @@ async def run_calls(
     try:
         for call in calls:
             one = _check_call(call, toolset.tools)
-            task = asyncio.create_task(batch.answer(str(call["call_id"]), one))
+            task = asyncio.create_task(batch.answer(call["call_id"], one))
             tasks[task] = isinstance(one, _ReadyCall) and (
                 one.is_interactive or bool(toolset.limits.own_seconds(one.name))
             )
@@ -5509,9 +5512,8 @@ class _Answers:
     def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
         found: tuple[list[Item], list[Item]] = [], []
         for call in calls:
-            call_id = as_text(call.get("call_id"))
-            found[call_id in self._seen].append(call)
-            self._seen.add(call_id)
+            found[call["call_id"] in self._seen].append(call)
+            self._seen.add(call["call_id"])
         return found
 
     def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
@@ -6065,19 +6067,15 @@ def format_marker(kind: str, ulid: str) -> str:
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
-def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
+def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
     if not any(map(text.__contains__, _SIGNS)):
-        yield MarkedText(ulid, text.strip() if ulid else text)
-        return
-    start = 0
+        return [MarkedText(ulid, text.strip() if ulid else text)]
+    pieces, start = list[MarkedText](), 0
     for match in _MARKER.finditer(text):
-        piece = text[start : match.start()].strip()
-        if ulid or piece:
-            yield MarkedText(ulid, piece)
+        pieces.append(MarkedText(ulid, text[start : match.start()].strip()))
         ulid, start = _named(match), match.end()
-    piece = text[start:].strip()
-    if ulid or piece:
-        yield MarkedText(ulid, piece)
+    pieces.append(MarkedText(ulid, text[start:].strip()))
+    return [piece for piece in pieces if piece.ulid or piece.text]
 
 
 def strip_markers(text: str) -> str:
@@ -6214,7 +6212,7 @@ def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
     dead = {str(one) for value in values for one in as_list(value.get("dead"))}
     found: dict[str, Record] = {}
-    for ulid, wire in (row for value in values for row in _wires_in(value)):
+    for ulid, wire in chain.from_iterable(map(_wires_in, values)):
         payload = _payload(wire.get("payload"))
         is_ours = is_signed(wire, sign, _VERSION, ulid)
         if used := payload if is_ours else _harmless(payload):
@@ -6523,7 +6521,9 @@ class _RunHistory:
         return [*before, stored if stored.get("name") else _call_item(call)]
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
-        items, start = self._items.get(ulid, []), self._done.get(ulid, 0)
+        if ulid not in self._items:
+            return []
+        items, start = self._items[ulid], self._done.get(ulid, 0)
         self._done[ulid] = max(start, len(items) if end is None else end)
         return items[start:end]
 
@@ -7039,17 +7039,20 @@ def _places(
     least, is_known = 0, False
     place: _Place | None = (0, 0)
     for item in run:
-        if is_call_output(item):
+        kind = item.get("type")
+        if kind in ("message", CODE_CARD):
+            if place and (text := _host_text(item)):
+                start, place = _find_text(answer, place, item, text)
+                if start:
+                    found[_item_id(item)] = start
+                is_known |= None not in (start, place)
+        elif kind == COMMENTARY_TYPE:
+            if place:
+                found[_item_id(item)] = place
+        elif is_call_output(item):
             number = outputs.get(str(item.get("call_id")), -1)
             if number >= least:
                 least, place = number + 1, (number + 1, 0)
-        elif place and item.get("type") == COMMENTARY_TYPE:
-            found[_item_id(item)] = place
-        elif place and (text := _host_text(item)):
-            start, place = _find_text(answer, place, item, text)
-            if start:
-                found[_item_id(item)] = start
-            is_known |= None not in (start, place)
     return found if is_known or _has_call(answer, run) else None
 
 
@@ -7057,9 +7060,11 @@ def _find_text(
     answer: Sequence[ChatPart], place: _Place, item: Item, text: str
 ) -> tuple[_Place | None, _Place | None]:
     number, at = place
-    if at and at == len(_text(answer, number)):
+    whole = _text(answer, number)
+    if at and at == len(whole):
         number, at = number + 1, 0
-    gap, whole = "\n" if at else "", _text(answer, number)
+        whole = _text(answer, number)
+    gap = "\n" if at else ""
     if whole.startswith(gap + text, at):
         at += len(gap)
         return (number, at), (number, at + len(text))
@@ -7076,7 +7081,7 @@ def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
 
 def _with_records(
     answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
-) -> Iterator[ChatPart]:
+) -> list[ChatPart]:
     named = defaultdict[int, dict[int, list[str]]](dict)
     for item in records:
         before = item.get("before")
@@ -7084,21 +7089,23 @@ def _with_records(
         if place:
             own = _item_id(item).removeprefix(_RECORD_ID).upper()
             named[place[0]].setdefault(place[1], []).append(own)
-    end = AssistantText("")
-    for number, part in enumerate([*answer, end]):
+    found = list[ChatPart]()
+    for number, part in enumerate([*answer, AssistantText("")]):
         if number in named:
-            yield from _cut_at_records(part, named[number])
-        elif part is not end:
-            yield part
+            found += _cut_at_records(part, named[number])
+        elif number < len(answer):
+            found.append(part)
+    return found
 
 
-def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> Iterator[ChatPart]:
+def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> list[ChatPart]:
     text = part if isinstance(part, AssistantText) else AssistantText("")
     ulids[0] = [*ulids.get(0, ()), *text.ulids]
-    for start, stop in pairwise([*sorted(ulids), len(text.text)]):
-        yield AssistantText(text.text[start:stop].strip(), ulids[start])
-    if part is not text:
-        yield part
+    pieces: list[ChatPart] = [
+        AssistantText(text.text[start:stop].strip(), ulids[start])
+        for start, stop in pairwise([*sorted(ulids), len(text.text)])
+    ]
+    return pieces if part is text else [*pieces, part]
 
 
 def _output_of(message: object) -> list[Item]:
@@ -7111,12 +7118,11 @@ def _text(answer: Sequence[ChatPart], number: int) -> str:
 
 
 def _host_text(item: Item) -> str:
-    if item.get("type") == "message":
-        parts = content_parts(item.get("content"))
-        shown = [part for part in parts if part.get("type") == "output_text"]
-        return "".join([as_text(part.get("text")) for part in shown])
-    is_code = item.get("type") == CODE_CARD
-    return code_text(as_text(item.get("code"))) if is_code else ""
+    if item.get("type") == CODE_CARD:
+        return code_text(as_text(item.get("code")))
+    parts = content_parts(item.get("content"))
+    shown = [part for part in parts if part.get("type") == "output_text"]
+    return "".join([as_text(part.get("text")) for part in shown])
 
 
 def _records_in(run: Iterable[Any]) -> list[Item]:
@@ -7171,9 +7177,9 @@ class ChunkRenderer:
             case ItemDone() if item_type(event.item) == "message":
                 yield from self._end_message(event)
             case ItemDone() if is_call(event.item):
-                self._open_calls[str(event.item.get("call_id"))] = event.item
+                self._open_calls[event.item["call_id"]] = event.item
             case ToolOutput():
-                self._open_calls.pop(str(event.item.get("call_id")), None)
+                self._open_calls.pop(event.item["call_id"], None)
             case RunDone():
                 yield from self._end(event)
 
@@ -7237,7 +7243,7 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     if item_type(item) == "custom_tool_call":
         kind, field, empty = "custom", "input", ""
     called = {"name": item.get("name"), field: item.get(field) or empty}
-    return {"id": item.get("call_id"), "type": kind, kind: called}
+    return {"id": item["call_id"], "type": kind, kind: called}
 
 
 def _error(ending: Ending) -> Chunk:
@@ -8973,7 +8979,7 @@ class Valves(BaseModel):
         "Let the model run Python in a billed container at OpenAI. Its files are stored.",
     )
     FILE_SEARCH_VECTOR_STORES: str = _valve(
-        "", "Ids of vector stores at OpenAI, separated by commas."
+        "", "Up to two vector stores: `vs_1, vs_2`."
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
@@ -9230,9 +9236,9 @@ class UserValves(BaseModel):
     )
     API_KEY: str = _valve(
         "",
-        "Your own key for OpenAI, if an administrator allows one; your chats are "
-        "billed to it.",
+        "Your own key for OpenAI, if allowed. It pays for your chats.",
         secret=True,
+        max_length=2000,
     )
     SHOW_LOG_ON_ERROR: bool = _valve(
         False, "For administrators: show the log of a failed answer as a source."
@@ -9434,7 +9440,7 @@ def build_endpoint(
     headers = parse_string_map(valves.EXTRA_HEADERS)
     if headers is None:
         problem = "EXTRA_HEADERS is not a JSON object of texts"
-        raise valve_error(problem, '{"X-Team": "blue"}', place=PIPE_VALVES)
+        raise valve_error(problem, '{"X-Team": "blue"}')
     billed = _BILLED_HEADERS if own_key else ()
     return Endpoint(
         base_url=valves.BASE_URL,
@@ -10008,7 +10014,7 @@ def build_approver(call: PipeCall) -> Approver:
 
 
 def _is_builtin(host: HostContext, name: str) -> bool:
-    return bool(host.tools.get(name, {}).get("type") == "builtin")
+    return bool(value_at(host.tools, name, "type") == "builtin")
 
 
 _SLOW = ("delegate_task", "generate_image", "edit_image")
@@ -10115,7 +10121,7 @@ class HostTools:
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
         own, tools = self._own_name(name), self._host.tools
-        if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
+        if value_at(tools, own, "tool_id") != "builtin:call_tool":
             return own, arguments
         inner, params = read_call_tool(arguments) or (None, {})
         if inner not in tools or inner in _DISPATCHERS:
@@ -10217,6 +10223,7 @@ _REPLACED = {
 }
 
 _PLACE = ("city", "region", "country", "timezone")
+_MOST_STORES, _MOST_DOMAINS = 2, 100
 
 
 def hosted_tools(
@@ -10235,7 +10242,7 @@ def hosted_tools(
 def _configured_tools(config: Config, takes: Callable[[str], bool]) -> Iterator[Item]:
     if config.web_search and takes("web_search"):
         yield _web_search(config)
-    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)
+    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MOST_STORES]
     servers = config.remote.tools if takes("mcp") else ()
     if stores and takes("file_search"):
         yield {"type": "file_search", "vector_store_ids": stores}
@@ -10256,7 +10263,7 @@ def _image_options(valves: Valves) -> Item:
     options = parse_json_object(valves.IMAGE_GENERATION_OPTIONS.strip() or "{}")
     if options is None:
         problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
-        raise valve_error(problem, '{"quality": "high"}', place=PIPE_VALVES)
+        raise valve_error(problem, '{"quality": "high"}')
     return options
 
 
@@ -10266,8 +10273,8 @@ def _web_search(config: Config) -> Item:
         "search_context_size": config.valves.WEB_SEARCH_CONTEXT_SIZE,
         "user_location": {"type": "approximate", **_location(config.valves)},
     }
-    addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)
-    domains = [a.rpartition("://")[2].partition("/")[0] for a in addresses]
+    addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)[:_MOST_DOMAINS]
+    domains = [re.split("[/:]", a.rpartition("://")[2])[0] for a in addresses]
     return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
 
 
@@ -10280,7 +10287,9 @@ def _location(valves: Valves) -> Mapping[str, str]:
     if given is None or not all(isinstance(given.get(k, ""), str) for k in _PLACE):
         problem = "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place"
         example = "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)"
-        raise valve_error(problem, example, place=PIPE_VALVES)
+        raise valve_error(problem, example)
+    if len(given.get("country", "")) != 2:  # no code: it would be refused
+        given["country"] = ""
     return {key: given[key] for key in _PLACE if given.get(key)}
 
 
@@ -10375,11 +10384,10 @@ def _searched_tools(tools: Sequence[Item]) -> list[Item]:
     ordered = sorted(tools, key=_first_word)
     for start in range(0, len(ordered), _NAMESPACE_TOOLS):
         inner = ordered[start : start + _NAMESPACE_TOOLS]
-        names = ", ".join(as_text(tool.get("name")) for tool in inner)
         space: Item = {
             "type": "namespace",
             "name": f"{_first_word(inner[0])}_{len(found)}",
-            "description": f"Functions: {names}",
+            "description": f"Functions: {', '.join(map(tool_name, inner))}",
             "tools": [{**tool, "defer_loading": True} for tool in inner],
         }
         found.append(space)
@@ -10387,7 +10395,7 @@ def _searched_tools(tools: Sequence[Item]) -> list[Item]:
 
 
 def _first_word(tool: Item) -> str:
-    return as_text(tool.get("name")).split("_")[0][:50]
+    return tool_name(tool).split("_")[0][:50]
 
 
 # ==== owui_manifold.models
@@ -11027,7 +11035,7 @@ def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
 
 def _is_open(tool: object, opened: Collection[str]) -> bool:
     fields = as_mapping(tool)
-    kind = fields.get("type", "function")
+    kind = str(fields.get("type", "function"))
     if kind in CALLED_BY_NAME:
         return True
     closed = [
@@ -12105,8 +12113,7 @@ class Pipe:
                 raise InvalidRequest(problem)
             config = config._replace(token=token, secrets=(*config.secrets, token))
             call.log.hide(token)
-        forwards = {"always": True, "auto": endpoint.is_gateway, "never": False}
-        if forwards[valves.FORWARD_USER_INFO]:
+        if valves.FORWARD_USER_INFO in ("always", *["auto"] * endpoint.is_gateway):
             headers = await identity_headers(call.host, call.caller.user_id)
             config = config._replace(identity=headers)
         return await permitted_call(call._replace(config=config))
