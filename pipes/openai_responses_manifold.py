@@ -914,22 +914,22 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
         if kind in _CALLS:
             if item.get("name"):
                 waiting.setdefault(call_id, place)
-        elif (call := waiting.get(call_id)) is not None:
-            if kind == CALL_OUTPUTS[items[call]["type"]]:
-                is_paired[call] = is_paired[place] = True
-                waiting[call_id] = None
+        elif (call := waiting.get(call_id)) is not None and (
+            kind == CALL_OUTPUTS[items[call]["type"]]
+        ):
+            is_paired[call] = is_paired[place] = True
+            waiting[call_id] = None
     return is_paired
 
 
 _INPUT_ROLES = ("user", "system", "developer")
 
 
-def drop_orphans(items: Iterable[Item]) -> list[Item]:
-    rows = list(items)
+def drop_orphans(items: Sequence[Item]) -> list[Item]:
     kept: list[Item] = []
     dangling: list[Item] = []
     lost_call = False
-    for item, has_pair in zip(rows, _find_pairs(rows), strict=True):
+    for item, has_pair in zip(items, _find_pairs(items), strict=True):
         kind = item.get("type")
         calls, answers = kind in _CALLS, kind in _OUTPUTS
         if (calls or answers) and not has_pair:
@@ -3735,17 +3735,14 @@ def _asked_id(item: JsonObject) -> object:
     return item.get("approval_request_id") if _is_response(item) else None
 
 
-def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
-    rows = list(items)
+def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
     outputs = {
         item["call_id"]: item
-        for item in filter(is_call_output, rows)
+        for item in items
         if _is_remote(item, "function_call_output")
     }
-    if not outputs:
-        return rows
     ordered: list[Item] = []
-    for item in rows:
+    for item in items:
         if not _is_remote(item, "function_call_output"):
             ordered.append(item)
         if _is_remote(item, "function_call") and item["call_id"] in outputs:
@@ -3786,6 +3783,8 @@ def strip_for_replay(item: Item) -> Item:
     kept = _without(item, _NEVER_REPLAYED)
     if kind_of(item).tool:
         return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    if is_encrypted(item) and kept.get("content"):
+        return _without(kept, ("content",))  # refused beside what is encrypted
     if isinstance(kept.get("content"), list) and item_type(item) == "message":
         parts = content_parts(kept["content"])
         kept = {**kept, "content": [_without(one, ("logprobs",)) for one in parts]}
@@ -6597,7 +6596,9 @@ _ANSWER_KEYS = (
 def task_request(
     model: ResolvedModel, messages: Sequence[JsonObject], body: JsonObject, task: str
 ) -> ResponsesRequest:
-    messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
+    messages = [
+        {**as_mapping(m), "content": _clean(value_at(m, "content"))} for m in messages
+    ]
     instructions, parts = parse_messages(messages)
     given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS.split()}
     form = _task_format(task, messages)
@@ -8488,7 +8489,9 @@ def _fit_item(item: Item, left: list[int]) -> Item:
     return {**item, key: [_fit_part(part, left) for part in reversed(rows)][::-1]}
 
 
-def _held_file(part: Item) -> Any:
+def _held_file(part: Any) -> Any:
+    if not isinstance(part, dict):
+        return None
     return part.get("image_url") or part.get("file_data")
 
 
@@ -8496,7 +8499,7 @@ def _fit_part(part: Item, left: list[int]) -> Item:
     if not (held := _held_file(part)):
         return part
     left[0] -= item_type(part) == "input_image"
-    left[1] -= len(held)
+    left[1] -= len(str(held))
     return part if min(left) >= 0 else {"type": "input_text", "text": _TOO_MUCH}
 
 

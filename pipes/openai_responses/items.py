@@ -253,28 +253,28 @@ def _find_pairs(items: Sequence[JsonObject]) -> list[bool]:
         if kind in _CALLS:
             if item.get("name"):
                 waiting.setdefault(call_id, place)
-        elif (call := waiting.get(call_id)) is not None:
-            if kind == CALL_OUTPUTS[items[call]["type"]]:
-                is_paired[call] = is_paired[place] = True
-                waiting[call_id] = None
+        elif (call := waiting.get(call_id)) is not None and (
+            kind == CALL_OUTPUTS[items[call]["type"]]
+        ):
+            is_paired[call] = is_paired[place] = True
+            waiting[call_id] = None
     return is_paired
 
 
 _INPUT_ROLES = ("user", "system", "developer")
 
 
-def drop_orphans(items: Iterable[Item]) -> list[Item]:
+def drop_orphans(items: Sequence[Item]) -> list[Item]:
     """Return `items` without half pairs, and without the reasoning that produced them.
 
     The API refuses all three (docs/reference/responses-api.md, "Refusals of input
     items", 5). `dangling` is reasoning whose product has not come yet. Reasoning before
     several calls stays as long as one of them stays.
     """
-    rows = list(items)
     kept: list[Item] = []
     dangling: list[Item] = []
     lost_call = False
-    for item, has_pair in zip(rows, _find_pairs(rows), strict=True):
+    for item, has_pair in zip(items, _find_pairs(items), strict=True):
         kind = item.get("type")
         calls, answers = kind in _CALLS, kind in _OUTPUTS
         if (calls or answers) and not has_pair:

@@ -41,7 +41,9 @@ def output(name: str, type: str = "function_call_output") -> Item:
         (REASONING, "reasoning"),
         (USER, "message"),
         ({"content": "Hi"}, ""),
-        ({"type": 7, "role": "user"}, "message"),
+        ({"role": "user"}, "message"),
+        ({"type": None, "role": "user"}, "message"),
+        ({"type": 7, "role": "user"}, ""),
         ({}, ""),
     ],
 )

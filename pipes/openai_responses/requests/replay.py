@@ -35,6 +35,7 @@ from openai_responses.items import (
     image_message,
     is_call_output,
     is_code,
+    is_encrypted,
     is_host_returned,
     is_hosted,
     is_reasoning,
@@ -161,18 +162,15 @@ def _asked_id(item: JsonObject) -> object:
     return item.get("approval_request_id") if _is_response(item) else None
 
 
-def reorder_remote_outputs(items: Iterable[Item]) -> list[Item]:
+def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
     """Return `items` with the output of each remote call directly behind it."""
-    rows = list(items)
     outputs = {
         item["call_id"]: item
-        for item in filter(is_call_output, rows)
+        for item in items
         if _is_remote(item, "function_call_output")
     }
-    if not outputs:
-        return rows
     ordered: list[Item] = []
-    for item in rows:
+    for item in items:
         if not _is_remote(item, "function_call_output"):
             ordered.append(item)
         if _is_remote(item, "function_call") and item["call_id"] in outputs:
@@ -217,6 +215,8 @@ def strip_for_replay(item: Item) -> Item:
     kept = _without(item, _NEVER_REPLAYED)
     if kind_of(item).tool:
         return {**kept, **_required_fields(item)} if is_host_returned(item) else kept
+    if is_encrypted(item) and kept.get("content"):
+        return _without(kept, ("content",))  # refused beside what is encrypted
     if isinstance(kept.get("content"), list) and item_type(item) == "message":
         parts = content_parts(kept["content"])
         kept = {**kept, "content": [_without(one, ("logprobs",)) for one in parts]}

@@ -193,9 +193,11 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
     """
     question = question_index(parts)
     return [
-        _with_readable(part, scale, is_asked=place == question)
-        if isinstance(part, UserMessage)
-        else part
+        (
+            _with_readable(part, scale, is_asked=place == question)
+            if isinstance(part, UserMessage)
+            else part
+        )
         for place, part in enumerate(parts)
     ]
 
@@ -244,7 +246,9 @@ def _fit_item(item: Item, left: list[int]) -> Item:
     return {**item, key: [_fit_part(part, left) for part in reversed(rows)][::-1]}
 
 
-def _held_file(part: Item) -> Any:
+def _held_file(part: Any) -> Any:
+    if not isinstance(part, dict):
+        return None
     return part.get("image_url") or part.get("file_data")
 
 
@@ -252,7 +256,7 @@ def _fit_part(part: Item, left: list[int]) -> Item:
     if not (held := _held_file(part)):
         return part
     left[0] -= item_type(part) == "input_image"
-    left[1] -= len(held)
+    left[1] -= len(str(held))
     return part if min(left) >= 0 else {"type": "input_text", "text": _TOO_MUCH}
 
 

@@ -7,7 +7,7 @@ the text of an error as the title.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from openai_responses.json_input import JsonObject
+from openai_responses.json_input import JsonObject, as_mapping, value_at
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.build import ResponsesRequest, Settings, build_request
 from owui_chat.input.history import build_input
@@ -43,7 +43,9 @@ def task_request(
     If the host reads the answer as JSON, the model is held to that form. Raises
     InvalidRequest.
     """
-    messages = [{**m, "content": _clean(m.get("content"))} for m in messages]
+    messages = [
+        {**as_mapping(m), "content": _clean(value_at(m, "content"))} for m in messages
+    ]
     instructions, parts = parse_messages(messages)
     given = {k: v for k, v in body.items() if k not in _ANSWER_KEYS.split()}
     form = _task_format(task, messages)

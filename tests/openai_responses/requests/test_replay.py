@@ -7,7 +7,11 @@ from openai.types.responses import ResponseInputItemParam
 from pydantic import TypeAdapter
 
 from openai_responses.items import Item
-from openai_responses.requests.replay import replay_output, strip_for_replay
+from openai_responses.requests.replay import (
+    replay_items,
+    replay_output,
+    strip_for_replay,
+)
 from run_sample import TRANSCRIPTS, ended_items, run_of_transcript
 
 ITEM = TypeAdapter[Any](ResponseInputItemParam)
@@ -91,3 +95,12 @@ def test_unfinished_search_does_not_go_back() -> None:
     searching = {**SEARCH, "status": "searching"}
 
     assert replay_output([searching, picture], with_reasoning=True) == []
+
+
+def test_text_beside_encrypted_reasoning_is_not_sent_again() -> None:
+    """OpenAI refuses it, and gateways in front of it make it."""
+    words = [{"type": "reasoning_text", "text": "So."}]
+    sealed = {"type": "reasoning", "summary": [], "encrypted_content": "x"}
+
+    assert replay_items({**sealed, "content": words}) == [sealed]
+    assert replay_items({**sealed, "content": []}) == [{**sealed, "content": []}]

@@ -301,3 +301,13 @@ def test_a_picture_that_is_too_large() -> None:
     assert "is larger than the 50 MB" in shown.content[0]["text"]
     with pytest.raises(InvalidRequest, match="Attach a smaller one"):
         resolved(parts[:1])
+
+
+@pytest.mark.parametrize(
+    "odd", [1, None, "x", [2], {"image_url": {"a": 1}}, {"file_data": True}]
+)
+def test_parts_of_any_type_end_no_chat(odd: Any) -> None:
+    """What a server sent is in the chat for ever."""
+    item = {"type": "tool_search_output", "output": [odd]}
+
+    assert fit_input([item]) == [item]

@@ -191,7 +191,7 @@ def test_what_anybody_could_have_written_is_read_for_what_cannot_harm(
         case "changed":
             wire["created_at"] += 1
         case "another server's":
-            wire["signature"] = "0" * 32
+            wire["signature"] = "0" * 64
         case "moved":
             rows = {"B" * 26: wire}
 
@@ -207,6 +207,34 @@ def test_signature_holds_after_a_database_changed_the_order_of_keys() -> None:
     text = json.dumps({message_key("m-1"): value}, sort_keys=True)
 
     assert read_records(json.loads(text), SIGN) == {ULID: record(SEALED, call("1"))}
+
+
+def test_signature_of_earlier_versions_holds() -> None:
+    """It was the second half alone."""
+    rows = signed_items({ULID: earlier_record()})
+    rows[ULID]["signature"] = rows[ULID]["signature"][-32:]
+
+    read = read_records({"openai_responses_pipe": {"items": rows}}, SIGN)
+
+    assert read[ULID].payload != (BARE,)
+
+
+@pytest.mark.parametrize("kept", [slice(0, 31), slice(1, 33), slice(0, 0)])
+def test_part_of_a_signature_does_not_hold(kept: slice) -> None:
+    """Neither half is a prefix of anything that does."""
+    rows = signed_items({ULID: earlier_record()})
+    rows[ULID]["signature"] = rows[ULID]["signature"][kept]
+
+    read = read_records({"openai_responses_pipe": {"items": rows}}, SIGN)
+
+    assert read[ULID].payload == (BARE,)
+
+
+def test_signature_holds_for_a_lone_surrogate() -> None:
+    """JSON has it, UTF-8 has not."""
+    kept = {ULID: record(SEALED, call("\ud83d"))}
+
+    assert read_records({message_key("m-1"): write_records(kept, SIGN)}, SIGN) == kept
 
 
 @pytest.mark.parametrize("signature", [None, 7, "", "ü", ["x"]])
