@@ -328,7 +328,9 @@ _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
-    kind = item.get("type", "message" if "role" in item else "")
+    kind = item.get("type")
+    if kind is None and "role" in item:
+        return "message"
     return kind if isinstance(kind, str) else ""
 
 
@@ -392,7 +394,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
 def text_message(role: object, text: str) -> Item:
     part: Item = {"type": "input_text", "text": text}
     if role == "assistant":
-        part |= {"type": "output_text", "annotations": []}
+        part = {"type": "output_text", "text": text, "annotations": []}
     return {"type": "message", "role": role, "content": [part]}
 
 
@@ -1231,13 +1233,10 @@ def _reasoning_facts(traits: str) -> ModelFacts:
 
 
 def _expand_words(text: str) -> list[str]:
-    return [
-        one
-        for word in text.split()
-        for one in (
-            _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
-        )
-    ]
+    words = list[str]()
+    for word in text.split():
+        words += _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
+    return words
 
 
 def _read_traits(words: list[str]) -> dict[str, Any]:
@@ -1822,8 +1821,7 @@ StreamEvent = ItemEvent | FinalResponse | StreamError | None
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     out: list[StreamEvent] = []
     for place, neighbours in groupby(
-        events,
-        lambda one: one[:3] + one[4:] if type(one) is TextDelta else None,
+        events, lambda one: one[:3] + one[4:] if type(one) is TextDelta else None
     ):
         if place is None:
             out += neighbours
@@ -2692,12 +2690,8 @@ def _make_nullable(schema: _Schema) -> _Schema:
 
 
 def _choice_of(options: list[Any], node: JsonObject) -> _Schema:
-    choice = {"anyOf": options}
-    return (
-        {**choice, "description": node["description"]}
-        if "description" in node
-        else choice
-    )
+    kept = node.keys() & {"description"}
+    return {"anyOf": options, **{key: node[key] for key in kept}}
 
 
 def _types_of(node: JsonObject, enum: object) -> list[str]:
@@ -2750,12 +2744,8 @@ class ToolNames:
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         return [
-            (
-                tool
-                if is_hosted_tool(tool)
-                else tool | {"name": self.sent_name(tool["name"])}
-            )
-            for tool in tools
+            t if is_hosted_tool(t) else {**t, "name": self.sent_name(t["name"])}
+            for t in tools
         ]
 
 
@@ -3118,10 +3108,7 @@ def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
 
 
 def _reasoning(
-    model: ResolvedModel,
-    effort: str | None,
-    given: JsonObject,
-    settings: Settings,
+    model: ResolvedModel, effort: str | None, given: JsonObject, settings: Settings
 ) -> dict[str, Any] | None:
     facts = model.facts
     thinks = (effort or facts.default_effort) != "none"
@@ -4468,9 +4455,8 @@ def _own_error(value: Any, node: JsonObject, path: str) -> str:
         return f"{place} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
-        return (
-            f"{place} must be one of {_listed([_quote(one) for one in allowed[:21]])}"
-        )
+        words = _listed([_quote(one) for one in allowed[:21]])
+        return f"{place} must be one of {words}"
     required = (isinstance(value, Mapping) and node.get("required")) or ()
     for name in required:
         if name not in value:
@@ -5753,19 +5739,15 @@ class MarkedText(NamedTuple):
     text: str
 
 
-def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
+def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
     if not any(map(text.__contains__, _SIGNS)):
-        yield MarkedText(ulid, text.strip() if ulid else text)
-        return
-    start = 0
+        return [MarkedText(ulid, text.strip() if ulid else text)]
+    pieces, start = list[MarkedText](), 0
     for match in _MARKER.finditer(text):
-        piece = text[start : match.start()].strip()
-        if ulid or piece:
-            yield MarkedText(ulid, piece)
+        pieces.append(MarkedText(ulid, text[start : match.start()].strip()))
         ulid, start = _named(match), match.end()
-    piece = text[start:].strip()
-    if ulid or piece:
-        yield MarkedText(ulid, piece)
+    pieces.append(MarkedText(ulid, text[start:].strip()))
+    return [piece for piece in pieces if piece.ulid or piece.text]
 
 
 def strip_markers(text: str) -> str:
@@ -5911,7 +5893,9 @@ class _RunHistory:
         return [*before, stored if stored.get("name") else _call_item(call)]
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
-        items, start = self._items.get(ulid, []), self._done.get(ulid, 0)
+        if ulid not in self._items:
+            return []
+        items, start = self._items[ulid], self._done.get(ulid, 0)
         self._done[ulid] = max(start, len(items) if end is None else end)
         return items[start:end]
 

@@ -811,7 +811,9 @@ _OUTPUTS = tuple(CALL_OUTPUTS.values())
 
 
 def item_type(item: JsonObject) -> str:
-    kind = item.get("type", "message" if "role" in item else "")
+    kind = item.get("type")
+    if kind is None and "role" in item:
+        return "message"
     return kind if isinstance(kind, str) else ""
 
 
@@ -875,7 +877,7 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
 def text_message(role: object, text: str) -> Item:
     part: Item = {"type": "input_text", "text": text}
     if role == "assistant":
-        part |= {"type": "output_text", "annotations": []}
+        part = {"type": "output_text", "text": text, "annotations": []}
     return {"type": "message", "role": role, "content": [part]}
 
 
@@ -1311,13 +1313,10 @@ def _reasoning_facts(traits: str) -> ModelFacts:
 
 
 def _expand_words(text: str) -> list[str]:
-    return [
-        one
-        for word in text.split()
-        for one in (
-            _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
-        )
-    ]
+    words = list[str]()
+    for word in text.split():
+        words += _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
+    return words
 
 
 def _read_traits(words: list[str]) -> dict[str, Any]:
@@ -1899,8 +1898,7 @@ StreamEvent = ItemEvent | FinalResponse | StreamError | None
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     out: list[StreamEvent] = []
     for place, neighbours in groupby(
-        events,
-        lambda one: one[:3] + one[4:] if type(one) is TextDelta else None,
+        events, lambda one: one[:3] + one[4:] if type(one) is TextDelta else None
     ):
         if place is None:
             out += neighbours
@@ -3134,12 +3132,8 @@ def _make_nullable(schema: _Schema) -> _Schema:
 
 
 def _choice_of(options: list[Any], node: JsonObject) -> _Schema:
-    choice = {"anyOf": options}
-    return (
-        {**choice, "description": node["description"]}
-        if "description" in node
-        else choice
-    )
+    kept = node.keys() & {"description"}
+    return {"anyOf": options, **{key: node[key] for key in kept}}
 
 
 def _types_of(node: JsonObject, enum: object) -> list[str]:
@@ -3192,12 +3186,8 @@ class ToolNames:
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         return [
-            (
-                tool
-                if is_hosted_tool(tool)
-                else tool | {"name": self.sent_name(tool["name"])}
-            )
-            for tool in tools
+            t if is_hosted_tool(t) else {**t, "name": self.sent_name(t["name"])}
+            for t in tools
         ]
 
 
@@ -3560,10 +3550,7 @@ def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
 
 
 def _reasoning(
-    model: ResolvedModel,
-    effort: str | None,
-    given: JsonObject,
-    settings: Settings,
+    model: ResolvedModel, effort: str | None, given: JsonObject, settings: Settings
 ) -> dict[str, Any] | None:
     facts = model.facts
     thinks = (effort or facts.default_effort) != "none"
@@ -4917,9 +4904,8 @@ def _own_error(value: Any, node: JsonObject, path: str) -> str:
         return f"{place} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
-        return (
-            f"{place} must be one of {_listed([_quote(one) for one in allowed[:21]])}"
-        )
+        words = _listed([_quote(one) for one in allowed[:21]])
+        return f"{place} must be one of {words}"
     required = (isinstance(value, Mapping) and node.get("required")) or ()
     for name in required:
         if name not in value:
@@ -6065,19 +6051,15 @@ def format_marker(kind: str, ulid: str) -> str:
     return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
 
 
-def split_at_markers(text: str, ulid: str = "") -> Iterator[MarkedText]:
+def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
     if not any(map(text.__contains__, _SIGNS)):
-        yield MarkedText(ulid, text.strip() if ulid else text)
-        return
-    start = 0
+        return [MarkedText(ulid, text.strip() if ulid else text)]
+    pieces, start = list[MarkedText](), 0
     for match in _MARKER.finditer(text):
-        piece = text[start : match.start()].strip()
-        if ulid or piece:
-            yield MarkedText(ulid, piece)
+        pieces.append(MarkedText(ulid, text[start : match.start()].strip()))
         ulid, start = _named(match), match.end()
-    piece = text[start:].strip()
-    if ulid or piece:
-        yield MarkedText(ulid, piece)
+    pieces.append(MarkedText(ulid, text[start:].strip()))
+    return [piece for piece in pieces if piece.ulid or piece.text]
 
 
 def strip_markers(text: str) -> str:
@@ -6214,7 +6196,7 @@ def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record
     values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
     dead = {str(one) for value in values for one in as_list(value.get("dead"))}
     found: dict[str, Record] = {}
-    for ulid, wire in (row for value in values for row in _wires_in(value)):
+    for ulid, wire in chain.from_iterable(map(_wires_in, values)):
         payload = _payload(wire.get("payload"))
         is_ours = is_signed(wire, sign, _VERSION, ulid)
         if used := payload if is_ours else _harmless(payload):
@@ -6523,7 +6505,9 @@ class _RunHistory:
         return [*before, stored if stored.get("name") else _call_item(call)]
 
     def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
-        items, start = self._items.get(ulid, []), self._done.get(ulid, 0)
+        if ulid not in self._items:
+            return []
+        items, start = self._items[ulid], self._done.get(ulid, 0)
         self._done[ulid] = max(start, len(items) if end is None else end)
         return items[start:end]
 
@@ -7076,7 +7060,7 @@ def _has_call(answer: Sequence[ChatPart], run: Sequence[Item]) -> bool:
 
 def _with_records(
     answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
-) -> Iterator[ChatPart]:
+) -> list[ChatPart]:
     named = defaultdict[int, dict[int, list[str]]](dict)
     for item in records:
         before = item.get("before")
@@ -7084,21 +7068,23 @@ def _with_records(
         if place:
             own = _item_id(item).removeprefix(_RECORD_ID).upper()
             named[place[0]].setdefault(place[1], []).append(own)
-    end = AssistantText("")
-    for number, part in enumerate([*answer, end]):
+    found = list[ChatPart]()
+    for number, part in enumerate([*answer, AssistantText("")]):
         if number in named:
-            yield from _cut_at_records(part, named[number])
-        elif part is not end:
-            yield part
+            found += _cut_at_records(part, named[number])
+        elif number < len(answer):
+            found.append(part)
+    return found
 
 
-def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> Iterator[ChatPart]:
+def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> list[ChatPart]:
     text = part if isinstance(part, AssistantText) else AssistantText("")
     ulids[0] = [*ulids.get(0, ()), *text.ulids]
-    for start, stop in pairwise([*sorted(ulids), len(text.text)]):
-        yield AssistantText(text.text[start:stop].strip(), ulids[start])
-    if part is not text:
-        yield part
+    pieces: list[ChatPart] = [
+        AssistantText(text.text[start:stop].strip(), ulids[start])
+        for start, stop in pairwise([*sorted(ulids), len(text.text)])
+    ]
+    return pieces if part is text else [*pieces, part]
 
 
 def _output_of(message: object) -> list[Item]:
@@ -11833,11 +11819,10 @@ class _Diagnostics:
         if self._model.facts.summary:
             works = "Summaries of the reasoning can be shown."
             tries.append(("Summaries", works, {"reasoning": {"summary": "auto"}}))
+        works = "The model can be given this tool."
         for tool in self._hosted:
-            works = "The model can be given this tool."
-            tries.append(
-                (tool["type"], works, {"tools": [tool], "tool_choice": "none"})
-            )
+            only = {"tools": [tool], "tool_choice": "none"}
+            tries.append((tool["type"], works, only))
         for kind, works, more in tries:
             advice = _CHECK_ADVICE.get(kind) or _TOOL_ADVICE.format(kind.upper())
             name = more.get("tools", [{}])[0].get("server_label") or kind
