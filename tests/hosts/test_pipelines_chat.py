@@ -293,7 +293,7 @@ async def test_a_limit_ends_with_an_answer(
 
 async def test_stop_ends_the_run(tab: Tab, simulator: Simulator) -> None:
     """The upstream work ends, what was shown stays, and the chat goes on (R26)."""
-    turn = await tab.begin(FUNCTION_CALLING, "sim:slow")
+    turn = await tab.begin(FUNCTION_CALLING, "sim:slow,delay=10")
     await turn.until(lambda seen: len(seen.text) > 60, seconds=PATIENCE)
 
     await tab.stop(turn)
