@@ -145,9 +145,6 @@ def valve_error(
     )
 
 
-PIPE_VALVES = "the valves of this pipe"
-
-
 # ==== openai_responses.redaction
 
 _REDACTED = "[redacted]"
@@ -297,11 +294,9 @@ class Endpoint:
 def _normalize_base_url(text: str) -> str:
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        problem = "BASE_URL is not an http or https address"
-        raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
+        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
-        problem = "BASE_URL holds a user name or a password, beside API_KEY"
-        raise valve_error(problem, place=PIPE_VALVES)
+        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
     typed = parts.path.rstrip("/")
     path = typed.removesuffix("/responses").rstrip("/")
     if not typed:
@@ -694,6 +689,11 @@ async def user_groups(user_id: str) -> set[str]:
     return {name for group in found for name in (group.id, group.name)}
 
 
+async def has_task_model() -> bool:
+    config = _host_name("models.config", "Config")
+    return bool(await config.get("task.model.external", ""))
+
+
 _DATABASE_SECONDS = 15
 
 
@@ -999,7 +999,8 @@ class UsageTable:
     async def rows(self, sql: str, **values: object) -> list[UsageRow]:
         await self.flush()
         found = await run_sql((_CREATE, {}), (sql, values))
-        return [UsageRow(*row[:3], *map(int, row[3:])) for row in found]
+        due = [row for row in self._due if row.user_id == values.get("user_id")]
+        return [*(UsageRow(*row[:3], *map(int, row[3:])) for row in found), *due]
 
 
 # ==== owui_administration.usage_command
@@ -1059,12 +1060,15 @@ def _sums(group: tuple[str, Iterable[UsageRow]]) -> tuple[str, ...]:
     return name, *map(str, counts), f"{money / 1e6:.4f}"
 
 
+_NOT_PLAIN = re.compile(r"[^\w.,:/@+=*()' -]")
+
+
 def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', ' ') for cell in cells)} |"
+    return f"| {' | '.join(_NOT_PLAIN.sub(' ', cell) for cell in cells)} |"
 
 
 def _csv_line(cells: Sequence[str]) -> str:
-    cleaned = (cell.lstrip("=+-@").replace('"', "'") for cell in cells)
+    cleaned = (_NOT_PLAIN.sub(" ", cell).lstrip("=+-@ ") for cell in cells)
     return ",".join(f'"{cell}"' for cell in cleaned)
 
 
@@ -1104,6 +1108,7 @@ class UserLimits:
     problem: str = ""
     today: date = field(default_factory=utc_today)
     refused: str = ""
+    is_given_model: bool = False
 
     @property
     def _user(self) -> JsonObject:
@@ -1128,8 +1133,11 @@ class UserLimits:
         return used_up or self.refused or self._wrong_model(model)
 
     def _wrong_model(self, model: str) -> str:
-        names = [name.lower() for name in (model, str(self.facts.get("model")))]
-        for known in [] if self.facts.get("task") else self._lists("models"):
+        names, listed = [model.lower()], str(self.facts.get("model"))
+        resolved = resolve_model(listed)
+        if resolved.pro or model != f"{resolved.id}-pro":
+            names.append(listed.lower())
+        for known in () if self.is_given_model else self._lists("models"):
             if not any(fnmatchcase(name, p.lower()) for name in names for p in known):
                 listed = ", ".join(known) or "none"
                 return f"{model} is not for you. You may use: {listed}."
@@ -1221,7 +1229,12 @@ async def read_user_limits(
     rows = list[UsageRow]()
     if any(rule.per for rule in rules) and not facts.get("has_own_key"):
         rows = await table.rows(OWN_ROWS, user_id=user_id, day=longest_ago(today))
-    return UserLimits(rules, rows, facts=facts, table=table, problem=problem)
+    given = await _is_given_model(str(facts.get("task") or ""))
+    return UserLimits(rules, rows, facts, table, problem, today, is_given_model=given)
+
+
+async def _is_given_model(task: str) -> bool:
+    return task not in ("", "moa_response_generation") and await has_task_model()
 
 
 # ==== owui_administration.telemetry
@@ -1462,7 +1475,7 @@ def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
     given = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
     made = _number(usage, "output_tokens") or _number(usage, "completion_tokens")
     cached = _number(as_mapping(usage.get("input_tokens_details")), "cached_tokens")
-    money = round(_number(usage, "cost") * 1e6)
+    money = round(min(_number(usage, "cost"), 1e6) * 1e6)
     counts = (1, int(given), int(cached), int(made), money)
     return UsageRow(str(user_id), utc_today().isoformat(), model, *counts)
 

@@ -4,6 +4,7 @@ Started by `scripts/test`, which sets up what is missing. With arguments it hand
 them to pytest, and runs nothing else.
 """
 
+import os
 import signal
 import subprocess
 import sys
@@ -50,10 +51,24 @@ def run(name: str, command: list[str]) -> int:
     """Run one step under a heading; what it prints is shown as it comes."""
     print(f"\n== {name}", flush=True)
     progress = Progress(f"== {name}", sys.stdout)
-    process = subprocess.Popen([sys.executable, *command], cwd=ROOT)
+    process = subprocess.Popen(
+        [sys.executable, *command], cwd=ROOT, env=step_environment()
+    )
     code = wait(process)
     progress.end("passed" if code == 0 else f"FAILED ({code})")
     return code
+
+
+def step_environment() -> dict[str, str]:
+    """Return the variables of a step, which keeps the modules that it compiled.
+
+    Where Python is to write nothing beside the sources, it does so in `.venv`: each
+    worker takes five seconds to compile all tests.
+    """
+    variables = dict(os.environ)
+    if variables.pop("PYTHONDONTWRITEBYTECODE", ""):
+        variables["PYTHONPYCACHEPREFIX"] = str(ROOT / ".venv" / "bytecode")
+    return variables
 
 
 def wait(process: subprocess.Popen[bytes]) -> int:

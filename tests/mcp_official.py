@@ -5,17 +5,18 @@ Run as a program it speaks over stdin and stdout, and writes to the file NOTES.
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import mcp_types as types
-import uvicorn
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+
+from quiet_server import serving
 
 PIXEL = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYPgPAAEDAQAIicLsAAAA"
@@ -127,34 +128,8 @@ async def official_http(
             requests.append((scope["method"], headers))
         await app(scope, receive, send)
 
-    config = uvicorn.Config(
-        noting, host="127.0.0.1", port=0, log_config=None, ws="none"
-    )
-    server = _QuietServer(config)
-    task = asyncio.create_task(server.serve())
-    try:
-        await server.listening.wait()
-        port = server.servers[0].sockets[0].getsockname()[1]
+    async with serving(noting) as port:
         yield OverHttp(f"http://127.0.0.1:{port}/mcp", official, noted, requests)
-    finally:
-        server.should_exit = server.force_exit = True
-        await task
-
-
-class _QuietServer(uvicorn.Server):
-    """Leaves the signals to pytest, says when it listens."""
-
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.listening = asyncio.Event()
-
-    async def startup(self, sockets: Any = None) -> None:
-        await super().startup(sockets)
-        self.listening.set()
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 async def _over_stdio() -> None:

@@ -73,52 +73,42 @@ def scalars() -> st.SearchStrategy[Schema]:
     )
 
 
-def references() -> st.SearchStrategy[Schema]:
-    """Return references, some of which say more."""
-    bare = st.sampled_from([{"$ref": f"#/$defs/{name}"} for name in DEFINED])
-    return st.one_of(
-        bare,
-        st.builds(lambda ref: {**ref, "description": "Said."}, bare),
-        st.builds(lambda ref: {"allOf": [ref], "description": "Said."}, bare),
-        st.builds(lambda ref: {"anyOf": [ref, {"type": "null"}]}, bare),
-    )
+def objects(inner: st.SearchStrategy[Schema]) -> st.SearchStrategy[Schema]:
+    """Return objects, some of whose properties are required."""
+    properties = st.dictionaries(NAMES, inner, min_size=1, max_size=3)
+    return st.builds(_object, properties, st.sets(NAMES, max_size=3))
 
 
-@st.composite
-def objects(draw: st.DrawFn, inner: st.SearchStrategy[Schema]) -> Schema:
-    """Return an object, some of whose properties are required."""
-    properties = draw(st.dictionaries(NAMES, inner, min_size=1, max_size=3))
-    required = draw(st.lists(st.sampled_from(sorted(properties)), unique=True))
+def _object(properties: dict[str, Schema], wanted: set[str]) -> Schema:
     schema: Schema = {"type": "object", "properties": properties}
+    required = sorted(wanted & properties.keys())
     return {**schema, "required": required} if required else schema
 
 
-@st.composite
-def variants(draw: st.DrawFn, inner: st.SearchStrategy[Schema]) -> Schema:
-    """Return a `oneOf` whose variants a constant tells apart."""
-    named = []
-    for name in draw(st.lists(st.sampled_from("pqr"), min_size=1, unique=True)):
-        one = draw(objects(inner))
-        properties = {**one["properties"], "kind": {"const": name}}
-        required = sorted({*one.get("required", []), "kind"})
-        named.append({**one, "properties": properties, "required": required})
-    return {"oneOf": named}
+def variants(inner: st.SearchStrategy[Schema]) -> st.SearchStrategy[Schema]:
+    """Return `oneOf`s whose variants a constant tells apart."""
+    named = st.dictionaries(st.sampled_from("pqr"), objects(inner), min_size=1)
+    return st.builds(
+        lambda them: {"oneOf": [_variant(name, one) for name, one in them.items()]},
+        named,
+    )
 
 
-@st.composite
-def joined(draw: st.DrawFn, inner: st.SearchStrategy[Schema]) -> Schema:
-    """Return an `allOf` of two objects."""
-    return {"allOf": [draw(objects(inner)), draw(objects(inner))]}
+def _variant(name: str, one: Schema) -> Schema:
+    properties = {**one["properties"], "kind": {"const": name}}
+    required = sorted({*one.get("required", []), "kind"})
+    return {**one, "properties": properties, "required": required}
 
 
 def schemas() -> st.SearchStrategy[Schema]:
-    """Return schemas of the kind that tools have, with definitions that nest."""
-    plain = scalars() | references()
+    """Return schemas of the kind that tools have, with definitions that nobody uses.
+
+    A schema with a reference has no strict form, whatever else it says.
+    """
+    plain = scalars()
     inner = nesting(plain) | plain
     deep = nesting(inner) | plain
-    defined = st.fixed_dictionaries(
-        {name: scalars() | objects(inner) for name in DEFINED}
-    )
+    defined = st.dictionaries(st.sampled_from(DEFINED), objects(plain), max_size=1)
     return st.builds(lambda root, defs: {**root, "$defs": defs}, objects(deep), defined)
 
 
@@ -128,33 +118,26 @@ def nesting(inner: st.SearchStrategy[Schema]) -> st.SearchStrategy[Schema]:
     return st.one_of(
         objects(inner),
         variants(inner),
-        joined(inner),
         st.builds(lambda items: {"type": "array", "items": items}, inner),
         st.builds(lambda variants: {"anyOf": variants}, several),
     )
 
 
 @st.composite
-def values(draw: st.DrawFn, schema: Schema, root: Schema, depth: int = 0) -> Any:
+def values(draw: st.DrawFn, schema: Schema, depth: int = 0) -> Any:
     """Return a value that a strict schema allows, as a model would give it."""
-    if depth > 7:  # a schema without an end has no value either
-        return None
-    if "$ref" in schema:
-        name = schema["$ref"].removeprefix("#/$defs/")
-        target = root if name == "#" else root["$defs"][name]
-        return draw(values(target, root, depth + 1))
     if "anyOf" in schema:
-        return draw(values(_simpler(draw, schema["anyOf"], depth), root, depth + 1))
+        return draw(values(_simpler(draw, schema["anyOf"], depth), depth + 1))
     if "const" in schema:
         return schema["const"]
     if "enum" in schema:
         return draw(st.sampled_from(schema["enum"]))
     if schema["type"] == "object":
         members = schema["properties"].items()
-        return {name: draw(values(one, root, depth + 1)) for name, one in members}
+        return {name: draw(values(one, depth + 1)) for name, one in members}
     if schema["type"] == "array":
         several = range(draw(st.integers(0, max(0, 2 - depth // 3))))
-        return [draw(values(schema["items"], root, depth + 1)) for _ in several]
+        return [draw(values(schema["items"], depth + 1)) for _ in several]
     return draw(_scalar(schema["type"]))
 
 
@@ -166,12 +149,14 @@ def _simpler(draw: st.DrawFn, several: list[Schema], depth: int) -> Schema:
 
 
 def _scalar(kind: str | list[str]) -> st.SearchStrategy[Any]:
-    made: dict[str, st.SearchStrategy[Any]] = {
-        "string": st.text(max_size=3),
-        "number": st.floats(-9, 9) | st.integers(-9, 9),
-        "integer": st.integers(-9, 9),
-        "boolean": st.booleans(),
-        "null": st.none(),
-    }
     kinds = kind if isinstance(kind, list) else [kind]
-    return st.one_of([made[one] for one in kinds])
+    return st.sampled_from(kinds).flatmap(_OF_KIND.__getitem__)
+
+
+_OF_KIND: dict[str, st.SearchStrategy[Any]] = {
+    "string": st.text(max_size=3),
+    "number": st.floats(-9, 9) | st.integers(-9, 9),
+    "integer": st.integers(-9, 9),
+    "boolean": st.booleans(),
+    "null": st.none(),
+}

@@ -22,18 +22,22 @@ from gpt5_agent.shell.bridge import (
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import OwnToolPool, hourly_texts
 from gpt5_agent.shell.request_keys import opening_error, select_keys
+from gpt5_agent.shell.sealing import server_secret
 from gpt5_agent.shell.settings import (
     CONTEXT_KEY,
     AgentInput,
     PipelineCaller,
+    read_api_key,
     read_caller,
     read_inlet_context,
 )
 from gpt5_agent.shell.valves import Valves
 from openai_responses.clock import RecentTexts, new_ulid
+from openai_responses.json_input import as_mapping, value_at
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.entra import EntraTokens
 from owui_chat.render.chunks import error_chunk
+from owui_chat.storage.signature import Sign, is_signed, sign_object, signer
 
 STRATEGY_NAMES: Mapping[str, str] = {
     "gpt5_function_calling": "GPT-5 Function Calling",
@@ -70,6 +74,7 @@ class Pipeline:
         self._tokens = EntraTokens()
         self._refusals = RecentTexts()
         self._told = hourly_texts()
+        self._secret = ""
         self._unhook: Callable[[], object] = str
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
@@ -90,8 +95,12 @@ class Pipeline:
     async def inlet(
         self, body: dict[str, Any], user: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Put what is known of the chat into the body: `pipe` gets no metadata."""
-        return {**body, CONTEXT_KEY: read_inlet_context(body, user)}
+        """Put what is known of the chat into the body: `pipe` gets no metadata.
+
+        It is signed, because Open WebUI also passes on bodies that saw no inlet.
+        """
+        context = read_inlet_context(body, user)
+        return {**body, CONTEXT_KEY: sign_object(context, self._sign())}
 
     def pipe(
         self,
@@ -102,6 +111,8 @@ class Pipeline:
     ) -> Iterator[AnswerPiece] | dict[str, Any]:
         """Return an iterator if the caller streams, else one complete result."""
         del user_message  # the last message of the user, which `messages` has
+        if not self._is_from_inlet(body):
+            body = {key: body[key] for key in body if key != CONTEXT_KEY}
         caller = read_caller(body)
         log = AgentLog(new_ulid()[-10:])
         body = self._select_keys(body, caller, log)
@@ -124,6 +135,25 @@ class Pipeline:
         except BridgeClosed:
             error = error_chunk(_STOPPED_TEXT)
             return iter((error, DONE_LINE)) if caller.streams else error
+
+    def _is_from_inlet(self, body: Mapping[str, Any]) -> bool:
+        """Say whether the context of a body is ours, and about the user who sends it.
+
+        Open WebUI itself names that user. The server lets anybody who can reach it ask
+        the inlet.
+        """
+        context = as_mapping(body.get(CONTEXT_KEY))
+        sender = value_at(body, "user", "id")
+        named = (context.get("user_id"), value_at(context, "user", "id"))
+        is_other = sender and any(one not in (None, sender) for one in named)
+        return not is_other and is_signed(context, self._sign())
+
+    def _sign(self) -> Sign:
+        """Return what signs the context; all copies of the pipeline have the API key."""
+        key = read_api_key(self.valves)
+        if not key:
+            self._secret = self._secret or server_secret()
+        return signer(key or self._secret, "gpt5_agent context")
 
     def _select_keys(
         self, body: Mapping[str, Any], caller: PipelineCaller, log: AgentLog

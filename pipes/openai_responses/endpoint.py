@@ -6,7 +6,7 @@ from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from openai_responses.clock import hex_digest
-from openai_responses.errors import PIPE_VALVES, InvalidRequest, valve_error
+from openai_responses.errors import InvalidRequest, valve_error
 from openai_responses.redaction import header_secrets
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
@@ -108,11 +108,9 @@ def _normalize_base_url(text: str) -> str:
     """`/v1` may be missing, or a slash at the end; what ends in `/responses` is whole."""
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        problem = "BASE_URL is not an http or https address"
-        raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
+        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
-        problem = "BASE_URL holds a user name or a password, beside API_KEY"
-        raise valve_error(problem, place=PIPE_VALVES)
+        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
     typed = parts.path.rstrip("/")
     path = typed.removesuffix("/responses").rstrip("/")
     if not typed:

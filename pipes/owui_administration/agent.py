@@ -35,7 +35,7 @@ def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
     given = _number(usage, "input_tokens") or _number(usage, "prompt_tokens")
     made = _number(usage, "output_tokens") or _number(usage, "completion_tokens")
     cached = _number(as_mapping(usage.get("input_tokens_details")), "cached_tokens")
-    money = round(_number(usage, "cost") * 1e6)
+    money = round(min(_number(usage, "cost"), 1e6) * 1e6)
     counts = (1, int(given), int(cached), int(made), money)
     return UsageRow(str(user_id), utc_today().isoformat(), model, *counts)
 

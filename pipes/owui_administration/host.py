@@ -36,6 +36,12 @@ async def user_groups(user_id: str) -> set[str]:
     return {name for group in found for name in (group.id, group.name)}
 
 
+async def has_task_model() -> bool:
+    """Say whether an administrator chose a model for the host's tasks."""
+    config = _host_name("models.config", "Config")
+    return bool(await config.get("task.model.external", ""))
+
+
 _DATABASE_SECONDS = 15
 """For SQLite's lock the host waits five."""
 

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 from openai_responses.clock import utc_today
 from openai_responses.json_input import JsonObject
-from owui_administration.host import user_groups
+from openai_responses.models.resolve import resolve_model
+from owui_administration.host import has_task_model, user_groups
 from owui_administration.rules import (
     PERIOD_DAYS,
     PERIODS,
@@ -65,6 +66,8 @@ class UserLimits:
     """What is wrong with the rules, for administrators."""
     today: date = field(default_factory=utc_today)
     refused: str = ""
+    is_given_model: bool = False
+    """Whether an administrator chose the model: the one for tasks."""
 
     @property
     def _user(self) -> JsonObject:
@@ -95,9 +98,15 @@ class UserLimits:
         return used_up or self.refused or self._wrong_model(model)
 
     def _wrong_model(self, model: str) -> str:
-        """Return why a model is not allowed, which tasks may be done by any."""
-        names = [name.lower() for name in (model, str(self.facts.get("model")))]
-        for known in [] if self.facts.get("task") else self._lists("models"):
+        """Return why a model is not allowed.
+
+        A caller who asks for the mode pro has another model than the listed one.
+        """
+        names, listed = [model.lower()], str(self.facts.get("model"))
+        resolved = resolve_model(listed)
+        if resolved.pro or model != f"{resolved.id}-pro":
+            names.append(listed.lower())
+        for known in () if self.is_given_model else self._lists("models"):
             if not any(fnmatchcase(name, p.lower()) for name in names for p in known):
                 listed = ", ".join(known) or "none"
                 return f"{model} is not for you. You may use: {listed}."
@@ -206,4 +215,13 @@ async def read_user_limits(
     rows = list[UsageRow]()
     if any(rule.per for rule in rules) and not facts.get("has_own_key"):
         rows = await table.rows(OWN_ROWS, user_id=user_id, day=longest_ago(today))
-    return UserLimits(rules, rows, facts=facts, table=table, problem=problem)
+    given = await _is_given_model(str(facts.get("task") or ""))
+    return UserLimits(rules, rows, facts, table, problem, today, is_given_model=given)
+
+
+async def _is_given_model(task: str) -> bool:
+    """Say whether the host does a task with the model that an administrator chose.
+
+    Without one, and to merge answers, it takes the model that the client names.
+    """
+    return task not in ("", "moa_response_generation") and await has_task_model()

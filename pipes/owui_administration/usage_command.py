@@ -74,11 +74,15 @@ def _sums(group: tuple[str, Iterable[UsageRow]]) -> tuple[str, ...]:
     return name, *map(str, counts), f"{money / 1e6:.4f}"
 
 
+_NOT_PLAIN = re.compile(r"[^\w.,:/@+=*()' -]")
+"""Whoever signs up writes an address: it must be neither Markdown nor a new line."""
+
+
 def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cell.replace('|', ' ') for cell in cells)} |"
+    return f"| {' | '.join(_NOT_PLAIN.sub(' ', cell) for cell in cells)} |"
 
 
 def _csv_line(cells: Sequence[str]) -> str:
     """Return a line of CSV; a spreadsheet takes some beginnings for a formula."""
-    cleaned = (cell.lstrip("=+-@").replace('"', "'") for cell in cells)
+    cleaned = (_NOT_PLAIN.sub(" ", cell).lstrip("=+-@ ") for cell in cells)
     return ",".join(f'"{cell}"' for cell in cleaned)

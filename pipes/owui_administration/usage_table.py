@@ -82,7 +82,11 @@ class UsageTable:
             await asyncio.wait([self._writer])
 
     async def rows(self, sql: str, **values: object) -> list[UsageRow]:
-        """Return rows of the table, as soon as ours are written."""
+        """Return rows of the table, as soon as ours are written.
+
+        A user's own rows count also while nothing can be written.
+        """
         await self.flush()
         found = await run_sql((_CREATE, {}), (sql, values))
-        return [UsageRow(*row[:3], *map(int, row[3:])) for row in found]
+        due = [row for row in self._due if row.user_id == values.get("user_id")]
+        return [*(UsageRow(*row[:3], *map(int, row[3:])) for row in found), *due]

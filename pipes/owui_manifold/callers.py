@@ -103,7 +103,7 @@ def _is_open(tool: object, opened: Collection[str]) -> bool:
     A new container, `{"type": "auto"}`, is nobody's.
     """
     fields = as_mapping(tool)
-    kind = fields.get("type", "function")
+    kind = str(fields.get("type", "function"))
     if kind in CALLED_BY_NAME:
         return True
     closed = [

@@ -255,7 +255,7 @@ def build_endpoint(
     headers = parse_string_map(valves.EXTRA_HEADERS)
     if headers is None:
         problem = "EXTRA_HEADERS is not a JSON object of texts"
-        raise valve_error(problem, '{"X-Team": "blue"}', place=PIPE_VALVES)
+        raise valve_error(problem, '{"X-Team": "blue"}')
     billed = _BILLED_HEADERS if own_key else ()
     return Endpoint(
         base_url=valves.BASE_URL,

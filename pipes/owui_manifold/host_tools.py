@@ -59,7 +59,7 @@ def build_approver(call: PipeCall) -> Approver:
 
 
 def _is_builtin(host: HostContext, name: str) -> bool:
-    return bool(host.tools.get(name, {}).get("type") == "builtin")
+    return bool(value_at(host.tools, name, "type") == "builtin")
 
 
 _SLOW = ("delegate_task", "generate_image", "edit_image")
@@ -201,7 +201,7 @@ class HostTools:
         It is resolved before anybody is asked, so the approved tool is what runs.
         """
         own, tools = self._own_name(name), self._host.tools
-        if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
+        if value_at(tools, own, "tool_id") != "builtin:call_tool":
             return own, arguments
         inner, params = read_call_tool(arguments) or (None, {})
         if inner not in tools or inner in _DISPATCHERS:

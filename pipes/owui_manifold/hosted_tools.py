@@ -1,15 +1,16 @@
 """The tools that a request offers: OpenAI's own, the host's, and those of filters."""
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from openai_responses.errors import PIPE_VALVES, valve_error
+from openai_responses.errors import valve_error
 from openai_responses.items import Item
-from openai_responses.json_input import JsonObject, as_list, as_text, parse_json_object
+from openai_responses.json_input import JsonObject, as_list, parse_json_object
 from openai_responses.models.resolve import ResolvedModel
-from openai_responses.requests.repairs import json_digest
+from openai_responses.requests.repairs import json_digest, tool_name
 from openai_responses.requests.tools import (
     CALLED_BY_NAME,
     ToolNames,
@@ -29,6 +30,8 @@ _REPLACED = {
 """Open WebUI's tools for the same purpose, by the type of OpenAI's."""
 
 _PLACE = ("city", "region", "country", "timezone")
+_MOST_STORES, _MOST_DOMAINS = 2, 100
+"""More are refused, and with them the request (docs/reference/responses-api.md)."""
 
 
 def hosted_tools(
@@ -55,7 +58,7 @@ def _configured_tools(config: Config, takes: Callable[[str], bool]) -> Iterator[
     """Yield the tools that are switched on and that a model takes."""
     if config.web_search and takes("web_search"):
         yield _web_search(config)
-    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)
+    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MOST_STORES]
     servers = config.remote.tools if takes("mcp") else ()
     if stores and takes("file_search"):
         yield {"type": "file_search", "vector_store_ids": stores}
@@ -77,12 +80,12 @@ def _image_options(valves: Valves) -> Item:
     options = parse_json_object(valves.IMAGE_GENERATION_OPTIONS.strip() or "{}")
     if options is None:
         problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
-        raise valve_error(problem, '{"quality": "high"}', place=PIPE_VALVES)
+        raise valve_error(problem, '{"quality": "high"}')
     return options
 
 
 def _web_search(config: Config) -> Item:
-    """Return the web search; people paste addresses, the API takes domains only.
+    """Return the web search.
 
     A location with only its type keeps the API from assuming the United States
     (docs/reference/responses-api.md, "Hosted tools"). It takes domains only, people
@@ -93,8 +96,8 @@ def _web_search(config: Config) -> Item:
         "search_context_size": config.valves.WEB_SEARCH_CONTEXT_SIZE,
         "user_location": {"type": "approximate", **_location(config.valves)},
     }
-    addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)
-    domains = [a.rpartition("://")[2].partition("/")[0] for a in addresses]
+    addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)[:_MOST_DOMAINS]
+    domains = [re.split("[/:]", a.rpartition("://")[2])[0] for a in addresses]
     return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
 
 
@@ -108,7 +111,9 @@ def _location(valves: Valves) -> Mapping[str, str]:
     if given is None or not all(isinstance(given.get(k, ""), str) for k in _PLACE):
         problem = "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place"
         example = "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)"
-        raise valve_error(problem, example, place=PIPE_VALVES)
+        raise valve_error(problem, example)
+    if len(given.get("country", "")) != 2:  # no code: it would be refused
+        given["country"] = ""
     return {key: given[key] for key in _PLACE if given.get(key)}
 
 
@@ -234,11 +239,10 @@ def _searched_tools(tools: Sequence[Item]) -> list[Item]:
     ordered = sorted(tools, key=_first_word)
     for start in range(0, len(ordered), _NAMESPACE_TOOLS):
         inner = ordered[start : start + _NAMESPACE_TOOLS]
-        names = ", ".join(as_text(tool.get("name")) for tool in inner)
         space: Item = {
             "type": "namespace",
             "name": f"{_first_word(inner[0])}_{len(found)}",
-            "description": f"Functions: {names}",
+            "description": f"Functions: {', '.join(map(tool_name, inner))}",
             "tools": [{**tool, "defer_loading": True} for tool in inner],
         }
         found.append(space)
@@ -246,4 +250,4 @@ def _searched_tools(tools: Sequence[Item]) -> list[Item]:
 
 
 def _first_word(tool: Item) -> str:
-    return as_text(tool.get("name")).split("_")[0][:50]
+    return tool_name(tool).split("_")[0][:50]

@@ -134,7 +134,7 @@ class Valves(BaseModel):
     )
     # ... files
     FILE_SEARCH_VECTOR_STORES: str = _valve(
-        "", "Ids of vector stores at OpenAI, separated by commas."
+        "", "Up to two vector stores: `vs_1, vs_2`."
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
@@ -409,9 +409,9 @@ class UserValves(BaseModel):
     )
     API_KEY: str = _valve(
         "",
-        "Your own key for OpenAI, if an administrator allows one; your chats are "
-        "billed to it.",
+        "Your own key for OpenAI, if allowed. It pays for your chats.",
         secret=True,
+        max_length=2000,
     )
     SHOW_LOG_ON_ERROR: bool = _valve(
         False, "For administrators: show the log of a failed answer as a source."

@@ -218,6 +218,16 @@ def refuse_empty_array(path: str) -> Refusal:
     )
 
 
+def refuse_array_length(path: str, limit: int, length: int) -> Refusal:
+    """Refuse a list above its maximum length."""
+    return Refusal(
+        f"Invalid '{path}': array too long. Expected an array with maximum length "
+        f"{limit}, but got an array with length {length} instead.",
+        code="array_above_max_length",
+        param=path,
+    )
+
+
 def refuse_range(path: str, kind: str, bound: str, got: object) -> Refusal:
     """Refuse a number beyond its bound, such as ``>= 16``."""
     below = bound.startswith(">")

@@ -218,7 +218,7 @@ class Simulator:
     async def _record(self, request: web.Request) -> RecordedRequest:
         raw = await request.read()
         try:
-            body = json.loads(raw)
+            body = read_json(raw)
         except ValueError:
             body = None
         transport = request.transport
@@ -318,6 +318,22 @@ class Simulator:
             "x-ratelimit-remaining-requests": "4999" if named else "-1",
             "x-ratelimit-reset-requests": "12ms" if named else "0",
         }
+
+
+def read_json(raw: bytes) -> Any:
+    """Return the JSON of a body, or raise ValueError.
+
+    JSON has neither NaN nor infinity. That half of a surrogate pair is refused, too, is
+    assumed: it is so elsewhere (reports: anomalyco/opencode 13985).
+    """
+    read = json.loads(raw.decode(), parse_constant=_refuse_constant)
+    if b"\\u" in raw:
+        json.dumps(read, ensure_ascii=False).encode()
+    return read
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"JSON has no {name}.")
 
 
 def list_models(account: Account) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from simulator import Simulator
 from upstream import free_port
 
 Json = dict[str, Any]
+KEY = "agent_context"
 METADATA = {"chat_id": "c-1", "message_id": "m-1"}
 AGENT = "gpt5_function_calling"
 
@@ -153,7 +154,38 @@ async def test_the_inlet_only_adds(pipeline: Pipeline) -> None:
 
     seen = await pipeline.inlet(body, None)
 
-    assert seen == {**body, "agent_context": METADATA}
+    assert seen.pop("agent_context").items() >= METADATA.items()
+    assert seen == body
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("key", ["", "sk-simulator-1"])
+async def test_context_that_no_inlet_wrote_is_a_plain_clients(
+    pipeline: Pipeline, sim: Simulator, key: str
+) -> None:
+    """Open WebUI has a route for its users that calls no inlet."""
+    pipeline.valves.API_KEY = key
+    ours = (await pipeline.inlet({"metadata": {**METADATA, "user_id": "u-1"}}))[KEY]
+    forged = {**ours, "user_id": "u-2"}
+    bare = {name: ours[name] for name in ours if name != "signature"}
+
+    for context in (forged, bare, {**ours, "is_admin": True}, [ours], "u-1", None):
+        assert not pipeline._is_from_inlet({KEY: context})
+    for sender in ({"id": "u-2"}, {"id": ["u-1"]}):
+        assert not pipeline._is_from_inlet({KEY: ours, "user": sender})
+    for user in ({"id": "u-1"}, "u-1", None):
+        assert pipeline._is_from_inlet({KEY: ours, "user": user})
+
+
+@pytest.mark.asyncio
+async def test_context_of_another_user_names_nobody(
+    pipeline: Pipeline, sim: Simulator
+) -> None:
+    """Neither in the request nor in the folder of a chat's files."""
+    victim = {"agent_context": {**METADATA, "user_id": "u-1"}}
+    await pieces(pipeline, "sim:short hello", None, **victim)
+
+    assert "safety_identifier" not in sim.requests[-1].body
 
 
 @pytest.mark.asyncio

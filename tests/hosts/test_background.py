@@ -84,7 +84,7 @@ async def test_stop_cancels_the_answer_at_the_server(
 ) -> None:
     """The text stays, without an error; the model stops, too."""
     turn = await tab.begin(pro, "sim:chat,halt=60 hello")
-    await turn.until(lambda seen: seen.text, seconds=20)
+    await turn.until(lambda seen: seen.text)
 
     await tab.stop(turn)
     await tab.settle(turn)
@@ -117,7 +117,7 @@ async def test_stop_while_the_rest_is_awaited(
 ) -> None:
     """Also between two connections."""
     turn = await tab.begin(pro, "sim:chat,drop=60,halt=70 hello")
-    await turn.until(lambda seen: seen.statuses, seconds=20)
+    await turn.until(lambda seen: seen.statuses)
 
     await tab.stop(turn)
     await tab.settle(turn)

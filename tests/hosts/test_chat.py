@@ -133,7 +133,7 @@ async def test_stop_closes_the_connection_and_keeps_the_text(
     tab: Tab, simulator: Simulator, server: OpenWebUI
 ) -> None:
     """The upstream work ends, what was shown stays, and the chat goes on."""
-    turn = await tab.begin(NEW, "sim:slow")
+    turn = await tab.begin(NEW, "sim:slow,delay=10")
     await turn.until(lambda seen: len(seen.text) > 60)
 
     before = len(server.log())
@@ -273,10 +273,11 @@ async def test_an_upload_during_a_stream_disturbs_nothing(
     tab: Tab, admin: User, pipe_source: str, simulator: Simulator
 ) -> None:
     """The old version finishes its answer; the new one answers the next."""
-    turn = await tab.begin(NEW, "sim:chat,delay=40")
+    turn = await tab.begin(NEW, "sim:chat,hold=60")
     await turn.until(lambda seen: "Here is" in seen.text)
 
     await admin.install_function("openai_responses", pipe_source + "\n# newer\n")
+    simulator.release()
     await turn.finished.wait()
     await tab.settle(turn)
 

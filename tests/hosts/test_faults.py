@@ -160,7 +160,7 @@ async def test_stop_while_waiting_for_a_retry(tab: Tab, simulator: Simulator) ->
 
     await tab.stop(turn)
     await turn.until(lambda seen: seen.of_type("status")[-1]["data"].get("hidden"))
-    await tab.settle(turn, seconds=40)
+    await tab.settle(turn)
 
     assert [request.status for request in answered(simulator)] == [503]
     assert not (await tab.message(turn)).get("error")

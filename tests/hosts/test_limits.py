@@ -13,7 +13,7 @@ import pytest_asyncio
 from hosts.administration import administration
 from hosts.offline import NEWEST, host_environment, host_python
 from hosts.open_webui import OpenWebUI
-from hosts.sent import chat_bodies
+from hosts.sent import answered, chat_bodies
 from hosts.tabs import Tab
 from hosts.users import User
 from simulator import Simulator
@@ -61,6 +61,7 @@ async def test_a_group_reaches_its_limit(
 ) -> None:
     """A deleted chat gives nothing back, and administrators see who used what.
 
+    A client that merges answers names the model itself, with any prompt.
     An answer that has begun ends between two rounds of tools.
     """
     async with (
@@ -68,6 +69,8 @@ async def test_a_group_reaches_its_limit(
         Tab(admin) as own,
     ):
         other = await tab.send(f"{PIPE}.gpt-4.1", "sim:short")
+        merge = {"model": f"{PIPE}.gpt-4.1", "prompt": "sim:short", "responses": []}
+        merged = await member.call("POST", "/api/v1/tasks/moa/completions", merge)
         tools = {"tool_ids": ["toolkit"]}
         first = await tab.send(MODEL, "sim:tool weather?", body=tools)
         await member.call("DELETE", f"/api/v1/chats/{first.chat_id}")
@@ -78,6 +81,8 @@ async def test_a_group_reaches_its_limit(
 
     assert (free.error, sums.error) == (None, None)
     assert "gpt-4.1 is not for you" in str(other.error)
+    assert merged["choices"][0]["message"]["content"] == ""
+    assert "gpt-4.1" not in {one.body["model"] for one in answered(simulator)}
     for ended in (first, second):
         assert "Your limit of 1 tokens a day is used up" in str(ended.error)
     assert "00:00 UTC" in str(second.error)

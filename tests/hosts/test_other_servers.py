@@ -37,7 +37,7 @@ async def test_chat_tool_stop_and_regenerate(
         turns = [await tab.send(MODEL, "sim:tool weather?", body=USED)]
         turns.append(await tab.regenerate(MODEL, turns[0], body=USED))
         stopped = await tab.begin(MODEL, "sim:slow", chat_id=turns[0].chat_id)
-        await stopped.until(lambda seen: bool(seen.text), seconds=20)
+        await stopped.until(lambda seen: bool(seen.text))
         await tab.stop(stopped)
         await tab.settle(stopped)
         assert (await tab.message(stopped))["done"]

@@ -293,7 +293,7 @@ async def test_a_limit_ends_with_an_answer(
 
 async def test_stop_ends_the_run(tab: Tab, simulator: Simulator) -> None:
     """The upstream work ends, what was shown stays, and the chat goes on (R26)."""
-    turn = await tab.begin(FUNCTION_CALLING, "sim:slow")
+    turn = await tab.begin(FUNCTION_CALLING, "sim:slow,delay=10")
     await turn.until(lambda seen: len(seen.text) > 60, seconds=PATIENCE)
 
     await tab.stop(turn)
@@ -369,6 +369,24 @@ async def test_a_plain_caller_of_open_webui_gets_chunks(
     deltas = [c["choices"][0]["delta"] for c in chunks if c.get("choices")]
     text = "".join(delta.get("content") or "" for delta in deltas)
     assert "That is all for now." in text
+
+
+async def test_a_context_that_a_user_writes_names_nobody(
+    member: User, simulator: Simulator
+) -> None:
+    """Open WebUI's own route for its connections passes a body on past the inlet."""
+    forged = {"chat_id": "c-1", "user_id": "another user", "is_admin": True}
+    body = {
+        "model": FUNCTION_CALLING,
+        "messages": [{"role": "user", "content": "sim:short hello"}],
+        "stream": False,
+        "agent_context": forged,
+    }
+    answer = await member.call("POST", "/openai/chat/completions", body)
+
+    assert answer["choices"][0]["message"]["content"]
+    [sent] = chat_bodies(simulator)
+    assert not sent.keys() & {"safety_identifier", "prompt_cache_key"}
 
 
 async def test_a_limit_of_a_user_holds_for_the_agents(

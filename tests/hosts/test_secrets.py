@@ -166,6 +166,10 @@ async def test_valves_that_cannot_work(
     await logs.check_turn(tab, turn)
 
 
+NOT_AGAIN = {"MAX_RETRIES": 0}
+"""Chats prove that nothing gets out while an attempt is repeated; it takes a second."""
+
+
 async def plain_answer(member: User, stream: bool, messages: list[Json]) -> Any:
     """Everything that a plain HTTP client gets."""
     try:
@@ -180,7 +184,7 @@ async def plain_answer(member: User, stream: bool, messages: list[Json]) -> Any:
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("scenario", LEAKS)
 async def test_an_error_over_plain_http(
-    logs: Logs, member: User, scenario: str, stream: bool
+    logs: Logs, admin: User, member: User, scenario: str, stream: bool
 ) -> None:
     """The caller gets the sentence alone, not even its own words back."""
     function = {"name": "look", "arguments": json.dumps({"at": PROMPT})}
@@ -196,7 +200,8 @@ async def test_an_error_over_plain_http(
         {"role": "user", "content": f"sim:{scenario} go on"},
     ]
 
-    told = await plain_answer(member, stream, messages)
+    async with valves_changed(admin, PIPE, **NOT_AGAIN):
+        told = await plain_answer(member, stream, messages)
 
     assert "error" in json.dumps(told)
     assert found(told, *SECRETS) == []
@@ -210,7 +215,7 @@ async def test_valves_that_cannot_work_over_plain_http(
     logs: Logs, admin: User, member: User, case: str, stream: bool
 ) -> None:
     """The same sentences, with the same silence."""
-    async with valves_changed(admin, PIPE, **UNUSABLE[case]):
+    async with valves_changed(admin, PIPE, **UNUSABLE[case], **NOT_AGAIN):
         messages = [{"role": "user", "content": f"sim:short {PROMPT}"}]
         told = await plain_answer(member, stream, messages)
 
@@ -226,7 +231,7 @@ async def test_a_task_that_fails(
 ) -> None:
     """A title that cannot be made leaves a line in the log, without the chat."""
     body = {"model": MODEL, "messages": [{"role": "user", "content": PROMPT}]}
-    async with valves_changed(admin, PIPE, **UNUSABLE[case]):
+    async with valves_changed(admin, PIPE, **UNUSABLE[case], **NOT_AGAIN):
         told = await member.call("POST", "/api/v1/tasks/title/completions", body)
 
     assert found(told, *SECRETS) == []

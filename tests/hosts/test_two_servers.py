@@ -157,8 +157,8 @@ async def test_stop_on_the_other_server(
 ) -> None:
     """The upstream work ends where it runs, and the chat goes on elsewhere."""
     left, right = tabs
-    turn = await left.begin(MODEL, "sim:slow")
-    await turn.until(lambda seen: len(seen.text) > 60, seconds=20)
+    turn = await left.begin(MODEL, "sim:slow,delay=10")
+    await turn.until(lambda seen: len(seen.text) > 60)
 
     await right.stop(turn)
     await simulator.closed_early()

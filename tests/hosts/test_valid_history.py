@@ -91,7 +91,7 @@ async def stopped_after_a_remark(scene: Scene) -> str:
 
 async def stopped_in_the_text(scene: Scene) -> str:
     """After a marker was written, in the middle of the words."""
-    turn = await scene.tab.begin(MODEL, "sim:slow")
+    turn = await scene.tab.begin(MODEL, "sim:slow,delay=10")
     await turn.until(lambda seen: len(seen.text) > 60)
     await scene.tab.stop(turn)
     await scene.tab.settle(turn)

@@ -6,13 +6,11 @@
 `called` lists what was asked of them.
 """
 
-import asyncio
 import base64
-from collections.abc import AsyncIterator, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, Self
 
-import uvicorn
 from aiohttp import web
 from mcp.server.mcpserver import Image, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
@@ -20,6 +18,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from hosts.client import Json
 from hosts.offline import free_port
 from hosts.users import EVERYBODY_READS, User
+from quiet_server import serving
 
 PICTURE = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAYAAADED76LAAAAFklEQVR4nGP8z8Dwn4EIwDiqkL4KAV6SF/mUR"
@@ -38,7 +37,7 @@ class ToolServers:
     def __init__(self) -> None:
         self.called: list[str] = []
         self.openapi = f"http://127.0.0.1:{free_port()}"
-        self.mcp = f"http://127.0.0.1:{free_port()}"
+        self.mcp = ""
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -129,21 +128,9 @@ class ToolServers:
 
     @asynccontextmanager
     async def _running_mcp(self) -> AsyncIterator[None]:
-        app = self._clocks().streamable_http_app()
-        port = int(self.mcp.rpartition(":")[2])
-        config = uvicorn.Config(
-            app, host="127.0.0.1", port=port, log_config=None, ws="none"
-        )
-        server = _QuietServer(config)
-        task = asyncio.create_task(server.serve())
-        try:
-            async with asyncio.timeout(60):
-                while not server.started:  # noqa: ASYNC110 - it has no event for it
-                    await asyncio.sleep(0.02)
+        async with serving(self._clocks().streamable_http_app()) as port:
+            self.mcp = f"http://127.0.0.1:{port}"
             yield
-        finally:
-            server.should_exit = server.force_exit = True
-            await task
 
     def _clocks(self) -> MCPServer:
         clocks = MCPServer("clocks")
@@ -167,14 +154,6 @@ class ToolServers:
             raise ToolError(f"The clock of {zone} has no spring.")
 
         return clocks
-
-
-class _QuietServer(uvicorn.Server):
-    """Leaves the signals to pytest."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 SETTINGS = (TOOL_SERVERS, TERMINALS, CONNECTIONS)

@@ -110,6 +110,17 @@ async def test_odd_numbers_count_as_none(limited: Filter, value: Any) -> None:
     assert sum(row[4:]) in (0, 1_000_002 if value is True else 0)
 
 
+async def test_what_cannot_be_written_counts(
+    limited: Filter, database: UsageDatabase
+) -> None:
+    """A disk that is full can still be read."""
+    database.failing = 1
+    report(limited, AGENT, usage=USED)
+
+    with pytest.raises(LimitReached, match="used up"):
+        await ask(limited)
+
+
 async def test_sum_that_cannot_be_read_refuses(
     limited: Filter, database: UsageDatabase
 ) -> None:

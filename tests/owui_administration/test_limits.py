@@ -2,12 +2,13 @@
 
 import json
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from openai_responses.models.resolve import REASONING_EFFORTS, resolve_model
-from owui_administration.limits import UserLimits
+from owui_administration.limits import UserLimits, read_user_limits
 from owui_administration.rules import (
     LimitRule,
     longest_ago,
@@ -15,6 +16,7 @@ from owui_administration.rules import (
     read_limits,
 )
 from owui_administration.usage_table import UsageRow, UsageTable
+from stand_in_host import StandInHost
 
 TODAY = date(2026, 11, 25)  # a Wednesday
 
@@ -44,6 +46,12 @@ def row(day: str, dollars: float = 0, tokens: int = 0) -> UsageRow:
     """What somebody used on a day."""
     micro = round(dollars * 1e6)
     return UsageRow("u", day, "gpt-5.2", 1, tokens, 0, 0, micro)
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StandInHost:
+    """The host's names, in memory."""
+    return StandInHost(monkeypatch, tmp_path)
 
 
 def limits(
@@ -187,11 +195,33 @@ def test_models(name: str, patterns: list[str], allowed: bool) -> None:
     assert ("is not for you" not in told) is allowed
 
 
-def test_tasks_may_be_done_by_any_model() -> None:
-    """The administrator chose it."""
-    facts = {"model": "gpt-6.1-sol", "task": "title_generation"}
+def test_pro_that_a_caller_asks_for_is_not_the_listed_model() -> None:
+    """CALLER_MAY_SET can open `reasoning.mode`."""
+    limited = limits(rule(models=["gpt-6.1-sol"]), facts={"model": "gpt-6.1-sol"})
 
-    assert not refusal(limits(rule(models=[]), facts=facts))
+    assert not refusal(limited, "gpt-6.1-sol")
+    assert "gpt-6.1-sol-pro is not for you" in refusal(limited, "gpt-6.1-sol-pro")
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("task", "chosen", "allowed"),
+    [
+        ("title_generation", "openai_responses.gpt-6-luna", True),
+        ("title_generation", "", False),
+        ("moa_response_generation", "openai_responses.gpt-6-luna", False),
+        ("", "openai_responses.gpt-6-luna", False),
+    ],
+)
+async def test_tasks_may_be_done_by_the_model_that_an_administrator_chose(
+    host: StandInHost, task: str, chosen: str, allowed: bool
+) -> None:
+    """Otherwise the client names it, with a prompt of its own."""
+    host.settings.values["task.model.external"] = chosen
+    facts = {"user": {"id": "u"}, "model": "gpt-6.1-sol", "task": task}
+    limited = await read_user_limits('[{"models": ["gpt-5.2"]}]', facts, Table())
+
+    assert ("is not for you" not in refusal(limited, "gpt-6.1-sol")) is allowed
 
 
 @pytest.mark.parametrize(

@@ -86,7 +86,7 @@ async def test_text_does_not_wait_for_the_host_to_store_what_its_marker_names(
     host.chats.refusing, host.chats.unlocked = refusals, asyncio.Event()
     shown: list[AnswerEvent] = []
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         prepared = await build_chat_request(call_of(chat("Hi"), valves_for(sim)))
         async for event in answer_events(prepared, connections):
             shown.append(event)
@@ -106,7 +106,7 @@ async def test_stop_right_after_the_first_text_loses_no_record(
     host.chats.unlocked = asyncio.Event()
     prepared = await build_chat_request(call_of(chat("Hi"), valves_for(sim)))
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         async with aclosing(answer_events(prepared, connections)) as events:
             async for event in events:
                 if is_text(event):

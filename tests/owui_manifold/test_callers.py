@@ -51,6 +51,16 @@ async def test_each_parameter_is_somebodys() -> None:
     assert known == ResponsesRequest.model_fields.keys() - {"repairs"}
 
 
+@pytest.mark.parametrize("kind", [["web_search"], {"type": "function"}, [], 7])
+async def test_type_of_a_tool_that_is_no_text(
+    pipe: Pipe, sim: Simulator, kind: Any
+) -> None:
+    """It is no tool that anybody may offer."""
+    assert types(await sent(pipe, sim, tools=[{**OWN, "type": kind}, OWN])) == [
+        "function"
+    ]
+
+
 @pytest.mark.parametrize("user", [USER, ADMIN])
 async def test_what_costs_money_is_left_out(
     pipe: Pipe, sim: Simulator, host: StandInHost, user: Json

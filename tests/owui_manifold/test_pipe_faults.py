@@ -1,6 +1,7 @@
 """A fault costs no word that was said, and gives one sentence with an id."""
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import wire_events as wire
 from call_sample import IDS, TOOL, USER, chat, valves_for
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.pipe import Pipe
@@ -31,6 +33,7 @@ from pipe_calls import (
 from run_sample import has_marker
 from simulator import Simulator
 from stand_in_host import host_callable
+from upstream import Upstream, streaming
 
 pytestmark = pytest.mark.asyncio
 
@@ -51,6 +54,7 @@ RAIN = {
         ("cut", "The connection to the model broke"),
         ("drop", "The connection to the model broke"),
         ("failed", "127.0.0.1 had an error of its own."),
+        ("failed-policy", "127.0.0.1 stopped this answer under its usage policies"),
         ("error-flat", "127.0.0.1 had an error of its own."),
         ("error-nested", "127.0.0.1 had an error of its own."),
     ],
@@ -101,7 +105,11 @@ async def test_tokens_of_an_answer_without_a_good_end_are_counted(
 
 @pytest.mark.parametrize(
     ("scenario", "words"),
-    [("incomplete", "reached its length limit"), ("filtered", "content filter cut")],
+    [
+        ("incomplete", "reached its length limit"),
+        ("incomplete-messages", "the limit of messages in one answer"),
+        ("filtered", "content filter cut"),
+    ],
 )
 async def test_incomplete_answer_says_why(
     scenario: str, words: str, pipe: Pipe
@@ -410,3 +418,22 @@ async def test_audit_log_of_one_answer(
     assert [line.split('"')[3] for line in lines] == events
     assert "diary" not in caplog.text
     assert sim.api_key not in caplog.text
+
+
+@pytest.mark.parametrize("odd", [[1], {"type": []}])
+@pytest.mark.parametrize(
+    "kind", ["function_call_output", "mcp_approval_request", "mcp_approval_response"]
+)
+async def test_ids_that_are_no_texts(pipe: Pipe, kind: str, odd: Any) -> None:
+    """A server may send anything; the answer is whole."""
+    ids = dict.fromkeys(("id", "call_id", "approval_request_id"), odd)
+    item = {"type": kind, "name": "look", "arguments": "{}", "server_label": "s", **ids}
+    events = [wire.created(), wire.done(item), *wire.message("Fine.", at=1)]
+    lines = [f"data: {json.dumps(event)}\n\n" for event in [*events, wire.completed()]]
+
+    async with Upstream(streaming("".join(lines).encode())) as server:
+        pipe.valves = pipe.valves.model_copy(update={"BASE_URL": server.base_url})
+        chunks = await chunks_of(pipe, chat("Hi"), **NATIVE)
+
+    assert errors(chunks) == []
+    assert grown(chunks).startswith("Fine.")

@@ -348,10 +348,27 @@ async def test_usage_tells_administrators_of_all(
         '"requests","input tokens","of these cached",' '"output tokens","US dollars"'
     )
     assert sorted(lines[:2]) == [
-        '"ann|@example.com, gpt-5.2","1","500","0","500","2.0000"',
+        '"ann @example.com, gpt-5.2","1","500","0","500","2.0000"',
         '"gone, gpt-5.2","1","500","0","500","2.0000"',
     ]
     assert lines[2:] == ["```"]
+
+
+async def test_an_address_draws_nothing_in_the_table(
+    limited: Pipe, administration: Filter, database: UsageDatabase
+) -> None:
+    """Whoever signs up writes it; Open WebUI takes any text around an @."""
+    address = "![a](https://evil.example/a.png)\n```\n# <b>`x`</b>@example.com"
+    database.add_users(("user-1", address))
+    administration._usage.add(SPENT)
+
+    for words in ("/usage", "/usage csv"):
+        text = grown(await chunks_of(limited, chat(words), **ADMIN))
+
+        *_, line = [one for one in text.splitlines() if "evil.example" in one]
+        assert not set(line) & set("![]<>`#"), words
+        assert "example.com, gpt-5.2" in line
+        assert text.count("```") == (2 if "csv" in words else 0)
 
 
 async def test_usage_without_a_stream(limited: Pipe) -> None:

@@ -279,3 +279,10 @@ def test_user_may_choose_every_effort_there_is() -> None:
     choices = get_args(UserValves.model_fields["REASONING_EFFORT"].annotation)
 
     assert choices == ("inherit", *REASONING_EFFORTS)
+
+
+def test_own_key_is_not_longer_than_a_key() -> None:
+    """It is looked for in each line of the log, on the event loop."""
+    assert UserValves(API_KEY="k" * 2000)
+    with pytest.raises(ValidationError):
+        UserValves(API_KEY="k" * 2001)

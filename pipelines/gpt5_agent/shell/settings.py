@@ -7,6 +7,7 @@ the pipeline's own inlet and keeps what the inlet adds.
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -223,10 +224,21 @@ def shows_thoughts(question: AgentInput) -> bool:
     return default if given is None else read_bool(name, given)
 
 
+def read_api_key(valves: Valves) -> str:
+    """Return the API key, or nothing if there is none that can be read."""
+    with suppress(InvalidRequest):
+        return _read_api_key(valves)
+    return ""
+
+
+def _read_api_key(valves: Valves) -> str:
+    key = reveal_secret(valves.API_KEY, "API_KEY")
+    return key or os.environ.get("OPENAI_API_KEY", "").strip()
+
+
 def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
     """Return where requests go; `log` hides its secrets. Raises InvalidRequest."""
-    key = reveal_secret(valves.API_KEY, "API_KEY")
-    key = key or os.environ.get("OPENAI_API_KEY", "").strip()
+    key = _read_api_key(valves)
     takes_token = valves.AUTH == "entra_id"
     if not key and not takes_token:
         raise InvalidRequest(

@@ -386,14 +386,18 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
-    """Yield the repair of a tool that the server names by its name, type or label.
+    """Yield the repair of a tool that the server names by its name, label or type.
 
-    A server that cannot be reached may be there again soon.
+    A server that cannot be reached may be there again soon. The type of the error names
+    the tool of whose options one does not do.
     """
-    words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
+    error = refusal.error
+    words = {*_QUOTED.findall(error.message)}
+    if error.code == "invalid_value":
+        words.add(str(error.type).removesuffix("_user_error"))
     for tool in refusal.tools:
-        if words & {tool_name(tool), tool.get("type")}:
-            is_down = "retrieving tool list" in refusal.error.message
+        if tool_name(tool) in words:
+            is_down = "retrieving tool list" in error.message
             yield _tool(tool)._replace(is_lasting=not is_down)
 
 

@@ -193,6 +193,8 @@ class ResponseState:
             return []
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
+        fields = item.items()  # ids are looked up, which an object cannot be
+        item = {k: v for k, v in fields if as_text(v) or v is None or k[-2:] != "id"}
         events: list[RunEvent] = []
         if place is None:
             place = len(self._items)

@@ -11,7 +11,7 @@ from functools import reduce
 from openai_responses.endings import Ending
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, is_call, since_compaction
-from openai_responses.json_input import as_text, parse_json_object
+from openai_responses.json_input import parse_json_object
 from openai_responses.loop.attempts import Attempts, Limits
 from openai_responses.loop.events import RunDone, RunEvent, RunEvents, ToolOutput
 from openai_responses.loop.tools import (
@@ -157,9 +157,8 @@ class _Answers:
         """Return the calls of a response, apart from those of an earlier `call_id`."""
         found: tuple[list[Item], list[Item]] = [], []
         for call in calls:
-            call_id = as_text(call.get("call_id"))
-            found[call_id in self._seen].append(call)
-            self._seen.add(call_id)
+            found[call["call_id"] in self._seen].append(call)
+            self._seen.add(call["call_id"])
         return found
 
     def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:

@@ -244,7 +244,7 @@ async def run_calls(
     try:
         for call in calls:
             one = _check_call(call, toolset.tools)
-            task = asyncio.create_task(batch.answer(str(call["call_id"]), one))
+            task = asyncio.create_task(batch.answer(call["call_id"], one))
             tasks[task] = isinstance(one, _ReadyCall) and (
                 one.is_interactive or bool(toolset.limits.own_seconds(one.name))
             )

@@ -7,9 +7,9 @@ not fail because of one.
 
 import re
 from collections.abc import Callable, Mapping
-from hashlib import sha256
 from typing import Any
 
+from openai_responses.clock import hex_digest
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, parse_json_object
 from openai_responses.models.resolve import REASONING_EFFORTS
@@ -175,5 +175,4 @@ def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
 
 def _hash_id(kind: str, value: str) -> str | None:
     """Return a stable name for an id, which is random and cannot be guessed."""
-    text = f"openai_responses:{kind}:{value}"
-    return sha256(text.encode()).hexdigest()[:48] if value else None
+    return hex_digest(f"openai_responses:{kind}:{value}")[:48] if value else None

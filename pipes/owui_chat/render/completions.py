@@ -76,9 +76,9 @@ class ChunkRenderer:
             case ItemDone() if item_type(event.item) == "message":
                 yield from self._end_message(event)
             case ItemDone() if is_call(event.item):
-                self._open_calls[str(event.item.get("call_id"))] = event.item
+                self._open_calls[event.item["call_id"]] = event.item
             case ToolOutput():
-                self._open_calls.pop(str(event.item.get("call_id")), None)
+                self._open_calls.pop(event.item["call_id"], None)
             case RunDone():
                 yield from self._end(event)
 
@@ -144,7 +144,7 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     if item_type(item) == "custom_tool_call":
         kind, field, empty = "custom", "input", ""
     called = {"name": item.get("name"), field: item.get(field) or empty}
-    return {"id": item.get("call_id"), "type": kind, kind: called}
+    return {"id": item["call_id"], "type": kind, kind: called}
 
 
 def _error(ending: Ending) -> Chunk:

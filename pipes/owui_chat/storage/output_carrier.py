@@ -137,17 +137,20 @@ def _places(
     least, is_known = 0, False
     place: _Place | None = (0, 0)
     for item in run:
-        if is_call_output(item):
+        kind = item.get("type")
+        if kind in ("message", CODE_CARD):
+            if place and (text := _host_text(item)):
+                start, place = _find_text(answer, place, item, text)
+                if start:
+                    found[_item_id(item)] = start
+                is_known |= None not in (start, place)
+        elif kind == COMMENTARY_TYPE:
+            if place:
+                found[_item_id(item)] = place
+        elif is_call_output(item):
             number = outputs.get(str(item.get("call_id")), -1)
             if number >= least:
                 least, place = number + 1, (number + 1, 0)
-        elif place and item.get("type") == COMMENTARY_TYPE:
-            found[_item_id(item)] = place
-        elif place and (text := _host_text(item)):
-            start, place = _find_text(answer, place, item, text)
-            if start:
-                found[_item_id(item)] = start
-            is_known |= None not in (start, place)
     return found if is_known or _has_call(answer, run) else None
 
 
@@ -160,9 +163,11 @@ def _find_text(
     card was deleted ends where it would begin.
     """
     number, at = place
-    if at and at == len(_text(answer, number)):
+    whole = _text(answer, number)
+    if at and at == len(whole):
         number, at = number + 1, 0
-    gap, whole = "\n" if at else "", _text(answer, number)
+        whole = _text(answer, number)
+    gap = "\n" if at else ""
     if whole.startswith(gap + text, at):
         at += len(gap)
         return (number, at), (number, at + len(text))
@@ -222,13 +227,12 @@ def _text(answer: Sequence[ChatPart], number: int) -> str:
 
 
 def _host_text(item: Item) -> str:
-    """Return what the host puts into the text of a later turn for an item."""
-    if item.get("type") == "message":
-        parts = content_parts(item.get("content"))
-        shown = [part for part in parts if part.get("type") == "output_text"]
-        return "".join([as_text(part.get("text")) for part in shown])
-    is_code = item.get("type") == CODE_CARD
-    return code_text(as_text(item.get("code"))) if is_code else ""
+    """Return what the host puts into the text of a later turn for a message or code."""
+    if item.get("type") == CODE_CARD:
+        return code_text(as_text(item.get("code")))
+    parts = content_parts(item.get("content"))
+    shown = [part for part in parts if part.get("type") == "output_text"]
+    return "".join([as_text(part.get("text")) for part in shown])
 
 
 def _records_in(run: Iterable[Any]) -> list[Item]:

@@ -85,18 +85,24 @@ def _check_metadata(metadata: Mapping[str, str]) -> None:
 
 
 def _check_texts(body: Body) -> None:
-    """Refuse the first text of an item that is too long."""
+    """Refuse the first text that is too long."""
+    _check_text("instructions", body.get("instructions"))
     given = body.get("input")
     if isinstance(given, str):
         _check_text("input", given)
-        return
-    for index, item in enumerate(given or ()):
-        for name in ("content", "output", "arguments"):
+    for index, item in enumerate(list_items(body)):
+        for name in ("content", "output", "arguments", "input", "encrypted_content"):
             _check_text(f"input[{index}].{name}", item.get(name))
 
 
 def _check_text(path: str, value: Any) -> None:
-    """Source: bluebox 31."""
+    """Refuse a text, or that of a part, which is too long.
+
+    Source: bluebox 31, of `content`; of other texts assumed.
+    """
+    if isinstance(value, list):
+        for place, part in enumerate(value):
+            _check_text(f"{path}[{place}].text", part.get("text"))
     if isinstance(value, str) and len(value) > MAX_TEXT_CHARACTERS:
         raise refuse_length(path, MAX_TEXT_CHARACTERS, len(value))
 

@@ -25,6 +25,8 @@ HOSTED_TOOLS_LACKING = {
     "gpt-5-pro": ("code_interpreter",),
     "o3-pro": ("code_interpreter",),
 }
+WITHOUT_SCHEMAS = ("gpt-5.2-pro",)
+ULTRAFAST = ("gpt-6-astra", "gpt-6.1-sol", "gpt-6.2-sol", "gpt-6.2-astra")
 REFUSED_AT_MINIMAL = ("web_search", "file_search", "image_generation")
 
 
@@ -49,6 +51,8 @@ def check_model(
     if held.effort not in (None, "none"):
         _refuse_sampling(body, model)
     _check_text(body, model)
+    _check_format(held, model)
+    _check_tier(body, model)
     _check_tools(held, model)
     _refuse_lookaround(held.tools, model)
     _check_caching(body, model)
@@ -123,6 +127,26 @@ def _check_text(body: Body, model: ModelFacts) -> None:
         raise refuse_unsupported_value(
             "text.verbosity", verbosity, model.id, model.verbosities
         )
+
+
+def _check_format(held: Configuration, model: ModelFacts) -> None:
+    """Source: models.dev 910, langchain 35215; the words are those of Chat Completions
+    (harbor-framework/terminal-bench-1 303).
+    """
+    kind = held.format["type"]
+    if kind == "json_schema" and model.id.startswith(WITHOUT_SCHEMAS):
+        raise Refusal(
+            f"Invalid parameter: 'text.format' of type '{kind}' is not supported with "
+            "this model.",
+            param="text.format",
+        )
+
+
+def _check_tier(body: Body, model: ModelFacts) -> None:
+    """Source: guide "Ultrafast mode"; codex 15099 for the words, of another tier."""
+    tier = body.get("service_tier")
+    if tier == "ultrafast" and model.id not in ULTRAFAST:
+        raise Refusal(f"Unsupported service_tier: {tier}")
 
 
 def _check_tools(held: Configuration, model: ModelFacts) -> None:

@@ -3,7 +3,7 @@
 Refused outright: content that is not ours, or not this organisation's. Dropped and
 reported, on models that bind reasoning to its prefix: content whose history changed
 (docs/reference/responses-api.md, "Changed beginnings", and "Refusals of input items",
-4, 9 and 10).
+4, 9, 10 and 12).
 
 Source: reports, listed there.
 """
@@ -16,7 +16,11 @@ from simulator.accounts import Profile
 from simulator.checks.items import read_item_type
 from simulator.models import ModelFacts
 from simulator.prefix import serialise_bound_head
-from simulator.refusals import Refusal, refuse_unknown_parameter
+from simulator.refusals import (
+    Refusal,
+    refuse_array_length,
+    refuse_unknown_parameter,
+)
 from simulator.sealing import (
     ForeignSeal,
     PrefixHash,
@@ -109,6 +113,7 @@ def _unseal_item(item: Item, index: int, reader: ReplayReader) -> Seal:
             )
         if "status" in item and not reader.profile.accepts_reasoning_status:
             raise refuse_unknown_parameter(f"input[{index}].status")
+        _refuse_plain_text(item, f"input[{index}].content")
     content = item.get("encrypted_content") or ""
     try:
         found = unseal_content(content)
@@ -119,6 +124,16 @@ def _unseal_item(item: Item, index: int, reader: ReplayReader) -> Seal:
     if found.family != reader.model.family and not _is_tolerated(reader):
         raise _refuse_unverifiable(content, UNREADABLE_TEXT)
     return found
+
+
+def _refuse_plain_text(item: Item, path: str) -> None:
+    """Refuse reasoning that brings its own text, as other servers send it.
+
+    Source: musistudio/claude-code-router 1783, router-for-me/CLIProxyAPI 5825, both of
+    September 2026; beside encrypted content it is assumed.
+    """
+    if item.get("content"):
+        raise refuse_array_length(path, 0, len(item["content"]))
 
 
 def _is_tolerated(reader: ReplayReader) -> bool:

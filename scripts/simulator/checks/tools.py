@@ -4,12 +4,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from simulator.checks.image_tool import check_image_tool
 from simulator.checks.mcp import check_servers
 from simulator.configuration import is_chosen, list_appended, list_items
 from simulator.files import CONTAINER
 from simulator.models import ModelFacts
 from simulator.refusals import (
     Refusal,
+    refuse_array_length,
     refuse_empty,
     refuse_empty_array,
     refuse_length,
@@ -20,10 +22,10 @@ from simulator.refusals import (
 MAX_TOOLS, MAX_NAME_CHARACTERS = 128, 64
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]+")
 STORE_ID = re.compile("vs_")
+MAX_STORES, MAX_RESULTS, MAX_DOMAINS = 2, 50, 100
+COUNTRY = re.compile(r"[A-Za-z]{2}")
+DOMAIN = re.compile(r"[^\s/:]+(?:/\S*)?")
 Tool = Mapping[str, Any]
-HOSTED_TOOL_RANGES = {"partial_images": (0, 3), "output_compression": (0, 100)}
-RETIRED_IMAGE_MODELS = ("gpt-image-1",)
-TRANSPARENT_FORMATS = ("png", "webp", "gif", "svg")
 
 
 def check_hosted(tools: Sequence[Tool], path: str) -> None:
@@ -31,35 +33,14 @@ def check_hosted(tools: Sequence[Tool], path: str) -> None:
     for index, tool in enumerate(tools):
         place = f"{path}[{index}]"
         if tool["type"] == "image_generation":
-            _check_image(tool, place)
+            check_image_tool(tool, place)
         if tool["type"] == "code_interpreter":
             _check_container(tool["container"], place)
         if tool["type"] == "file_search":
             _check_stores(tool["vector_store_ids"], f"{place}.vector_store_ids")
-
-
-def _check_image(tool: Tool, path: str) -> None:
-    """Source: types of openai 3.54.0; the words are assumed."""
-    for name, (low, high) in HOSTED_TOOL_RANGES.items():
-        value = tool.get(name)
-        if value is not None and value < low:
-            raise refuse_range(f"{path}.{name}", "integer", f">= {low}", value)
-        if value is not None and value > high:
-            raise refuse_range(f"{path}.{name}", "integer", f"<= {high}", value)
-    if tool.get("model") in RETIRED_IMAGE_MODELS:
-        raise Refusal(
-            f"The model `{tool['model']}` has been deprecated, learn more here: "
-            "https://platform.openai.com/docs/deprecations",
-            status=404,
-            code="model_not_found",
-        )
-    form = tool.get("output_format", "png")
-    if tool.get("background") == "transparent" and form not in TRANSPARENT_FORMATS:
-        raise Refusal(
-            f"Transparent background is not supported for '{form}' output.",
-            code="invalid_value",
-            param=f"{path}.background",
-        )
+            _check_results(tool, f"{place}.max_num_results")
+        if tool["type"] == "web_search":
+            _check_search_place(tool, place)
 
 
 def _check_container(container: str | Tool, path: str) -> None:
@@ -73,9 +54,13 @@ def _check_container(container: str | Tool, path: str) -> None:
 
 
 def _check_stores(stores: list[str], path: str) -> None:
-    """Source: openai/openai-support-agent-demo 1; of an empty list assumed."""
+    """Source: openai/openai-support-agent-demo 1; dimagi/open-chat-studio 3815 for the
+    limit, of which only a part of the words is known; of an empty list assumed.
+    """
     if not stores:
         raise refuse_empty_array(path)
+    if len(stores) > MAX_STORES:
+        raise Refusal(f"There is a maximum of {MAX_STORES} vector stores allowed.")
     for index, store in enumerate(stores):
         if not STORE_ID.match(store):
             raise Refusal(
@@ -84,6 +69,31 @@ def _check_stores(stores: list[str], path: str) -> None:
                 code="invalid_value",
                 param=f"{path}[{index}]",
             )
+
+
+def _check_results(tool: Tool, path: str) -> None:
+    """Source: types of openai 3.54.0; the words are assumed."""
+    wanted = tool.get("max_num_results")
+    if wanted is not None and wanted < 1:
+        raise refuse_range(path, "integer", ">= 1", wanted)
+    if wanted is not None and wanted > MAX_RESULTS:
+        raise refuse_range(path, "integer", f"<= {MAX_RESULTS}", wanted)
+
+
+def _check_search_place(tool: Tool, path: str) -> None:
+    """Source: types of openai 3.54.0 for countries, guide "Web search" for domains, 100
+    at most and without a scheme; the words are assumed.
+    """
+    country = (tool.get("user_location") or {}).get("country")
+    if country is not None and not COUNTRY.fullmatch(country):
+        raise refuse_pattern(f"{path}.user_location.country", COUNTRY.pattern)
+    domains = (tool.get("filters") or {}).get("allowed_domains") or []
+    place = f"{path}.filters.allowed_domains"
+    if len(domains) > MAX_DOMAINS:
+        raise refuse_array_length(place, MAX_DOMAINS, len(domains))
+    for index, domain in enumerate(domains):
+        if not DOMAIN.fullmatch(domain):
+            raise refuse_pattern(f"{place}[{index}]", DOMAIN.pattern)
 
 
 def check_tools(body: Tool) -> None:
@@ -96,12 +106,7 @@ def check_tools(body: Tool) -> None:
     lists = list_tools(body)
     count = sum(len(tools) for _, tools in lists)
     if count > MAX_TOOLS:
-        raise Refusal(
-            f"Invalid 'tools': array too long. Expected an array with maximum length "
-            f"{MAX_TOOLS}, but got an array with length {count} instead.",
-            code="array_above_max_length",
-            param="tools",
-        )
+        raise refuse_array_length("tools", MAX_TOOLS, count)
     seen: set[str] = set()
     labels: set[str] = set()
     _check_search([tool for _, tools in lists for tool in tools])

@@ -27,6 +27,8 @@ THOUGHTS = (
     "**Planning the answer**\n\nA few paragraphs will do; a list makes them readable.",
 )
 
+FIRST_HALF = "The first half is easy: mix flour and water."
+DECLINED = "I can't help with the rest."
 CITED = "The harbour froze in 1963, as the town's chronicle tells."
 
 
@@ -59,6 +61,13 @@ SECOND_REASONING = build_reasoning(
 
 TABLE = "| city | people |\n| --- | --- |\n| Zürich | 400000 |"
 FENCE = "```python\nprint('not closed'"
+
+
+def _decline_late() -> Item:
+    """Return a message of a text and a refusal."""
+    begun, declined = build_message(FIRST_HALF), build_refusal(DECLINED)
+    return {**begun, "content": [*begun["content"], *declined["content"]]}
+
 
 CHAT_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
@@ -173,6 +182,14 @@ CHAT_SCENARIOS: tuple[Scenario, ...] = (
         make_reply(
             build_reasoning("**Weighing**\n\nThis is not allowed."),
             build_refusal("I'm sorry, but I can't help with that."),
+        ),
+    ),
+    make_scenario(
+        "refusal-late",
+        "a message that begins and then declines, in two parts",
+        make_reply(
+            build_reasoning("**Weighing**\n\nThe second half is not allowed."),
+            _decline_late(),
         ),
     ),
     make_scenario(

@@ -19,6 +19,7 @@ from simulator.scenarios.scenario import (
     drop_done_events,
     end_failed,
     end_incomplete,
+    end_uncounted,
     end_with_error_event,
     make_reply,
     make_scenario,
@@ -30,6 +31,10 @@ THINKING = build_reasoning(*THOUGHTS)
 SAYING = build_message(ANSWER)
 SERVER_ERROR_TEXT = "The server had an error processing your request. Sorry about that!"
 SERVER_OVERLOADED_TEXT = "Our servers are currently overloaded. Please try again later."
+FLAGGED_TEXT = (
+    "Invalid prompt: your prompt was flagged as potentially violating our usage policy. "
+    "Please try again with a different prompt."
+)
 RATE_LIMIT_TEXT = (
     "Rate limit reached for organization org-simulator-1 on tokens per min (TPM): "
     "Limit 30000, Used 29000, Requested 4000. Please try again in 1.5s."
@@ -88,7 +93,19 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
     make_scenario(
         "failed-limit",
         "response.failed for a rate limit, before anything was said",
-        make_reply(ending=end_failed("rate_limit_exceeded", RATE_LIMIT_TEXT)),
+        make_reply(ending=end_uncounted("rate_limit_exceeded", RATE_LIMIT_TEXT)),
+    ),
+    make_scenario(
+        "failed-policy",
+        "response.failed for the usage policy, in the middle of the reasoning",
+        make_reply(
+            THINKING, SAYING, ending=end_uncounted("invalid_prompt", FLAGGED_TEXT)
+        ),
+    ),
+    make_scenario(
+        "incomplete-messages",
+        "an answer that stops at the limit of messages",
+        make_reply(THINKING, SAYING, ending=end_incomplete("max_messages")),
     ),
     make_scenario(
         "error-nested",

@@ -34,6 +34,7 @@ FAILURE = {
     "type": "mcp_tool_execution_error",
     "content": [{"type": "text", "text": "The zone Atlantis is not known."}],
 }
+GATEWAY_TIMEOUT = {"type": "http_error", "code": 504, "message": "Gateway Timeout"}
 UNLISTED = "Http status code: 401 (Unauthorized)"
 
 
@@ -156,6 +157,15 @@ MCP_SCENARIOS: tuple[Scenario, ...] = (
         "a remote call that fails, then the answer",
         _reply_after_lists(
             LOOKING, FAILED_CALL, build_message("That zone is not known.")
+        ),
+    ),
+    make_scenario(
+        "mcp-http-error",
+        "a remote call whose server answers with an HTTP error",
+        _reply_after_lists(
+            LOOKING,
+            {**FAILED_CALL, "error": GATEWAY_TIMEOUT},
+            build_message("The clocks do not answer."),
         ),
     ),
     make_scenario(

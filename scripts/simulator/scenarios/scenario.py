@@ -187,6 +187,12 @@ def end_failed(code: str, text: str) -> Ending:
     return Ending("response.failed", {"error": {"code": code, "message": text}})
 
 
+def end_uncounted(code: str, text: str) -> Ending:
+    """End because the response failed; what it cost is not told, as often happens."""
+    failed = end_failed(code, text)
+    return Ending(failed.event, {**failed.fields, "usage": None})
+
+
 def end_with_error_event(code: str, text: str, *, nested: bool, type: str) -> Ending:
     """End with an ``error`` event in one of its two forms."""
     fields = {"code": code, "message": text, "param": None}

@@ -145,13 +145,13 @@ async def test_signature_without_a_key_is_the_servers() -> None:
     question = AgentInput("gpt5_react", [], {}, valves)
 
     signs = [
-        build_agent_request(question, endpoint, Connections(), log).sign("text")
+        build_agent_request(question, endpoint, Connections(), log).sign("text", False)
         for _ in range(2)
     ]
 
     assert signs[0] == signs[1]
     plain = build_agent_request(question, endpoint, Connections(), log)
-    assert plain._replace(secret="").sign("text") != signs[0]
+    assert plain._replace(secret="").sign("text", False) != signs[0]
 
 
 async def test_missing_package_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

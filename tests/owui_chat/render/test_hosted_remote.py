@@ -111,14 +111,22 @@ def _begins(chunk: Json, item_id: str) -> bool:
     return is_added and chunk["item"]["id"] == item_id
 
 
-def test_a_call_that_failed_shows_why(host_functions: HostFunctions) -> None:
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("mcp-error", "Error: The zone Atlantis is not known."),
+        ("mcp-http-error", "Error: Gateway Timeout"),
+    ],
+)
+def test_a_call_that_failed_shows_why(
+    name: str, words: str, host_functions: HostFunctions
+) -> None:
     """Call and output are marked, and the server's words are there."""
-    told = tell(run_of_transcript("mcp-error.sse"))
+    told = tell(run_of_transcript(f"{name}.sse"))
 
     _, call, output, _ = stored(host_functions, told)
     assert (call["status"], output["status"]) == ("failed", "failed")
-    text = output["output"][0]["text"]
-    assert text == "Error: The zone Atlantis is not known."
+    assert output["output"][0]["text"] == words
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,22 @@ async def test_reasoning_is_read_back(client: Any, model: str) -> None:
 
 
 @pytest.mark.asyncio
+async def test_reasoning_that_brings_its_own_text(client: Any) -> None:
+    """It is refused, beside encrypted content, too; an empty list is none."""
+    output = await first_turn(client, OLD)
+    text = {"type": "reasoning_text", "text": "So."}
+    plain = {"type": "reasoning", "summary": [], "content": [text]}
+
+    for item in (plain, {**output[0], "content": [text]}):
+        heard = await second_turn(client, [USER, item, output[1]], OLD)
+        assert heard.status == 400
+        assert heard.error["code"] == "array_above_max_length"
+        assert heard.error["param"] == "input[1].content"
+    emptied = [USER, {**output[0], "content": []}, output[1]]
+    assert (await second_turn(client, emptied, OLD)).status == 200
+
+
+@pytest.mark.asyncio
 async def test_content_that_was_not_sealed_here(client: Any) -> None:
     """Truncated, altered and invented content is refused."""
     output = await first_turn(client, OLD)

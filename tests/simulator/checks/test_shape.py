@@ -131,6 +131,55 @@ LIMITS = [
 ]
 
 
+DRAW = {"type": "image_generation"}
+GIF = {**DRAW, "output_format": "gif"}
+IMAGE_OPTIONS = [
+    ({**DRAW, "frame_count": 4}, "frame_count"),
+    ({**DRAW, "output_format": "gif", "svg": {}}, "svg"),
+    ({**GIF, "partial_images": 1}, "partial_images"),
+    ({**GIF, "output_compression": 50}, "output_compression"),
+    ({**GIF, "model": "gpt-image-2"}, "output_format"),
+    ({**DRAW, "output_compression": 50}, "output_compression"),
+    ({**DRAW, "output_format": "jpeg", "background": "transparent"}, "background"),
+    ({**DRAW, "quality": "max", "model": "gpt-image-1.5"}, "quality"),
+    ({**DRAW, "input_fidelity": "low", "model": "gpt-image-2"}, "input_fidelity"),
+    ({**DRAW, "input_fidelity": "high", "model": "gpt-image-1-mini"}, "input_fidelity"),
+    ({**DRAW, "size": "1000x1000"}, "size"),
+    ({**DRAW, "size": "3840x1008"}, "size"),
+    ({**DRAW, "size": "1536x864", "model": "gpt-image-1.5"}, "size"),
+]
+STORES = {"type": "file_search", "vector_store_ids": ["vs_1"]}
+SEARCH = {"type": "web_search"}
+HOSTED_OPTIONS = [
+    ({**STORES, "max_num_results": 0}, "max_num_results"),
+    ({**STORES, "max_num_results": 51}, "max_num_results"),
+    (
+        {**SEARCH, "user_location": {"type": "approximate", "country": "Switzerland"}},
+        "user_location.country",
+    ),
+    (
+        {**SEARCH, "filters": {"allowed_domains": ["https://a.org"]}},
+        "filters.allowed_domains[0]",
+    ),
+    (
+        {**SEARCH, "filters": {"allowed_domains": ["a.org"] * 101}},
+        "filters.allowed_domains",
+    ),
+]
+TAKEN_TOOLS = [
+    {**GIF, "frame_count": 4},
+    {**DRAW, "output_format": "svg", "svg": {"model": "gpt-5.6-sol"}},
+    {**DRAW, "size": "1536x864", "quality": "max", "background": "transparent"},
+    {**DRAW, "output_format": "webp", "output_compression": 50},
+    {**STORES, "vector_store_ids": ["vs_1", "vs_2"], "max_num_results": 50},
+    {
+        **SEARCH,
+        "user_location": {"type": "approximate", "country": "CH"},
+        "filters": {"allowed_domains": ["a.org", "b.org/news"]},
+    },
+]
+
+
 async def refused(client: Any, more: dict[str, Any]) -> dict[str, Any]:
     """Send a body and return the error of the 400 that it must get."""
     heard = await client.post({**client.body(), **more})
@@ -191,6 +240,84 @@ async def test_limits(client: Any, more: dict[str, Any], code: str, path: str) -
     assert (error["code"], error["param"]) == (code, path)
 
 
+@pytest.mark.parametrize(("tool", "path"), [*IMAGE_OPTIONS, *HOSTED_OPTIONS])
+async def test_options_of_hosted_tools(
+    client: Any, tool: dict[str, Any], path: str
+) -> None:
+    """An option that does not do is named."""
+    error = await refused(client, {"tools": [FUNCTION, tool]})
+
+    assert error["param"] == f"tools[1].{path}"
+
+
+@pytest.mark.parametrize("tool", TAKEN_TOOLS)
+async def test_hosted_tools_that_are_taken(client: Any, tool: dict[str, Any]) -> None:
+    """What the types describe is taken."""
+    await client.ask(tools=[tool])
+
+
+async def test_more_vector_stores_than_two(client: Any) -> None:
+    """The refusal names no place."""
+    stores = {**STORES, "vector_store_ids": ["vs_1", "vs_2", "vs_3"]}
+    error = await refused(client, {"tools": [stores]})
+
+    assert "maximum of 2 vector stores allowed" in error["message"]
+    assert error["param"] is None
+
+
+async def test_a_background_that_is_a_preview(client: Any) -> None:
+    """The refusal has a type of its own and names no place."""
+    tool = {**DRAW, "model": "gpt-image-2", "background": "transparent"}
+    heard = await client.post(client.body(tools=[tool]))
+
+    assert heard.status == 400
+    assert heard.error["type"] == "image_generation_user_error"
+    assert (heard.error["code"], heard.error["param"]) == ("invalid_value", None)
+
+
+@pytest.mark.parametrize("model", ["gpt-5.6-sol", "gpt-6-luna"])
+async def test_a_tier_that_the_model_has_not(client: Any, model: str) -> None:
+    """The refusal has no code and names no place."""
+    error = await refused(client, {"model": model, "service_tier": "ultrafast"})
+
+    assert error["message"] == "Unsupported service_tier: ultrafast"
+    assert (error["code"], error["param"]) == (None, None)
+    await client.ask(model="gpt-6.2-sol", service_tier="ultrafast")
+
+
+async def test_a_schema_for_a_model_without(client: Any) -> None:
+    """One model writes no answers by a schema."""
+    format = {"type": "json_schema", "name": "x", "schema": STRICT}
+    more = {"model": "gpt-5.2-pro", "text": {"format": format}}
+
+    assert (await refused(client, more))["param"] == "text.format"
+
+
+TOO_LONG = "x" * 10_485_761
+PART = {"type": "input_text", "text": TOO_LONG}
+
+
+@pytest.mark.parametrize(
+    ("more", "path"),
+    [
+        ({"input": TOO_LONG}, "input"),
+        ({"instructions": TOO_LONG}, "instructions"),
+        ({"input": [{"role": "user", "content": TOO_LONG}]}, "input[0].content"),
+        (
+            {"input": [{"role": "user", "content": [PART]}]},
+            "input[0].content[0].text",
+        ),
+    ],
+)
+async def test_texts_that_are_too_long(
+    client: Any, more: dict[str, Any], path: str
+) -> None:
+    """Each text of an item has its limit, also in a part."""
+    error = await refused(client, more)
+
+    assert (error["code"], error["param"]) == ("string_above_max_length", path)
+
+
 @pytest.mark.parametrize("given", [None, [], ""])
 async def test_no_input(client: Any, given: Any) -> None:
     """A request without input is told what to provide."""
@@ -208,8 +335,10 @@ async def test_no_model(client: Any) -> None:
     assert heard.error["message"] == "Missing required parameter: 'model'."
 
 
-@pytest.mark.parametrize("raw", ["{", "[]", '"x"'])
-async def test_a_body_that_is_no_object(client: Any, raw: str) -> None:
+@pytest.mark.parametrize(
+    "raw", ["{", "[]", '"x"', '{"top_p": NaN}', '{"a": "\\ud83d"}', b'{"a": "\xff"}']
+)
+async def test_a_body_that_is_no_object(client: Any, raw: str | bytes) -> None:
     """A body that is no JSON object is refused in the API's words."""
     url = f"{client.simulator.base_url}/responses"
     headers = {"Authorization": "Bearer sk-simulator-1"}

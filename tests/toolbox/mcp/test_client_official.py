@@ -212,3 +212,13 @@ async def test_tools_are_remembered_and_a_session_is_begun_for_a_call_alone() ->
 
     assert [tool.name for tool in first.tools] == [tool.name for tool in second.tools]
     assert official.noted.count("list 0") == 2
+
+
+async def test_server_leaves_nothing_in_the_loop(tmp_path: Path) -> None:
+    """What looked for signals twice a second would do so beside all later tests."""
+    before = asyncio.all_tasks()
+
+    async with way("stream", tmp_path / "notes") as named, lent(named) as tools:
+        await tools["weather"].execute({"city": "Bern"})
+
+    await until(lambda: asyncio.all_tasks() <= before)

@@ -152,7 +152,7 @@ async def test_what_a_program_started_ends_with_it(ending: str, tmp_path: Path) 
             call.cancel()
             await server.close()
 
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             assert await reader.read() == b""
         writer.close()
         await writer.wait_closed()

@@ -1,0 +1,109 @@
+"""Whether the tool that draws pictures is set as its model can draw.
+
+Source: types of openai 3.54.0, `types/responses/tool_param.py`, `ImageGeneration`; the
+words are assumed, also those about a PNG, that the newest models do what the ones before
+them do, and that GIF and SVG came with them.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from simulator.refusals import Refusal, refuse_range
+
+Tool = Mapping[str, Any]
+RANGES = {"partial_images": (0, 3), "output_compression": (0, 100)}
+RETIRED_MODELS = ("gpt-image-1",)
+DEFAULT_MODEL = "gpt-image-2.6-sunburst"
+MINI, SECOND = "gpt-image-1-mini", ("gpt-image-2", "gpt-image-2-2026-04-21")
+OLDER = (MINI, "gpt-image-1.5", "chatgpt-image-latest", *SECOND)
+MOVING_MODELS = ("gpt-image-2.6-sunburst", "gpt-image-2.6-flare")
+TRANSPARENT_FORMATS = ("png", "webp", "gif", "svg")
+FORMAT_OF = {"frame_count": "gif", "frame_duration_ms": "gif", "svg": "svg"}
+NOT_FOR_GIF = ("partial_images", "input_image_mask", "output_compression")
+FIXED_SIZES = ("1024x1024", "1024x1536", "1536x1024", "auto")
+SIZE = re.compile(r"(?P<width>[1-9]\d{0,4})x(?P<height>[1-9]\d{0,4})")
+
+
+def check_image_tool(tool: Tool, path: str) -> None:
+    """Raise the refusal for the first option that does not do."""
+    for name, (low, high) in RANGES.items():
+        value = tool.get(name)
+        if value is not None and value < low:
+            raise refuse_range(f"{path}.{name}", "integer", f">= {low}", value)
+        if value is not None and value > high:
+            raise refuse_range(f"{path}.{name}", "integer", f"<= {high}", value)
+    if tool.get("model") in RETIRED_MODELS:
+        raise Refusal(
+            f"The model `{tool['model']}` has been deprecated, learn more here: "
+            "https://platform.openai.com/docs/deprecations",
+            status=404,
+            code="model_not_found",
+        )
+    model, form = tool.get("model", DEFAULT_MODEL), tool.get("output_format", "png")
+    if tool.get("background") == "transparent" and model in SECOND:
+        raise _refuse_preview()
+    for name, complaint in _complaints(tool, model, form).items():
+        if complaint:
+            raise Refusal(complaint, code="invalid_value", param=f"{path}.{name}")
+
+
+def _refuse_preview() -> Refusal:
+    """Refuse what only some organisations may preview; the words name no place.
+
+    Source: Wei-Shaw/sub2api 7150, 2026-09-15; GPT2Image-Pro 2.
+    """
+    return Refusal(
+        "Transparent background is not supported for this model.",
+        code="invalid_value",
+        type="image_generation_user_error",
+    )
+
+
+def _complaints(tool: Tool, model: str, form: str) -> dict[str, str]:
+    """Return what is wrong with each option; nothing where all is well."""
+    found = dict.fromkeys(tool, "")
+    found |= {
+        name: f"'{name}' requires 'output_format' to be '{wanted}'."
+        for name, wanted in FORMAT_OF.items()
+        if name in tool and form != wanted
+    }
+    if form == "gif":
+        found |= {
+            name: f"'{name}' is not supported for 'gif' output."
+            for name in NOT_FOR_GIF
+            if tool.get(name)
+        }
+    if form in ("gif", "svg") and model not in MOVING_MODELS:
+        found["output_format"] = f"The format '{form}' is not supported by '{model}'."
+    if form == "png" and tool.get("output_compression", 100) < 100:
+        words = "Compression less than 100 is not supported for PNG output format."
+        found["output_compression"] = words
+    if tool.get("background") == "transparent" and form not in TRANSPARENT_FORMATS:
+        words = f"Transparent background is not supported for '{form}' output."
+        found["background"] = words
+    return found | _complain_of_model(tool, model)
+
+
+def _complain_of_model(tool: Tool, model: str) -> dict[str, str]:
+    found = {}
+    quality, size = tool.get("quality"), tool.get("size", "auto")
+    if quality in ("xhigh", "max") and model in OLDER:
+        found["quality"] = f"The quality '{quality}' is not supported by '{model}'."
+    fidelity = tool.get("input_fidelity")
+    if fidelity and (model in SECOND or (model == MINI and fidelity == "high")):
+        words = f"The input fidelity '{fidelity}' is not supported by '{model}'."
+        found["input_fidelity"] = words
+    if size not in FIXED_SIZES and not _is_drawable(size, model):
+        found["size"] = f"Invalid size '{size}'."
+    return found
+
+
+def _is_drawable(size: str, model: str) -> bool:
+    """Tell whether a model draws in a size of its user's own."""
+    asked = SIZE.fullmatch(size)
+    if asked is None or (model in OLDER and model not in SECOND):
+        return False
+    short, long = sorted(map(int, asked.groups()))
+    fits = long <= 3840 and short <= 2160 and long <= 3 * short
+    return fits and short % 16 == long % 16 == 0
