@@ -64,7 +64,6 @@ from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import cached_property, partial, reduce
-from hashlib import sha256
 from importlib import import_module
 from itertools import accumulate, chain, count, groupby, islice, product, takewhile
 from mimetypes import guess_type
@@ -223,6 +222,12 @@ def json_size(value: object, most: int) -> int:
 
 def as_mapping(value: object) -> JsonObject:
     return value if isinstance(value, (dict, Mapping)) else {}
+
+
+def value_at(value: object, *keys: str) -> Any:
+    for key in keys:
+        value = as_mapping(value).get(key)
+    return value
 
 
 def as_list(value: object) -> list[Any]:
@@ -625,9 +630,6 @@ def valve_error(
     return InvalidRequest(
         f"{problem}. An administrator has to correct it in {place}{shown}."
     )
-
-
-PIPE_VALVES = "the valves of this pipe"
 
 
 class ConnectionFailed(ResponsesError):
@@ -2168,11 +2170,9 @@ class Endpoint:
 def _normalize_base_url(text: str) -> str:
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        problem = "BASE_URL is not an http or https address"
-        raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
+        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
-        problem = "BASE_URL holds a user name or a password, beside API_KEY"
-        raise valve_error(problem, place=PIPE_VALVES)
+        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
     typed = parts.path.rstrip("/")
     path = typed.removesuffix("/responses").rstrip("/")
     if not typed:
@@ -2368,8 +2368,7 @@ def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
 
 
 def _hash_id(kind: str, value: str) -> str | None:
-    text = f"openai_responses:{kind}:{value}"
-    return sha256(text.encode()).hexdigest()[:48] if value else None
+    return hex_digest(f"openai_responses:{kind}:{value}")[:48] if value else None
 
 
 # ==== openai_responses.requests.json_schema
@@ -3456,10 +3455,13 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
-    words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
+    error = refusal.error
+    words = {*_QUOTED.findall(error.message)}
+    if error.code == "invalid_value":
+        words.add(str(error.type).removesuffix("_user_error"))
     for tool in refusal.tools:
-        if words & {tool_name(tool), tool.get("type")}:
-            is_down = "retrieving tool list" in refusal.error.message
+        if tool_name(tool) in words:
+            is_down = "retrieving tool list" in error.message
             yield _tool(tool)._replace(is_lasting=not is_down)
 
 
@@ -3594,6 +3596,8 @@ class ResponseState:
             return []
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
+        fields = item.items()  # ids are looked up, which an object cannot be
+        item = {k: v for k, v in fields if as_text(v) or v is None or k[-2:] != "id"}
         events: list[RunEvent] = []
         if place is None:
             place = len(self._items)
@@ -4682,7 +4686,7 @@ async def run_calls(
     try:
         for call in calls:
             one = _check_call(call, toolset.tools)
-            task = asyncio.create_task(batch.answer(str(call["call_id"]), one))
+            task = asyncio.create_task(batch.answer(call["call_id"], one))
             tasks[task] = isinstance(one, _ReadyCall) and (
                 one.is_interactive or bool(toolset.limits.own_seconds(one.name))
             )
@@ -5134,9 +5138,8 @@ class _Answers:
     def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
         found: tuple[list[Item], list[Item]] = [], []
         for call in calls:
-            call_id = as_text(call.get("call_id"))
-            found[call_id in self._seen].append(call)
-            self._seen.add(call_id)
+            found[call["call_id"] in self._seen].append(call)
+            self._seen.add(call["call_id"])
         return found
 
     def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
@@ -6336,9 +6339,9 @@ class ChunkRenderer:
             case ItemDone() if item_type(event.item) == "message":
                 yield from self._end_message(event)
             case ItemDone() if is_call(event.item):
-                self._open_calls[str(event.item.get("call_id"))] = event.item
+                self._open_calls[event.item["call_id"]] = event.item
             case ToolOutput():
-                self._open_calls.pop(str(event.item.get("call_id")), None)
+                self._open_calls.pop(event.item["call_id"], None)
             case RunDone():
                 yield from self._end(event)
 
@@ -6402,7 +6405,7 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     if item_type(item) == "custom_tool_call":
         kind, field, empty = "custom", "input", ""
     called = {"name": item.get("name"), field: item.get(field) or empty}
-    return {"id": item.get("call_id"), "type": kind, kind: called}
+    return {"id": item["call_id"], "type": kind, kind: called}
 
 
 def _error(ending: Ending) -> Chunk:
@@ -13386,9 +13389,19 @@ def shows_thoughts(question: AgentInput) -> bool:
     return default if given is None else read_bool(name, given)
 
 
-def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
+def read_api_key(valves: Valves) -> str:
+    with suppress(InvalidRequest):
+        return _read_api_key(valves)
+    return ""
+
+
+def _read_api_key(valves: Valves) -> str:
     key = reveal_secret(valves.API_KEY, "API_KEY")
-    key = key or os.environ.get("OPENAI_API_KEY", "").strip()
+    return key or os.environ.get("OPENAI_API_KEY", "").strip()
+
+
+def build_endpoint(valves: Valves, log: AgentLog) -> Endpoint:
+    key = _read_api_key(valves)
     takes_token = valves.AUTH == "entra_id"
     if not key and not takes_token:
         raise InvalidRequest(
@@ -14031,6 +14044,7 @@ class Pipeline:
         self._tokens = EntraTokens()
         self._refusals = RecentTexts()
         self._told = hourly_texts()
+        self._secret = ""
         self._unhook: Callable[[], object] = str
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._close_all)
 
@@ -14048,7 +14062,8 @@ class Pipeline:
     async def inlet(
         self, body: dict[str, Any], user: dict[str, Any] | None = None
     ) -> dict[str, Any]:
-        return {**body, CONTEXT_KEY: read_inlet_context(body, user)}
+        context = read_inlet_context(body, user)
+        return {**body, CONTEXT_KEY: sign_object(context, self._sign())}
 
     def pipe(
         self,
@@ -14058,6 +14073,8 @@ class Pipeline:
         body: dict[str, Any],
     ) -> Iterator[AnswerPiece] | dict[str, Any]:
         del user_message  # the last message of the user, which `messages` has
+        if not self._is_from_inlet(body):
+            body = {key: body[key] for key in body if key != CONTEXT_KEY}
         caller = read_caller(body)
         log = AgentLog(new_ulid()[-10:])
         body = self._select_keys(body, caller, log)
@@ -14080,6 +14097,19 @@ class Pipeline:
         except BridgeClosed:
             error = error_chunk(_STOPPED_TEXT)
             return iter((error, DONE_LINE)) if caller.streams else error
+
+    def _is_from_inlet(self, body: Mapping[str, Any]) -> bool:
+        context = as_mapping(body.get(CONTEXT_KEY))
+        sender = value_at(body, "user", "id")
+        named = (context.get("user_id"), value_at(context, "user", "id"))
+        is_other = sender and any(one not in (None, sender) for one in named)
+        return not is_other and is_signed(context, self._sign())
+
+    def _sign(self) -> Sign:
+        key = read_api_key(self.valves)
+        if not key:
+            self._secret = self._secret or server_secret()
+        return signer(key or self._secret, "gpt5_agent context")
 
     def _select_keys(
         self, body: Mapping[str, Any], caller: PipelineCaller, log: AgentLog

@@ -57,7 +57,6 @@ from datetime import UTC, date, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache, partial, reduce
-from hashlib import sha256
 from importlib import import_module
 from io import BytesIO
 from itertools import accumulate, chain, groupby, islice, pairwise, takewhile
@@ -2245,11 +2244,9 @@ class Endpoint:
 def _normalize_base_url(text: str) -> str:
     parts = url_parts(text.strip() or DEFAULT_BASE_URL)
     if parts is None:
-        problem = "BASE_URL is not an http or https address"
-        raise valve_error(problem, DEFAULT_BASE_URL, place=PIPE_VALVES)
+        raise valve_error("BASE_URL is not an http or https address", DEFAULT_BASE_URL)
     if "@" in parts.netloc:
-        problem = "BASE_URL holds a user name or a password, beside API_KEY"
-        raise valve_error(problem, place=PIPE_VALVES)
+        raise valve_error("BASE_URL holds a user name or a password, beside API_KEY")
     typed = parts.path.rstrip("/")
     path = typed.removesuffix("/responses").rstrip("/")
     if not typed:
@@ -2810,8 +2807,7 @@ def hash_ids(kind: str, user_id: str, chat_id: str) -> dict[str, str | None]:
 
 
 def _hash_id(kind: str, value: str) -> str | None:
-    text = f"openai_responses:{kind}:{value}"
-    return sha256(text.encode()).hexdigest()[:48] if value else None
+    return hex_digest(f"openai_responses:{kind}:{value}")[:48] if value else None
 
 
 # ==== openai_responses.requests.json_schema
@@ -4257,10 +4253,13 @@ def _nearest_effort(asked: object, error: ApiError) -> str | None:
 
 
 def _by_tool_name(refusal: _Refusal) -> Iterator[Status]:
-    words = {*_QUOTED.findall(refusal.error.message)} - {"function", "custom", "mcp"}
+    error = refusal.error
+    words = {*_QUOTED.findall(error.message)}
+    if error.code == "invalid_value":
+        words.add(str(error.type).removesuffix("_user_error"))
     for tool in refusal.tools:
-        if words & {tool_name(tool), tool.get("type")}:
-            is_down = "retrieving tool list" in refusal.error.message
+        if tool_name(tool) in words:
+            is_down = "retrieving tool list" in error.message
             yield _tool(tool)._replace(is_lasting=not is_down)
 
 
@@ -4395,6 +4394,8 @@ class ResponseState:
             return []
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
+        fields = item.items()  # ids are looked up, which an object cannot be
+        item = {k: v for k, v in fields if as_text(v) or v is None or k[-2:] != "id"}
         events: list[RunEvent] = []
         if place is None:
             place = len(self._items)
@@ -5142,7 +5143,7 @@ async def run_calls(
     try:
         for call in calls:
             one = _check_call(call, toolset.tools)
-            task = asyncio.create_task(batch.answer(str(call["call_id"]), one))
+            task = asyncio.create_task(batch.answer(call["call_id"], one))
             tasks[task] = isinstance(one, _ReadyCall) and (
                 one.is_interactive or bool(toolset.limits.own_seconds(one.name))
             )
@@ -5495,9 +5496,8 @@ class _Answers:
     def _new_calls(self, calls: Iterable[Item]) -> tuple[list[Item], list[Item]]:
         found: tuple[list[Item], list[Item]] = [], []
         for call in calls:
-            call_id = as_text(call.get("call_id"))
-            found[call_id in self._seen].append(call)
-            self._seen.add(call_id)
+            found[call["call_id"] in self._seen].append(call)
+            self._seen.add(call["call_id"])
         return found
 
     def _refuse(self, calls: Iterable[Item], why: str) -> Iterator[ToolOutput]:
@@ -7023,17 +7023,20 @@ def _places(
     least, is_known = 0, False
     place: _Place | None = (0, 0)
     for item in run:
-        if is_call_output(item):
+        kind = item.get("type")
+        if kind in ("message", CODE_CARD):
+            if place and (text := _host_text(item)):
+                start, place = _find_text(answer, place, item, text)
+                if start:
+                    found[_item_id(item)] = start
+                is_known |= None not in (start, place)
+        elif kind == COMMENTARY_TYPE:
+            if place:
+                found[_item_id(item)] = place
+        elif is_call_output(item):
             number = outputs.get(str(item.get("call_id")), -1)
             if number >= least:
                 least, place = number + 1, (number + 1, 0)
-        elif place and item.get("type") == COMMENTARY_TYPE:
-            found[_item_id(item)] = place
-        elif place and (text := _host_text(item)):
-            start, place = _find_text(answer, place, item, text)
-            if start:
-                found[_item_id(item)] = start
-            is_known |= None not in (start, place)
     return found if is_known or _has_call(answer, run) else None
 
 
@@ -7041,9 +7044,11 @@ def _find_text(
     answer: Sequence[ChatPart], place: _Place, item: Item, text: str
 ) -> tuple[_Place | None, _Place | None]:
     number, at = place
-    if at and at == len(_text(answer, number)):
+    whole = _text(answer, number)
+    if at and at == len(whole):
         number, at = number + 1, 0
-    gap, whole = "\n" if at else "", _text(answer, number)
+        whole = _text(answer, number)
+    gap = "\n" if at else ""
     if whole.startswith(gap + text, at):
         at += len(gap)
         return (number, at), (number, at + len(text))
@@ -7097,12 +7102,11 @@ def _text(answer: Sequence[ChatPart], number: int) -> str:
 
 
 def _host_text(item: Item) -> str:
-    if item.get("type") == "message":
-        parts = content_parts(item.get("content"))
-        shown = [part for part in parts if part.get("type") == "output_text"]
-        return "".join([as_text(part.get("text")) for part in shown])
-    is_code = item.get("type") == CODE_CARD
-    return code_text(as_text(item.get("code"))) if is_code else ""
+    if item.get("type") == CODE_CARD:
+        return code_text(as_text(item.get("code")))
+    parts = content_parts(item.get("content"))
+    shown = [part for part in parts if part.get("type") == "output_text"]
+    return "".join([as_text(part.get("text")) for part in shown])
 
 
 def _records_in(run: Iterable[Any]) -> list[Item]:
@@ -7157,9 +7161,9 @@ class ChunkRenderer:
             case ItemDone() if item_type(event.item) == "message":
                 yield from self._end_message(event)
             case ItemDone() if is_call(event.item):
-                self._open_calls[str(event.item.get("call_id"))] = event.item
+                self._open_calls[event.item["call_id"]] = event.item
             case ToolOutput():
-                self._open_calls.pop(str(event.item.get("call_id")), None)
+                self._open_calls.pop(event.item["call_id"], None)
             case RunDone():
                 yield from self._end(event)
 
@@ -7223,7 +7227,7 @@ def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     if item_type(item) == "custom_tool_call":
         kind, field, empty = "custom", "input", ""
     called = {"name": item.get("name"), field: item.get(field) or empty}
-    return {"id": item.get("call_id"), "type": kind, kind: called}
+    return {"id": item["call_id"], "type": kind, kind: called}
 
 
 def _error(ending: Ending) -> Chunk:
@@ -8959,7 +8963,7 @@ class Valves(BaseModel):
         "Let the model run Python in a billed container at OpenAI. Its files are stored.",
     )
     FILE_SEARCH_VECTOR_STORES: str = _valve(
-        "", "Ids of vector stores at OpenAI, separated by commas."
+        "", "Up to two vector stores: `vs_1, vs_2`."
     )
     FILE_INPUT: Literal["off", "pdf", "all"] = _valve(
         "off",
@@ -9216,9 +9220,9 @@ class UserValves(BaseModel):
     )
     API_KEY: str = _valve(
         "",
-        "Your own key for OpenAI, if an administrator allows one; your chats are "
-        "billed to it.",
+        "Your own key for OpenAI, if allowed. It pays for your chats.",
         secret=True,
+        max_length=2000,
     )
     SHOW_LOG_ON_ERROR: bool = _valve(
         False, "For administrators: show the log of a failed answer as a source."
@@ -9420,7 +9424,7 @@ def build_endpoint(
     headers = parse_string_map(valves.EXTRA_HEADERS)
     if headers is None:
         problem = "EXTRA_HEADERS is not a JSON object of texts"
-        raise valve_error(problem, '{"X-Team": "blue"}', place=PIPE_VALVES)
+        raise valve_error(problem, '{"X-Team": "blue"}')
     billed = _BILLED_HEADERS if own_key else ()
     return Endpoint(
         base_url=valves.BASE_URL,
@@ -9624,7 +9628,7 @@ class PipeCall(NamedTuple):
         return caller._asdict() | told | {"has_own_key": bool(self.config.own_key)}
 
     def warn_once(self, text: str) -> None:
-        if self.capabilities.first_time(f"log: {text}"):
+        if self.capabilities.first_time(text):
             self.log.warn(text)
 
     def resolve(self, name: str) -> ResolvedModel:
@@ -9918,10 +9922,10 @@ async def _read_document(
     def sized_part(content: bytes) -> tuple[Item, int]:
         return document_part(name, kind, content), len(content)
 
-    gone, size = GONE_FILE.format(name), int(meta.get("size") or 0)
-    part: Item | str = gone
+    part: Item | str = GONE_FILE.format(name)
+    size = int(meta.get("size") or 0)
     if row and size <= left:
-        part, size = await _read_file(row, sized_part) or (gone, 0)
+        part, size = await _read_file(row, sized_part) or (part, 0)
     return (part, size) if size <= left else (_TOO_LARGE.format(name), 0)
 
 
@@ -9994,7 +9998,7 @@ def build_approver(call: PipeCall) -> Approver:
 
 
 def _is_builtin(host: HostContext, name: str) -> bool:
-    return bool(host.tools.get(name, {}).get("type") == "builtin")
+    return bool(value_at(host.tools, name, "type") == "builtin")
 
 
 _SLOW = ("delegate_task", "generate_image", "edit_image")
@@ -10101,7 +10105,7 @@ class HostTools:
         self, name: str, arguments: dict[str, Any]
     ) -> tuple[str, dict[str, Any]] | None:
         own, tools = self._own_name(name), self._host.tools
-        if tools.get(own, {}).get("tool_id") != "builtin:call_tool":
+        if value_at(tools, own, "tool_id") != "builtin:call_tool":
             return own, arguments
         inner, params = read_call_tool(arguments) or (None, {})
         if inner not in tools or inner in _DISPATCHERS:
@@ -10203,6 +10207,7 @@ _REPLACED = {
 }
 
 _PLACE = ("city", "region", "country", "timezone")
+_MOST_STORES, _MOST_DOMAINS = 2, 100
 
 
 def hosted_tools(
@@ -10221,7 +10226,7 @@ def hosted_tools(
 def _configured_tools(config: Config, takes: Callable[[str], bool]) -> Iterator[Item]:
     if config.web_search and takes("web_search"):
         yield _web_search(config)
-    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)
+    stores = comma_list(config.valves.FILE_SEARCH_VECTOR_STORES)[:_MOST_STORES]
     servers = config.remote.tools if takes("mcp") else ()
     if stores and takes("file_search"):
         yield {"type": "file_search", "vector_store_ids": stores}
@@ -10242,7 +10247,7 @@ def _image_options(valves: Valves) -> Item:
     options = parse_json_object(valves.IMAGE_GENERATION_OPTIONS.strip() or "{}")
     if options is None:
         problem = "IMAGE_GENERATION_OPTIONS is not a JSON object"
-        raise valve_error(problem, '{"quality": "high"}', place=PIPE_VALVES)
+        raise valve_error(problem, '{"quality": "high"}')
     return options
 
 
@@ -10252,8 +10257,8 @@ def _web_search(config: Config) -> Item:
         "search_context_size": config.valves.WEB_SEARCH_CONTEXT_SIZE,
         "user_location": {"type": "approximate", **_location(config.valves)},
     }
-    addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)
-    domains = [a.rpartition("://")[2].partition("/")[0] for a in addresses]
+    addresses = comma_list(config.valves.WEB_SEARCH_ALLOWED_DOMAINS)[:_MOST_DOMAINS]
+    domains = [re.split("[/:]", a.rpartition("://")[2])[0] for a in addresses]
     return {**tool, "filters": {"allowed_domains": domains}} if domains else tool
 
 
@@ -10266,7 +10271,9 @@ def _location(valves: Valves) -> Mapping[str, str]:
     if given is None or not all(isinstance(given.get(k, ""), str) for k in _PLACE):
         problem = "WEB_SEARCH_USER_LOCATION is neither a JSON object nor a place"
         example = "Bern, BE, CH, Europe/Zurich (city, region, country, timezone)"
-        raise valve_error(problem, example, place=PIPE_VALVES)
+        raise valve_error(problem, example)
+    if len(given.get("country", "")) != 2:  # no code: it would be refused
+        given["country"] = ""
     return {key: given[key] for key in _PLACE if given.get(key)}
 
 
@@ -10361,11 +10368,10 @@ def _searched_tools(tools: Sequence[Item]) -> list[Item]:
     ordered = sorted(tools, key=_first_word)
     for start in range(0, len(ordered), _NAMESPACE_TOOLS):
         inner = ordered[start : start + _NAMESPACE_TOOLS]
-        names = ", ".join(as_text(tool.get("name")) for tool in inner)
         space: Item = {
             "type": "namespace",
             "name": f"{_first_word(inner[0])}_{len(found)}",
-            "description": f"Functions: {names}",
+            "description": f"Functions: {', '.join(map(tool_name, inner))}",
             "tools": [{**tool, "defer_loading": True} for tool in inner],
         }
         found.append(space)
@@ -10373,7 +10379,7 @@ def _searched_tools(tools: Sequence[Item]) -> list[Item]:
 
 
 def _first_word(tool: Item) -> str:
-    return as_text(tool.get("name")).split("_")[0][:50]
+    return tool_name(tool).split("_")[0][:50]
 
 
 # ==== owui_manifold.models
@@ -11013,7 +11019,7 @@ def _permitted_reasoning(given: JsonObject, may: _Permission) -> dict[str, Any]:
 
 def _is_open(tool: object, opened: Collection[str]) -> bool:
     fields = as_mapping(tool)
-    kind = fields.get("type", "function")
+    kind = str(fields.get("type", "function"))
     if kind in CALLED_BY_NAME:
         return True
     closed = [
@@ -12090,8 +12096,7 @@ class Pipe:
                 raise InvalidRequest(problem)
             config = config._replace(token=token, secrets=(*config.secrets, token))
             call.log.hide(token)
-        forwards = {"always": True, "auto": endpoint.is_gateway, "never": False}
-        if forwards[valves.FORWARD_USER_INFO]:
+        if valves.FORWARD_USER_INFO in ("always", *["auto"] * endpoint.is_gateway):
             headers = await identity_headers(call.host, call.caller.user_id)
             config = config._replace(identity=headers)
         return await permitted_call(call._replace(config=config))
