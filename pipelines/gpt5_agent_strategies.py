@@ -1235,13 +1235,10 @@ def _reasoning_facts(traits: str) -> ModelFacts:
 
 
 def _expand_words(text: str) -> list[str]:
-    return [
-        one
-        for word in text.split()
-        for one in (
-            _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
-        )
-    ]
+    words = list[str]()
+    for word in text.split():
+        words += _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
+    return words
 
 
 def _read_traits(words: list[str]) -> dict[str, Any]:
@@ -1826,8 +1823,7 @@ StreamEvent = ItemEvent | FinalResponse | StreamError | None
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     out: list[StreamEvent] = []
     for place, neighbours in groupby(
-        events,
-        lambda one: one[:3] + one[4:] if type(one) is TextDelta else None,
+        events, lambda one: one[:3] + one[4:] if type(one) is TextDelta else None
     ):
         if place is None:
             out += neighbours
@@ -2693,12 +2689,8 @@ def _make_nullable(schema: _Schema) -> _Schema:
 
 
 def _choice_of(options: list[Any], node: JsonObject) -> _Schema:
-    choice = {"anyOf": options}
-    return (
-        {**choice, "description": node["description"]}
-        if "description" in node
-        else choice
-    )
+    kept = node.keys() & {"description"}
+    return {"anyOf": options, **{key: node[key] for key in kept}}
 
 
 def _types_of(node: JsonObject, enum: object) -> list[str]:
@@ -2751,12 +2743,8 @@ class ToolNames:
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         return [
-            (
-                tool
-                if is_hosted_tool(tool)
-                else tool | {"name": self.sent_name(tool["name"])}
-            )
-            for tool in tools
+            t if is_hosted_tool(t) else {**t, "name": self.sent_name(t["name"])}
+            for t in tools
         ]
 
 
@@ -3119,10 +3107,7 @@ def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
 
 
 def _reasoning(
-    model: ResolvedModel,
-    effort: str | None,
-    given: JsonObject,
-    settings: Settings,
+    model: ResolvedModel, effort: str | None, given: JsonObject, settings: Settings
 ) -> dict[str, Any] | None:
     facts = model.facts
     thinks = (effort or facts.default_effort) != "none"
@@ -4474,9 +4459,8 @@ def _own_error(value: Any, node: JsonObject, path: str) -> str:
         return f"{place} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
-        return (
-            f"{place} must be one of {_listed([_quote(one) for one in allowed[:21]])}"
-        )
+        words = _listed([_quote(one) for one in allowed[:21]])
+        return f"{place} must be one of {words}"
     required = (isinstance(value, Mapping) and node.get("required")) or ()
     for name in required:
         if name not in value:

@@ -1312,13 +1312,10 @@ def _reasoning_facts(traits: str) -> ModelFacts:
 
 
 def _expand_words(text: str) -> list[str]:
-    return [
-        one
-        for word in text.split()
-        for one in (
-            _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
-        )
-    ]
+    words = list[str]()
+    for word in text.split():
+        words += _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
+    return words
 
 
 def _read_traits(words: list[str]) -> dict[str, Any]:
@@ -1900,8 +1897,7 @@ StreamEvent = ItemEvent | FinalResponse | StreamError | None
 def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     out: list[StreamEvent] = []
     for place, neighbours in groupby(
-        events,
-        lambda one: one[:3] + one[4:] if type(one) is TextDelta else None,
+        events, lambda one: one[:3] + one[4:] if type(one) is TextDelta else None
     ):
         if place is None:
             out += neighbours
@@ -3132,12 +3128,8 @@ def _make_nullable(schema: _Schema) -> _Schema:
 
 
 def _choice_of(options: list[Any], node: JsonObject) -> _Schema:
-    choice = {"anyOf": options}
-    return (
-        {**choice, "description": node["description"]}
-        if "description" in node
-        else choice
-    )
+    kept = node.keys() & {"description"}
+    return {"anyOf": options, **{key: node[key] for key in kept}}
 
 
 def _types_of(node: JsonObject, enum: object) -> list[str]:
@@ -3190,12 +3182,8 @@ class ToolNames:
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         return [
-            (
-                tool
-                if is_hosted_tool(tool)
-                else tool | {"name": self.sent_name(tool["name"])}
-            )
-            for tool in tools
+            t if is_hosted_tool(t) else {**t, "name": self.sent_name(t["name"])}
+            for t in tools
         ]
 
 
@@ -3558,10 +3546,7 @@ def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
 
 
 def _reasoning(
-    model: ResolvedModel,
-    effort: str | None,
-    given: JsonObject,
-    settings: Settings,
+    model: ResolvedModel, effort: str | None, given: JsonObject, settings: Settings
 ) -> dict[str, Any] | None:
     facts = model.facts
     thinks = (effort or facts.default_effort) != "none"
@@ -4919,9 +4904,8 @@ def _own_error(value: Any, node: JsonObject, path: str) -> str:
         return f"{place} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
-        return (
-            f"{place} must be one of {_listed([_quote(one) for one in allowed[:21]])}"
-        )
+        words = _listed([_quote(one) for one in allowed[:21]])
+        return f"{place} must be one of {words}"
     required = (isinstance(value, Mapping) and node.get("required")) or ()
     for name in required:
         if name not in value:
@@ -9647,7 +9631,7 @@ class PipeCall(NamedTuple):
         return caller._asdict() | told | {"has_own_key": bool(self.config.own_key)}
 
     def warn_once(self, text: str) -> None:
-        if self.capabilities.first_time(f"log: {text}"):
+        if self.capabilities.first_time(text):
             self.log.warn(text)
 
     def resolve(self, name: str) -> ResolvedModel:
@@ -9941,10 +9925,10 @@ async def _read_document(
     def sized_part(content: bytes) -> tuple[Item, int]:
         return document_part(name, kind, content), len(content)
 
-    gone, size = GONE_FILE.format(name), int(meta.get("size") or 0)
-    part: Item | str = gone
+    part: Item | str = GONE_FILE.format(name)
+    size = int(meta.get("size") or 0)
     if row and size <= left:
-        part, size = await _read_file(row, sized_part) or (gone, 0)
+        part, size = await _read_file(row, sized_part) or (part, 0)
     return (part, size) if size <= left else (_TOO_LARGE.format(name), 0)
 
 
@@ -11844,11 +11828,10 @@ class _Diagnostics:
         if self._model.facts.summary:
             works = "Summaries of the reasoning can be shown."
             tries.append(("Summaries", works, {"reasoning": {"summary": "auto"}}))
+        works = "The model can be given this tool."
         for tool in self._hosted:
-            works = "The model can be given this tool."
-            tries.append(
-                (tool["type"], works, {"tools": [tool], "tool_choice": "none"})
-            )
+            only = {"tools": [tool], "tool_choice": "none"}
+            tries.append((tool["type"], works, only))
         for kind, works, more in tries:
             advice = _CHECK_ADVICE.get(kind) or _TOOL_ADVICE.format(kind.upper())
             name = more.get("tools", [{}])[0].get("server_label") or kind

@@ -81,11 +81,10 @@ class _Diagnostics:
         if self._model.facts.summary:
             works = "Summaries of the reasoning can be shown."
             tries.append(("Summaries", works, {"reasoning": {"summary": "auto"}}))
+        works = "The model can be given this tool."
         for tool in self._hosted:
-            works = "The model can be given this tool."
-            tries.append(
-                (tool["type"], works, {"tools": [tool], "tool_choice": "none"})
-            )
+            only = {"tools": [tool], "tool_choice": "none"}
+            tries.append((tool["type"], works, only))
         for kind, works, more in tries:
             advice = _CHECK_ADVICE.get(kind) or _TOOL_ADVICE.format(kind.upper())
             name = more.get("tools", [{}])[0].get("server_label") or kind

@@ -160,7 +160,7 @@ class PipeCall(NamedTuple):
 
     def warn_once(self, text: str) -> None:
         """Write a line in the log, once a day."""
-        if self.capabilities.first_time(f"log: {text}"):
+        if self.capabilities.first_time(text):
             self.log.warn(text)
 
     def resolve(self, name: str) -> ResolvedModel:

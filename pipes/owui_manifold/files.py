@@ -100,10 +100,10 @@ async def _read_document(
     def sized_part(content: bytes) -> tuple[Item, int]:
         return document_part(name, kind, content), len(content)
 
-    gone, size = GONE_FILE.format(name), int(meta.get("size") or 0)
-    part: Item | str = gone
+    part: Item | str = GONE_FILE.format(name)
+    size = int(meta.get("size") or 0)
     if row and size <= left:
-        part, size = await _read_file(row, sized_part) or (gone, 0)
+        part, size = await _read_file(row, sized_part) or (part, 0)
     return (part, size) if size <= left else (_TOO_LARGE.format(name), 0)
 
 

@@ -116,9 +116,8 @@ def _own_error(value: Any, node: JsonObject, path: str) -> str:
         return f"{place} must be {_listed(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
     if isinstance(allowed, Sequence) and not any(_same(value, one) for one in allowed):
-        return (
-            f"{place} must be one of {_listed([_quote(one) for one in allowed[:21]])}"
-        )
+        words = _listed([_quote(one) for one in allowed[:21]])
+        return f"{place} must be one of {words}"
     required = (isinstance(value, Mapping) and node.get("required")) or ()
     for name in required:
         if name not in value:

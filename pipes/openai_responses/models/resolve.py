@@ -235,13 +235,10 @@ def _reasoning_facts(traits: str) -> ModelFacts:
 
 def _expand_words(text: str) -> list[str]:
     """Return the efforts or traits that words of the catalog stand for."""
-    return [
-        one
-        for word in text.split()
-        for one in (
-            _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
-        )
-    ]
+    words = list[str]()
+    for word in text.split():
+        words += _expand_words(CATALOG_WORDS[word]) if word in CATALOG_WORDS else [word]
+    return words
 
 
 def _read_traits(words: list[str]) -> dict[str, Any]:

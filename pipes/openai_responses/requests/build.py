@@ -195,10 +195,7 @@ def _include(tools: Sequence[Item], with_reasoning: bool) -> list[str]:
 
 
 def _reasoning(
-    model: ResolvedModel,
-    effort: str | None,
-    given: JsonObject,
-    settings: Settings,
+    model: ResolvedModel, effort: str | None, given: JsonObject, settings: Settings
 ) -> dict[str, Any] | None:
     facts = model.facts
     thinks = (effort or facts.default_effort) != "none"

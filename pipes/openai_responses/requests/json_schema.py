@@ -386,12 +386,8 @@ def _make_nullable(schema: _Schema) -> _Schema:
 
 def _choice_of(options: list[Any], node: JsonObject) -> _Schema:
     """Return a choice with the description of `node`."""
-    choice = {"anyOf": options}
-    return (
-        {**choice, "description": node["description"]}
-        if "description" in node
-        else choice
-    )
+    kept = node.keys() & {"description"}
+    return {"anyOf": options, **{key: node[key] for key in kept}}
 
 
 def _types_of(node: JsonObject, enum: object) -> list[str]:

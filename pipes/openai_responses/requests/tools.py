@@ -84,12 +84,8 @@ class ToolNames:
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
         return [
-            (
-                tool
-                if is_hosted_tool(tool)
-                else tool | {"name": self.sent_name(tool["name"])}
-            )
-            for tool in tools
+            t if is_hosted_tool(t) else {**t, "name": self.sent_name(t["name"])}
+            for t in tools
         ]
 
 

@@ -202,8 +202,7 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     """Return `events`, with neighbouring deltas of one text joined to one delta."""
     out: list[StreamEvent] = []
     for place, neighbours in groupby(
-        events,
-        lambda one: one[:3] + one[4:] if type(one) is TextDelta else None,
+        events, lambda one: one[:3] + one[4:] if type(one) is TextDelta else None
     ):
         if place is None:
             out += neighbours
