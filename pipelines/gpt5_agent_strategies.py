@@ -120,7 +120,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-# ==== openai_responses.json_input
+# openai_responses.json_input
 
 JsonObject = Mapping[str, Any]
 
@@ -238,7 +238,7 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-# ==== openai_responses.items
+# openai_responses.items
 
 Item = dict[str, Any]
 
@@ -572,7 +572,7 @@ def drop_last_reasoning(items: list[Item]) -> None:
         items.pop()
 
 
-# ==== openai_responses.errors
+# openai_responses.errors
 
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
@@ -720,7 +720,7 @@ def _inner_error(text: str) -> ApiError | None:
 _LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 
 
-# ==== openai_responses.endings
+# openai_responses.endings
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -988,7 +988,7 @@ def api_word(word: str | None) -> str | None:
     return word if word and (known or _WORD.fullmatch(word)) else None
 
 
-# ==== openai_responses.models.catalog
+# openai_responses.models.catalog
 
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|context|max_output_tokens|prices|shutdown|successor
@@ -1084,7 +1084,7 @@ CATALOG_ALIASES: dict[str, str] = {
 }
 
 
-# ==== openai_responses.models.resolve
+# openai_responses.models.resolve
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -1290,7 +1290,7 @@ def _prices(text: str) -> list[float | None]:
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 
 
-# ==== openai_responses.models.usage
+# openai_responses.models.usage
 
 
 class Usage(NamedTuple):
@@ -1373,7 +1373,7 @@ def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
     return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
 
 
-# ==== openai_responses.clock
+# openai_responses.clock
 
 
 def unix_seconds() -> int:
@@ -1444,7 +1444,7 @@ def new_ulid() -> str:
     return "".join(digits)
 
 
-# ==== openai_responses.requests.repairs
+# openai_responses.requests.repairs
 
 
 class Repair(NamedTuple):
@@ -1707,7 +1707,7 @@ def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
     return found
 
 
-# ==== openai_responses.transport.stream
+# openai_responses.transport.stream
 
 
 class ServerSentEvent(NamedTuple):
@@ -1956,7 +1956,7 @@ _READERS: Mapping[str, _Reader] = {
 }
 
 
-# ==== openai_responses.loop.events
+# openai_responses.loop.events
 
 NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
 
@@ -2006,7 +2006,7 @@ RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 RunEvents = AsyncGenerator[RunEvent, None]
 
 
-# ==== openai_responses.redaction
+# openai_responses.redaction
 
 _REDACTED = "[redacted]"
 
@@ -2093,7 +2093,7 @@ def _inside_base64(raw: bytes, offset: int) -> str:
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
 
-# ==== openai_responses.endpoint
+# openai_responses.endpoint
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
@@ -2221,7 +2221,7 @@ def _environment_proxy(url: str) -> str | None:
     return proxy
 
 
-# ==== openai_responses.requests.parameters
+# openai_responses.requests.parameters
 
 CALLERS_KEYS = (
     *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
@@ -2371,7 +2371,7 @@ def _hash_id(kind: str, value: str) -> str | None:
     return hex_digest(f"openai_responses:{kind}:{value}")[:48] if value else None
 
 
-# ==== openai_responses.requests.json_schema
+# openai_responses.requests.json_schema
 
 _Schema = dict[str, Any]
 
@@ -2702,7 +2702,7 @@ def _types_of(node: JsonObject, enum: object) -> list[str]:
     return kinds
 
 
-# ==== openai_responses.requests.tools
+# openai_responses.requests.tools
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
@@ -2967,7 +2967,7 @@ def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
     return (kind, label, name), (kind, "", name)
 
 
-# ==== openai_responses.requests.build
+# openai_responses.requests.build
 
 SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
@@ -3153,7 +3153,7 @@ def _strict_item(item: Item) -> Item:
     return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item
 
 
-# ==== openai_responses.loop.recovery
+# openai_responses.loop.recovery
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
@@ -3480,7 +3480,7 @@ _FINDERS = (
 )
 
 
-# ==== openai_responses.loop.response
+# openai_responses.loop.response
 
 
 class ResponseState:
@@ -3691,7 +3691,7 @@ def _ending_of(status: str, response: JsonObject, error: ApiError) -> Ending:
     return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
 
 
-# ==== openai_responses.transport.connections
+# openai_responses.transport.connections
 
 _IDLE_SECONDS = 60.0
 _MAX_CONNECTIONS = 1000
@@ -4043,7 +4043,7 @@ def _network_sentence(error: Exception, host: str) -> str:
     )
 
 
-# ==== openai_responses.loop.attempts
+# openai_responses.loop.attempts
 
 _THOUGHT_SHARE = 0.02
 
@@ -4375,7 +4375,7 @@ def _may_run(error: ResponsesError | None) -> bool:
     return error.status in _GATEWAY_STATUS and not asks_again
 
 
-# ==== openai_responses.loop.arguments
+# openai_responses.loop.arguments
 
 _DEEPEST_ARGUMENT = 40
 _MOST_WORK = 200_000
@@ -4535,7 +4535,7 @@ def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[
     return [*islice(fitting, 1)] or options
 
 
-# ==== openai_responses.loop.tools
+# openai_responses.loop.tools
 
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
@@ -4819,7 +4819,7 @@ def _name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
-# ==== openai_responses.requests.replay
+# openai_responses.requests.replay
 
 
 class Origin(NamedTuple):
@@ -5036,7 +5036,7 @@ def _new_id(own: str) -> str:
     return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
 
 
-# ==== openai_responses.loop.run
+# openai_responses.loop.run
 
 _TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
 _ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
@@ -5189,7 +5189,7 @@ async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str
     return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
 
-# ==== openai_responses.transport.entra
+# openai_responses.transport.entra
 
 _RENEWED_BEFORE = 300
 _LONGEST_REASON = 300
@@ -5238,7 +5238,7 @@ def entra_scope(endpoint: Endpoint) -> str:
     return f"https://cognitiveservices.azure.{cloud}/.default"
 
 
-# ==== owui_chat.storage.signature
+# owui_chat.storage.signature
 
 Sign = Callable[[object, bool], str]
 
@@ -5296,7 +5296,7 @@ def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
     return signed.hexdigest()[:_HALF]
 
 
-# ==== owui_chat.host_tools
+# owui_chat.host_tools
 
 CALL_TOOL = "call_tool"
 
@@ -5310,7 +5310,7 @@ def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
     return None if params is None else (arguments.get("tool_name"), params)
 
 
-# ==== owui_chat.messages
+# owui_chat.messages
 
 
 class Attachment(NamedTuple):
@@ -5462,7 +5462,7 @@ def _plain_text(content: object) -> str:
     return "".join(as_text(as_mapping(p).get("text")) for p in as_list(content))
 
 
-# ==== owui_chat.storage.records
+# owui_chat.storage.records
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 
@@ -5515,7 +5515,7 @@ def _stub(item: Item) -> Item | None:
     return {"type": "message", "role": "assistant", **phase, "content": [UNSHOWN_TEXT]}
 
 
-# ==== owui_chat.storage.details_carrier
+# owui_chat.storage.details_carrier
 
 _FORMAT = "openai-responses-v1"
 _REASONING = "reasoning.encrypted"
@@ -5663,7 +5663,7 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
     return [*texts, content[start:]] if content[start:] else texts
 
 
-# ==== owui_chat.code
+# owui_chat.code
 
 CODE_CARD = "open_webui:code_interpreter"
 
@@ -5714,7 +5714,7 @@ def take_out_code(
     return [text if rest == text else rest.strip() for text, rest in rows], deleted
 
 
-# ==== owui_chat.storage.markers
+# owui_chat.storage.markers
 
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
@@ -5770,7 +5770,7 @@ def _named(match: re.Match[str]) -> str:
     return (match["ulid"] or match["ulid1"] or "").upper()
 
 
-# ==== owui_chat.input.history
+# owui_chat.input.history
 
 _SIGN = "<details type="
 _BLOCK = re.compile(
@@ -5948,7 +5948,7 @@ def _message_item(kept: Item | None, shown: str) -> Item:
     return {**kept, "content": content}
 
 
-# ==== owui_chat.events
+# owui_chat.events
 
 
 class SourceCited(NamedTuple):
@@ -5973,7 +5973,7 @@ CitedEvent = RunEvent | SourceCited
 AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 
 
-# ==== owui_chat.files
+# owui_chat.files
 
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
@@ -5990,7 +5990,7 @@ def file_lines(card: JsonObject) -> str:
     return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
 
 
-# ==== owui_chat.citations
+# owui_chat.citations
 
 _TRACKED = "utm_source=openai"
 _LABEL = r"[^\[\]\n]{0,300}"
@@ -6228,7 +6228,7 @@ def _place_finder(text: str) -> Callable[[object], int]:
     return find
 
 
-# ==== owui_chat.render.chunks
+# owui_chat.render.chunks
 
 Chunk = dict[str, Any]
 Chunks = Iterator[Chunk]
@@ -6275,7 +6275,7 @@ def host_event(kind: str, data: JsonObject) -> Chunk:
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
-# ==== owui_chat.storage.output_carrier
+# owui_chat.storage.output_carrier
 
 COMMENTARY_TYPE = "openai_responses:remark"
 
@@ -6300,7 +6300,7 @@ def record_item(stored: StoredRecord, before: str) -> Item:
     return {**head, "kept": dict(stored.value)}
 
 
-# ==== owui_chat.render.completions
+# owui_chat.render.completions
 
 _GAP = "\n\n"
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -6483,7 +6483,7 @@ def _progress(ended: RunDone) -> str:
     return strip_tracking(_GAP.join(texts))
 
 
-# ==== owui_chat.render.items
+# owui_chat.render.items
 
 
 def call_host_item(item: Item) -> Item:
@@ -6665,7 +6665,7 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
     return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
-# ==== owui_chat.render.commentary
+# owui_chat.render.commentary
 
 
 class Commentary:
@@ -6737,7 +6737,7 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
     return {**head, "status": status, "content": content}
 
 
-# ==== owui_chat.render.native
+# owui_chat.render.native
 
 
 def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
@@ -6903,7 +6903,7 @@ def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
-# ==== owui_chat.input.tasks
+# owui_chat.input.tasks
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
@@ -6974,7 +6974,7 @@ def _clean_part(part: object) -> object:
     return part
 
 
-# ==== toolbox.remote_tools
+# toolbox.remote_tools
 
 MAX_TOOLS_PER_SERVER = 128
 MAX_TOOL_NAME_CHARACTERS = 64
@@ -7155,7 +7155,7 @@ class RemoteConnection:
         return self._session
 
 
-# ==== toolbox.host_files
+# toolbox.host_files
 
 _HOST = "Open WebUI"
 _HOST_SECONDS = 30.0
@@ -7251,7 +7251,7 @@ def _header_text(text: str) -> str:
     return re.sub(r'[^ -~\u00a0-\uffff]|["\\]', "_", text)
 
 
-# ==== toolbox.processes
+# toolbox.processes
 
 
 class ChildProcess:
@@ -7327,7 +7327,7 @@ async def start_process(*command: str, **options: Any) -> ChildProcess:
     return child
 
 
-# ==== toolbox.sandbox.backend
+# toolbox.sandbox.backend
 
 MEBIBYTE = 1024 * 1024
 
@@ -7396,7 +7396,7 @@ class SandboxBackend(Protocol):
     async def start(self, program: str, limits: SandboxLimits) -> SandboxProcess: ...
 
 
-# ==== toolbox.sandbox.bubblewrap
+# toolbox.sandbox.bubblewrap
 
 _INODE_BYTES = 1024
 _WRITABLE_FOLDERS = ("work", "tmp")
@@ -7630,7 +7630,7 @@ def _encode_instruction(
     return struct.pack("=HBBI", code, skip_if, skip_unless, operand)
 
 
-# ==== toolbox.sandbox.containers
+# toolbox.sandbox.containers
 
 _CLIENT_VARIABLES = ("PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
 _CLIENT_EXIT_SECONDS = 1.0
@@ -7710,7 +7710,7 @@ def _client_environment() -> dict[str, str]:
     return {name: os.environ[name] for name in names}
 
 
-# ==== toolbox.sandbox.program
+# toolbox.sandbox.program
 
 SANDBOX_PROGRAM = r'''"""What a run does inside the sandbox."""
 
@@ -8169,7 +8169,7 @@ if __name__ == "__main__":
 '''
 
 
-# ==== toolbox.sandbox.runs
+# toolbox.sandbox.runs
 
 _MAX_JSON_CHARACTER_BYTES = 12
 
@@ -8384,7 +8384,7 @@ def _find_confinement_gaps(found: Mapping[str, Any]) -> Iterator[str]:
         yield "user"
 
 
-# ==== toolbox.sandbox.workspaces
+# toolbox.sandbox.workspaces
 
 _ROOT_PREFIX = "sandbox-workspaces-"
 
@@ -8589,7 +8589,7 @@ def printable_name(name: str) -> str:
     return "".join(sign if sign.isprintable() else "_" for sign in last) or "file"
 
 
-# ==== toolbox.sandbox.tools
+# toolbox.sandbox.tools
 
 ReadFile = Callable[[], Awaitable[bytes | str]]
 
@@ -8899,7 +8899,7 @@ class SandboxTools:
         return None
 
 
-# ==== toolbox.server_entries
+# toolbox.server_entries
 
 _ADDRESS_FORM = "an address that begins with http:// or https:// and holds no password"
 _MAP_FORM = "a JSON object of texts"
@@ -9107,7 +9107,7 @@ def _read_label(row: object) -> str:
     return str(label) if is_label else ""
 
 
-# ==== toolbox.mcp.transports
+# toolbox.mcp.transports
 
 _RpcMessage = dict[str, Any]
 
@@ -9412,7 +9412,7 @@ class McpStdioTransport(_McpTransport):
                 answer.set_exception(RemoteError(f"{self._name} {self._end_reason}."))
 
 
-# ==== toolbox.mcp.client
+# toolbox.mcp.client
 
 _PROTOCOL_VERSION = "2025-06-18"
 _SUPPORTED_VERSIONS = ("2024-11-05", "2025-03-26", _PROTOCOL_VERSION, "2025-11-25")
@@ -9599,7 +9599,7 @@ def _read_tool_result(result: Mapping[str, Any]) -> dict[str, Any]:
     return {"isError": result.get("isError") is True, "content": told}
 
 
-# ==== toolbox.openapi.document
+# toolbox.openapi.document
 
 _MAX_DOCUMENT_WORK = 20 * MAX_SCHEMA_SIZE
 _MAX_URL_CHARACTERS = 2_000
@@ -9888,7 +9888,7 @@ def _operation_description(operation: Mapping[str, Any]) -> str:
     return "\n".join(dict.fromkeys(shown))
 
 
-# ==== toolbox.openapi.client
+# toolbox.openapi.client
 
 _MAX_TEXT_BYTES = 1024 * 1024
 _MAX_HTTP_ERROR_CHARACTERS = 2_000
@@ -10075,7 +10075,7 @@ def _serialize_scalar(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-# ==== toolbox.tool_servers
+# toolbox.tool_servers
 
 _TOOLS_CACHE_SECONDS = 60.0
 _FAILURE_CACHE_SECONDS = 30.0
@@ -10218,7 +10218,7 @@ def _make_names_unique(tools: Iterable[RemoteTool]) -> tuple[RemoteTool, ...]:
     return tuple(found.values())
 
 
-# ==== gpt5_agent.events
+# gpt5_agent.events
 
 AgentState = Literal[
     "thinking",
@@ -10338,7 +10338,7 @@ AgentOnlyEvent = (
 AgentEvent = RunEvent | AgentOnlyEvent
 
 
-# ==== gpt5_agent.ports
+# gpt5_agent.ports
 
 
 class Tool(Protocol):
@@ -10381,7 +10381,7 @@ class Guide(BaseModel):
     initial_memories: tuple[str, ...] = ()
 
 
-# ==== gpt5_agent.request
+# gpt5_agent.request
 
 Message = Mapping[str, Any]
 
@@ -10444,7 +10444,7 @@ class AgentRequest(NamedTuple):
         )
 
 
-# ==== gpt5_agent.agent.accounting
+# gpt5_agent.agent.accounting
 
 _ITERATION_LIMIT_TEXT = (
     "Maximum iteration limit ({limit}) reached. Cannot call tool '{tool}'. "
@@ -10605,7 +10605,7 @@ def format_step(ended: StepEnded) -> str:
     return f"{ended.step.label}: {', '.join(notes)}"
 
 
-# ==== gpt5_agent.agent.memory
+# gpt5_agent.agent.memory
 
 _TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
 _NAME_KEYS = ("title", "name", "source", "file_name")
@@ -10722,7 +10722,7 @@ def _parse_window(policy: str) -> int:
     )
 
 
-# ==== gpt5_agent.tools.guard
+# gpt5_agent.tools.guard
 
 
 def resolve_host_call(call: Item) -> Item:
@@ -10865,7 +10865,7 @@ def _option_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-# ==== gpt5_agent.tools.confirmations
+# gpt5_agent.tools.confirmations
 
 _HARMFUL_WORDS: Mapping[str, str] = {
     "It can delete things.": "delete remove drop",
@@ -11043,7 +11043,7 @@ def _read_decision(answer: object) -> Decision:
     return "chat" if label == _ALLOW_CHAT else "deny"
 
 
-# ==== gpt5_agent.agent.earlier_rounds
+# gpt5_agent.agent.earlier_rounds
 
 _REFUSAL_PREFIXES = (
     "error: tool call rejected by user.",
@@ -11167,7 +11167,7 @@ def _is_failed_output(text: str) -> bool:
     return list(parse_json_object(text) or ()) == ["error"]
 
 
-# ==== gpt5_agent.agent.policy
+# gpt5_agent.agent.policy
 
 _DEFAULT_INSTRUCTION = "You are a helpful GPT-5 agent."
 
@@ -11319,7 +11319,7 @@ def _read_preset_file(path: str) -> Guide:
         return Guide.model_validate_json(file.read(_MAX_PRESET_CHARACTERS))
 
 
-# ==== gpt5_agent.tools.execution
+# gpt5_agent.tools.execution
 
 MAX_TOOL_FILE_BYTES = 5 * 1024 * 1024
 _MAX_FILES = 10
@@ -11507,7 +11507,7 @@ def describe_tool(tool: Tool) -> Item:
     }
 
 
-# ==== gpt5_agent.agent.preparation
+# gpt5_agent.agent.preparation
 
 _MAX_TOOLS = 128
 
@@ -11652,7 +11652,7 @@ def _merge_body(
     return {**default, **given, "tool_choice": choice if tools else None}
 
 
-# ==== gpt5_agent.agent.transcript
+# gpt5_agent.agent.transcript
 
 
 class AnswerEvents:
@@ -11745,7 +11745,7 @@ class Transcript:
         return self.next_index - 1
 
 
-# ==== gpt5_agent.agent.calls
+# gpt5_agent.agent.calls
 
 _RULES_BY_STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
 
@@ -11954,7 +11954,7 @@ class RoundCalls:
         return self._approver.rule_for(name) == "ask"
 
 
-# ==== gpt5_agent.agent.delegation
+# gpt5_agent.agent.delegation
 
 MAX_TASKS_AT_ONCE = 3
 _TASK_SECONDS = 600.0
@@ -12024,7 +12024,7 @@ class DelegateTool(NamedTuple):
             return tool_error("the time of the task is used up.")
 
 
-# ==== gpt5_agent.agent.thoughts
+# gpt5_agent.agent.thoughts
 
 _TAG = re.compile(r"(?<!`)<(/?)think>", re.ASCII | re.IGNORECASE)
 _TAG_START = re.compile(r"</?(?:t(?:h(?:i(?:nk?)?)?)?)?\Z", re.ASCII | re.IGNORECASE)
@@ -12287,7 +12287,7 @@ def _answer_text(message: Item) -> str:
     return "".join(span.text for span in spans if not span.is_thought).strip()
 
 
-# ==== gpt5_agent.agent.provider
+# gpt5_agent.agent.provider
 
 
 class ResponsesProvider:
@@ -12329,7 +12329,7 @@ def _build_model_answer(ended: RunDone) -> ModelAnswer:
     return ModelAnswer(not calls, calls, read_answer_text(ended.output), run_end=ended)
 
 
-# ==== gpt5_agent.agent.loop
+# gpt5_agent.agent.loop
 
 
 class _Agent:
@@ -12589,7 +12589,7 @@ def _build_metadata(
     return RunMetadata(request.strategy, model.id, ending, *used)
 
 
-# ==== gpt5_agent.shell.bridge
+# gpt5_agent.shell.bridge
 
 AnswerPiece = dict[str, Any] | str
 _Result = TypeVar("_Result")
@@ -12744,7 +12744,7 @@ def close_on_sigterm(bridge: AsyncBridge) -> Callable[[], object]:
     return undo
 
 
-# ==== gpt5_agent.shell.log
+# gpt5_agent.shell.log
 
 _LOGGER = logging.getLogger("gpt5_agent_strategies")
 
@@ -12767,7 +12767,7 @@ class AgentLog:
         _LOGGER.log(level, "%s %s", self.run_id, redact_line(text, self._secrets))
 
 
-# ==== gpt5_agent.shell.sealing
+# gpt5_agent.shell.sealing
 
 SECRET_FORMS = "`env:NAME` or `file:PATH`; what is typed in plainly is sealed at once."
 
@@ -12895,7 +12895,7 @@ def _write_sealing_key(key: bytes) -> None:
         file.write(key)
 
 
-# ==== gpt5_agent.shell.valves
+# gpt5_agent.shell.valves
 
 _PASSWORD: dict[str, Any] = {"input": {"type": "password"}}
 _VALVE_RANGES: Mapping[str, tuple[int, int]] = {
@@ -13218,7 +13218,7 @@ class Valves(BaseModel):
         return seal_servers(value)
 
 
-# ==== gpt5_agent.shell.settings
+# gpt5_agent.shell.settings
 
 CONTEXT_KEY = "agent_context"
 _MAX_ATTACHED = 20
@@ -13466,7 +13466,7 @@ def _build_request_settings(question: AgentInput, endpoint: Endpoint) -> Setting
     )
 
 
-# ==== gpt5_agent.shell.identity
+# gpt5_agent.shell.identity
 
 _HEADERS: Mapping[str, tuple[str, str]] = {
     "name": ("USER_INFO_HEADER_USER_NAME", "User-Name"),
@@ -13504,7 +13504,7 @@ def _user_headers(caller: PipelineCaller) -> dict[str, str]:
     }
 
 
-# ==== gpt5_agent.shell.own_tools
+# gpt5_agent.shell.own_tools
 
 
 class _SandboxTool(NamedTuple):
@@ -13649,7 +13649,7 @@ def _build_sandbox_limits(valves: Valves) -> SandboxLimits:
     )
 
 
-# ==== gpt5_agent.shell.views
+# gpt5_agent.shell.views
 
 _LISTENER_EVENTS: Mapping[type, str] = {
     NewMessage: "new_message",
@@ -13831,7 +13831,7 @@ class ClientRenderer:
                 self._run_end = shown
 
 
-# ==== gpt5_agent.shell.answers
+# gpt5_agent.shell.answers
 
 DONE_LINE = "data: [DONE]"
 
@@ -13960,7 +13960,7 @@ def _report_exception(error: Exception, log: AgentLog) -> str:
     return f"{sentence} (Error id: {log.run_id})"
 
 
-# ==== gpt5_agent.shell.request_keys
+# gpt5_agent.shell.request_keys
 
 _CHAT_KEYS = frozenset(
     {
@@ -14015,7 +14015,7 @@ def select_keys(
     return kept, sorted(refused & _SETTINGS)
 
 
-# ==== gpt5_agent.pipeline
+# gpt5_agent.pipeline
 
 STRATEGY_NAMES: Mapping[str, str] = {
     "gpt5_function_calling": "GPT-5 Function Calling",

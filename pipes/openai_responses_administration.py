@@ -40,7 +40,7 @@ from urllib.parse import SplitResult, quote, quote_plus, urlsplit, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-# ==== openai_responses.clock
+# openai_responses.clock
 
 
 def unix_seconds() -> int:
@@ -59,7 +59,7 @@ def hex_digest(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-# ==== openai_responses.json_input
+# openai_responses.json_input
 
 JsonObject = Mapping[str, Any]
 MAX_JSON_DEPTH = 128
@@ -92,7 +92,7 @@ def as_mapping(value: object) -> JsonObject:
     return value if isinstance(value, (dict, Mapping)) else {}
 
 
-# ==== openai_responses.errors
+# openai_responses.errors
 
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
@@ -145,7 +145,7 @@ def valve_error(
     )
 
 
-# ==== openai_responses.redaction
+# openai_responses.redaction
 
 _REDACTED = "[redacted]"
 
@@ -217,7 +217,7 @@ def _inside_base64(raw: bytes, offset: int) -> str:
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
 
-# ==== openai_responses.endpoint
+# openai_responses.endpoint
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
@@ -314,7 +314,7 @@ def url_parts(text: str) -> SplitResult | None:
     return parts if sound and parts.scheme in ("http", "https") else None
 
 
-# ==== openai_responses.transport.entra
+# openai_responses.transport.entra
 
 _RENEWED_BEFORE = 300
 _LONGEST_REASON = 300
@@ -363,7 +363,7 @@ def entra_scope(endpoint: Endpoint) -> str:
     return f"https://cognitiveservices.azure.{cloud}/.default"
 
 
-# ==== openai_responses.models.catalog
+# openai_responses.models.catalog
 
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|context|max_output_tokens|prices|shutdown|successor
@@ -459,7 +459,7 @@ CATALOG_ALIASES: dict[str, str] = {
 }
 
 
-# ==== openai_responses.models.resolve
+# openai_responses.models.resolve
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -665,7 +665,7 @@ def _prices(text: str) -> list[float | None]:
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 
 
-# ==== owui_administration.host
+# owui_administration.host
 
 
 class HostTooOld(RuntimeError): ...
@@ -719,7 +719,7 @@ def exports_telemetry() -> bool:
         return False
 
 
-# ==== owui_administration.endpoints
+# owui_administration.endpoints
 
 _UNREADABLE = (
     "ENDPOINTS_JSON is not a list of entries with a key each, so nothing is sent. An "
@@ -847,7 +847,7 @@ async def choose_endpoints(
     return EndpointChoice(found, str(facts.get("base_url")), down) if found else None
 
 
-# ==== owui_administration.rules
+# owui_administration.rules
 
 
 class LimitRule(BaseModel):
@@ -934,7 +934,7 @@ def longest_ago(today: date) -> str:
     return min(period_start(per, today) for per in PERIODS).isoformat()
 
 
-# ==== owui_administration.usage_table
+# owui_administration.usage_table
 
 
 class UsageRow(NamedTuple):
@@ -1003,7 +1003,7 @@ class UsageTable:
         return [*(UsageRow(*row[:3], *map(int, row[3:])) for row in found), *due]
 
 
-# ==== owui_administration.usage_command
+# owui_administration.usage_command
 
 _COMMAND = re.compile(r"/usage(?: +(\d{1,3})d)?( +csv)?")
 _MOST_SHOWN, _MOST_LISTED = 100, 5000
@@ -1072,7 +1072,7 @@ def _csv_line(cells: Sequence[str]) -> str:
     return ",".join(f'"{cell}"' for cell in cleaned)
 
 
-# ==== owui_administration.limits
+# owui_administration.limits
 
 _OVERDRAFT = 1.1
 _HOSTED_TYPES = (
@@ -1237,7 +1237,7 @@ async def _is_given_model(task: str) -> bool:
     return task not in ("", "moa_response_generation") and await has_task_model()
 
 
-# ==== owui_administration.telemetry
+# owui_administration.telemetry
 
 _SCOPE = "openai_responses_manifold"
 _LONGEST = 100
@@ -1419,7 +1419,7 @@ def _attributes(facts: JsonObject, model: str, address: str) -> dict[str, Any]:
     return told
 
 
-# ==== owui_administration.account
+# owui_administration.account
 
 
 class Account(NamedTuple):
@@ -1455,7 +1455,7 @@ class Account(NamedTuple):
             return "", str(error)
 
 
-# ==== owui_administration.agent
+# owui_administration.agent
 
 
 class LimitReached(Exception): ...
@@ -1485,7 +1485,7 @@ def _number(counts: Mapping[str, Any], name: str) -> float:
     return value if isinstance(value, int | float) and 0 < value < 10**12 else 0
 
 
-# ==== owui_administration.filter
+# owui_administration.filter
 
 _FILTER_ID = "openai_responses_administration"
 _OTHER_ID = (

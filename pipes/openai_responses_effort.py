@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-# ==== owui_controls.switch
+# owui_controls.switch
 
 CONTROLS_KEY = "openai_responses"
 
@@ -46,7 +46,7 @@ def _line_icon(paths: str) -> str:
     )
 
 
-# ==== owui_controls.effort
+# owui_controls.effort
 
 
 class Filter(Switch):

@@ -90,7 +90,7 @@ from pydantic import (
     field_validator,
 )
 
-# ==== openai_responses.clock
+# openai_responses.clock
 
 
 def unix_seconds() -> int:
@@ -161,7 +161,7 @@ def new_ulid() -> str:
     return "".join(digits)
 
 
-# ==== openai_responses.json_input
+# openai_responses.json_input
 
 JsonObject = Mapping[str, Any]
 
@@ -296,7 +296,7 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-# ==== openai_responses.errors
+# openai_responses.errors
 
 _NAMED_PLACE = re.compile(
     r"\b(input|tools)\[(\d{1,6})\]((?:\.\w{1,64}|\[\d{1,6}\]){0,12})"
@@ -447,7 +447,7 @@ def _inner_error(text: str) -> ApiError | None:
 _LONGEST_PREFIX, _LONGEST_BODY = 1000, 100_000
 
 
-# ==== openai_responses.endings
+# openai_responses.endings
 
 _PICTURE = (
     "The model's server could not use a picture of this chat{code}. Remove it, or "
@@ -715,7 +715,7 @@ def api_word(word: str | None) -> str | None:
     return word if word and (known or _WORD.fullmatch(word)) else None
 
 
-# ==== openai_responses.items
+# openai_responses.items
 
 Item = dict[str, Any]
 
@@ -1065,7 +1065,7 @@ def _texts(values: object) -> list[str]:
     return [row for row in as_list(values) if isinstance(row, str) and row]
 
 
-# ==== openai_responses.models.catalog
+# openai_responses.models.catalog
 
 CATALOG_TABLE = """
 model|efforts|default_effort|traits|context|max_output_tokens|prices|shutdown|successor
@@ -1161,7 +1161,7 @@ CATALOG_ALIASES: dict[str, str] = {
 }
 
 
-# ==== openai_responses.models.resolve
+# openai_responses.models.resolve
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
@@ -1411,7 +1411,7 @@ def _entry_error(model: str, what: str) -> InvalidRequest:
     return valve_error(f"MODEL_OVERRIDES_JSON: the entry {model} {what}")
 
 
-# ==== openai_responses.models.usage
+# openai_responses.models.usage
 
 
 class Usage(NamedTuple):
@@ -1518,7 +1518,7 @@ def _tier_factor(tier: str, prices: ModelPrices, today: date) -> float | None:
     return {"": 1, "auto": 1, "default": 1, "flex": 0.5}.get(tier)
 
 
-# ==== openai_responses.requests.repairs
+# openai_responses.requests.repairs
 
 
 class Repair(NamedTuple):
@@ -1781,7 +1781,7 @@ def parameter_at(payload: Mapping[str, Any], path: Sequence[str]) -> object:
     return found
 
 
-# ==== openai_responses.transport.stream
+# openai_responses.transport.stream
 
 
 class ServerSentEvent(NamedTuple):
@@ -2030,7 +2030,7 @@ _READERS: Mapping[str, _Reader] = {
 }
 
 
-# ==== openai_responses.loop.events
+# openai_responses.loop.events
 
 NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
 
@@ -2080,7 +2080,7 @@ RunEvent = ItemEvent | ToolOutput | ResponseDone | Status | RunDone
 RunEvents = AsyncGenerator[RunEvent, None]
 
 
-# ==== openai_responses.redaction
+# openai_responses.redaction
 
 _REDACTED = "[redacted]"
 
@@ -2167,7 +2167,7 @@ def _inside_base64(raw: bytes, offset: int) -> str:
     return encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
 
 
-# ==== openai_responses.endpoint
+# openai_responses.endpoint
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 
@@ -2295,7 +2295,7 @@ def _environment_proxy(url: str) -> str | None:
     return proxy
 
 
-# ==== openai_responses.transport.connections
+# openai_responses.transport.connections
 
 _IDLE_SECONDS = 60.0
 _MAX_CONNECTIONS = 1000
@@ -2660,7 +2660,7 @@ async def container_file(
         return bytes(await answer.read_all(most_bytes))
 
 
-# ==== openai_responses.requests.parameters
+# openai_responses.requests.parameters
 
 CALLERS_KEYS = (
     *("max_output_tokens", "temperature", "top_p", "top_logprobs"),
@@ -2810,7 +2810,7 @@ def _hash_id(kind: str, value: str) -> str | None:
     return hex_digest(f"openai_responses:{kind}:{value}")[:48] if value else None
 
 
-# ==== openai_responses.requests.json_schema
+# openai_responses.requests.json_schema
 
 _Schema = dict[str, Any]
 
@@ -3141,7 +3141,7 @@ def _types_of(node: JsonObject, enum: object) -> list[str]:
     return kinds
 
 
-# ==== openai_responses.requests.tools
+# openai_responses.requests.tools
 
 _ALLOWED = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _FORBIDDEN = re.compile(r"[^a-zA-Z0-9_-]")
@@ -3406,7 +3406,7 @@ def _choice_keys(tool: Item) -> Sequence[tuple[str, str, str]]:
     return (kind, label, name), (kind, "", name)
 
 
-# ==== openai_responses.requests.build
+# openai_responses.requests.build
 
 SAMPLING = {"temperature", "top_p", "top_logprobs"}
 
@@ -3623,7 +3623,7 @@ def _strict_item(item: Item) -> Item:
     return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item
 
 
-# ==== openai_responses.requests.replay
+# openai_responses.requests.replay
 
 
 class Origin(NamedTuple):
@@ -3844,7 +3844,7 @@ def _new_id(own: str) -> str:
     return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
 
 
-# ==== openai_responses.models.choice
+# openai_responses.models.choice
 
 _VERSIONED_ID = re.compile(r"gpt-(\d+(?:\.\d+)?)(?:-([a-z]+))?$")
 _NO_CHAT = re.compile(
@@ -3950,7 +3950,7 @@ def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
     return "the question is long" if len(text) > _LONG_QUESTION else ""
 
 
-# ==== openai_responses.loop.recovery
+# openai_responses.loop.recovery
 
 _RETRIED_STATUS = frozenset({408, 409, 429})
 _RETRIED_CODES = frozenset(
@@ -4277,7 +4277,7 @@ _FINDERS = (
 )
 
 
-# ==== openai_responses.loop.response
+# openai_responses.loop.response
 
 
 class ResponseState:
@@ -4488,7 +4488,7 @@ def _ending_of(status: str, response: JsonObject, error: ApiError) -> Ending:
     return ending_of_incomplete(reasons[status]) if status in reasons else COMPLETED
 
 
-# ==== openai_responses.loop.attempts
+# openai_responses.loop.attempts
 
 _THOUGHT_SHARE = 0.02
 
@@ -4820,7 +4820,7 @@ def _may_run(error: ResponsesError | None) -> bool:
     return error.status in _GATEWAY_STATUS and not asks_again
 
 
-# ==== openai_responses.loop.arguments
+# openai_responses.loop.arguments
 
 _DEEPEST_ARGUMENT = 40
 _MOST_WORK = 200_000
@@ -4980,7 +4980,7 @@ def _chosen_option(value: Any, check: _SchemaCheck, options: list[Any]) -> list[
     return [*islice(fitting, 1)] or options
 
 
-# ==== openai_responses.loop.tools
+# openai_responses.loop.tools
 
 Approval = Literal["auto", "ask", "deny"]
 ApprovalRules = Sequence[tuple[str, Approval]]
@@ -5275,7 +5275,7 @@ def _name(call: Item) -> str:
     return str(call.get("name") or "")
 
 
-# ==== openai_responses.requests.mcp_servers
+# openai_responses.requests.mcp_servers
 
 _SERVER_LABEL = "[A-Za-z][A-Za-z0-9_-]{0,63}"
 _SOME_TEXT = r".*\S.*"
@@ -5394,7 +5394,7 @@ def _server_error(
     return None
 
 
-# ==== openai_responses.loop.run
+# openai_responses.loop.run
 
 _TOOL_LIMIT = "was not run: the limit of tool {} is reached. Answer without it."
 _ROUNDS_USED_UP = _TOOL_LIMIT.format("rounds")
@@ -5547,7 +5547,7 @@ async def _remote_refusal(request: Item, toolset: Toolset, is_over: bool) -> str
     return await approver.refusal(str(request.get("id")), name, shown, own_name)
 
 
-# ==== openai_responses.requests.turns
+# openai_responses.requests.turns
 
 _LONGEST_TURN = 200_000
 _MOST_DECLARED = 128
@@ -5663,7 +5663,7 @@ def _schema(tool: Item) -> Item:
     return {**tool, "description": None}
 
 
-# ==== openai_responses.audit
+# openai_responses.audit
 
 _OPENAI_HOST = "api.openai.com"
 
@@ -5722,7 +5722,7 @@ def _fitting(shape: re.Pattern[str], value: object) -> str | None:
     return value if redact(value) == value else None
 
 
-# ==== owui_chat.events
+# owui_chat.events
 
 
 class SourceCited(NamedTuple):
@@ -5747,7 +5747,7 @@ CitedEvent = RunEvent | SourceCited
 AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 
 
-# ==== owui_chat.code
+# owui_chat.code
 
 CODE_CARD = "open_webui:code_interpreter"
 
@@ -5798,7 +5798,7 @@ def take_out_code(
     return [text if rest == text else rest.strip() for text, rest in rows], deleted
 
 
-# ==== owui_chat.messages
+# owui_chat.messages
 
 
 class Attachment(NamedTuple):
@@ -6019,7 +6019,7 @@ def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
         tip = str(row.get("parentId") or "")
 
 
-# ==== owui_chat.storage.markers
+# owui_chat.storage.markers
 
 _V2 = (
     r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
@@ -6079,7 +6079,7 @@ def _named(match: re.Match[str]) -> str:
     return (match["ulid"] or match["ulid1"] or "").upper()
 
 
-# ==== owui_chat.storage.signature
+# owui_chat.storage.signature
 
 Sign = Callable[[object, bool], str]
 
@@ -6137,7 +6137,7 @@ def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
     return signed.hexdigest()[:_HALF]
 
 
-# ==== owui_chat.storage.records
+# owui_chat.storage.records
 
 _SEED_KEY = "openai_responses_pipe"
 _VERSION = 5
@@ -6379,7 +6379,7 @@ def _short_logs(part: Item) -> Item:
     return {**part, "logs": f"{logs[:_SHORT]} [shortened]"} if is_long else part
 
 
-# ==== owui_chat.input.history
+# owui_chat.input.history
 
 _SIGN = "<details type="
 _BLOCK = re.compile(
@@ -6557,7 +6557,7 @@ def _message_item(kept: Item | None, shown: str) -> Item:
     return {**kept, "content": content}
 
 
-# ==== owui_chat.input.tasks
+# owui_chat.input.tasks
 
 _TEXT: dict[str, Any] = {"type": "string"}
 _TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
@@ -6628,7 +6628,7 @@ def _clean_part(part: object) -> object:
     return part
 
 
-# ==== owui_chat.render.chunks
+# owui_chat.render.chunks
 
 Chunk = dict[str, Any]
 Chunks = Iterator[Chunk]
@@ -6675,7 +6675,7 @@ def host_event(kind: str, data: JsonObject) -> Chunk:
     return {"event": event, "choices": [{"index": 0, "delta": {}}]}
 
 
-# ==== owui_chat.files
+# owui_chat.files
 
 _CONTAINER_ADDRESS = re.compile(r"sandbox:/[^\s()<>\[\]\"']*[^\s()<>\[\]\"'.,;:!?]")
 
@@ -6704,7 +6704,7 @@ def file_lines(card: JsonObject) -> str:
     return "".join(f"\n\n{line}" for line in [*lines, *card.get("notes", ())])
 
 
-# ==== owui_chat.citations
+# owui_chat.citations
 
 _TRACKED = "utm_source=openai"
 _LABEL = r"[^\[\]\n]{0,300}"
@@ -6942,7 +6942,7 @@ def _place_finder(text: str) -> Callable[[object], int]:
     return find
 
 
-# ==== owui_chat.storage.output_carrier
+# owui_chat.storage.output_carrier
 
 COMMENTARY_TYPE = "openai_responses:remark"
 
@@ -7124,7 +7124,7 @@ def _item_id(item: Item) -> str:
     return str(item.get("id") or "")
 
 
-# ==== owui_chat.render.completions
+# owui_chat.render.completions
 
 _GAP = "\n\n"
 _FINISH_REASONS = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -7307,7 +7307,7 @@ def _progress(ended: RunDone) -> str:
     return strip_tracking(_GAP.join(texts))
 
 
-# ==== owui_chat.render.items
+# owui_chat.render.items
 
 
 def call_host_item(item: Item) -> Item:
@@ -7489,7 +7489,7 @@ def _native(kind: str, place: int, **fields: Any) -> Chunk:
     return {**head, **fields, "choices": [{"index": 0, "delta": {}}]}
 
 
-# ==== owui_chat.render.hosted
+# owui_chat.render.hosted
 
 
 class HostedItems:
@@ -7665,7 +7665,7 @@ _HOSTED_ITEMS: Mapping[str, type[_HostedItem]] = {
 }
 
 
-# ==== owui_chat.render.commentary
+# owui_chat.render.commentary
 
 
 class Commentary:
@@ -7737,7 +7737,7 @@ def _commentary_item(item: Item, text: str, status: str) -> Item:
     return {**head, "status": status, "content": content}
 
 
-# ==== owui_chat.render.native
+# owui_chat.render.native
 
 
 def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
@@ -7903,7 +7903,7 @@ def _is_shown(item: Item) -> bool:
     return item_type(item) in _SHOWN_TYPES and not is_commentary(item)
 
 
-# ==== owui_chat.storage.details_carrier
+# owui_chat.storage.details_carrier
 
 _FORMAT = "openai-responses-v1"
 _REASONING = "reasoning.encrypted"
@@ -8051,7 +8051,7 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
     return [*texts, content[start:]] if content[start:] else texts
 
 
-# ==== owui_chat.storage.images
+# owui_chat.storage.images
 
 
 def stored_item(event: ItemDone) -> Item:
@@ -8103,7 +8103,7 @@ def _fill_images(
             yield {**item, "result": pictures[item["stored"]]}
 
 
-# ==== owui_chat.storage.recorder
+# owui_chat.storage.recorder
 
 _EARLIER = -1
 
@@ -8275,7 +8275,7 @@ def _stored_message(item: Item) -> Item:
     return {**strip_for_replay(item), "type": "message"}
 
 
-# ==== owui_chat.host_tools
+# owui_chat.host_tools
 
 CALL_TOOL = "call_tool"
 
@@ -8289,7 +8289,7 @@ def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
     return None if params is None else (arguments.get("tool_name"), params)
 
 
-# ==== owui_chat.input.attachments
+# owui_chat.input.attachments
 
 _SIGNATURE = re.compile(
     rb"(?P<png>\x89PNG\r\n\x1a\n)|(?P<jpeg>\xff\xd8\xff)|(?P<gif>GIF8)|"
@@ -8597,7 +8597,7 @@ def _image_counts(rows: JsonObject) -> dict[str, int]:
     }
 
 
-# ==== owui_chat.input.prefix
+# owui_chat.input.prefix
 
 _MOST_CHARACTERS = 200_000
 
@@ -8755,7 +8755,7 @@ def _read_context(wire: Any) -> SentContext:
     )
 
 
-# ==== owui_chat.input.directive_words
+# owui_chat.input.directive_words
 
 DETAILED = """
 03a45b 078c8e 0d4183 0e91ef 10d840 138dce 13b536 15a9dc 163e47 17b649 18df80
@@ -8776,7 +8776,7 @@ f7c9fe fd7fb4
 """
 
 
-# ==== owui_chat.input.directives
+# owui_chat.input.directives
 
 
 def words_digest(words: str) -> str:
@@ -8801,7 +8801,7 @@ def _requested_verbosity(message: UserMessage) -> str:
     return "low" if digest in CONCISE.split() else ""
 
 
-# ==== owui_manifold.log
+# owui_manifold.log
 
 _LOGGER = logging.getLogger("openai_responses_manifold")
 
@@ -8848,7 +8848,7 @@ def _write(level: str, line: str) -> None:
     _LOGGER.handle(record)
 
 
-# ==== owui_manifold.valves
+# owui_manifold.valves
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 _Summary = Literal["auto", "concise", "detailed", "disabled"]
@@ -9232,7 +9232,7 @@ class UserValves(BaseModel):
     )
 
 
-# ==== owui_manifold.config
+# owui_manifold.config
 
 _Read = TypeVar("_Read")
 
@@ -9486,7 +9486,7 @@ def run_limits(valves: Valves, model: ResolvedModel) -> Limits:
     )
 
 
-# ==== owui_manifold.threads
+# owui_manifold.threads
 
 _SHARE = 8
 
@@ -9519,7 +9519,7 @@ class UserThreads(ThreadPoolExecutor):
 ToolThreads = WeakValueDictionary[str, UserThreads]
 
 
-# ==== owui_manifold.context
+# owui_manifold.context
 
 EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
 
@@ -9640,7 +9640,7 @@ class PipeCall(NamedTuple):
         return resolve_model(name, self.config.overrides)
 
 
-# ==== owui_manifold.host
+# owui_manifold.host
 
 _FLOOR = (0, 11, 4)
 
@@ -9869,7 +9869,7 @@ def _host_name(module: str, name: str) -> Any:
         ) from None
 
 
-# ==== owui_manifold.files
+# owui_manifold.files
 
 _MOST_BYTES = 50_000_000
 
@@ -9983,7 +9983,7 @@ async def load_stored_images(
     return restore_images(records, pictures)
 
 
-# ==== owui_manifold.host_tools
+# owui_manifold.host_tools
 
 
 def build_approver(call: PipeCall) -> Approver:
@@ -10201,7 +10201,7 @@ def _run_at_once(
     raise RuntimeError("a tool that claims to be synchronous waited")
 
 
-# ==== owui_manifold.hosted_tools
+# owui_manifold.hosted_tools
 
 _REPLACED = {
     "web_search": ("search_web", "fetch_url"),
@@ -10385,7 +10385,7 @@ def _first_word(tool: Item) -> str:
     return tool_name(tool).split("_")[0][:50]
 
 
-# ==== owui_manifold.models
+# owui_manifold.models
 
 _FRESH_SECONDS = 3600.0
 _PAUSE_SECONDS = 60.0
@@ -10444,7 +10444,7 @@ def list_models(
     return {name: resolve_model(name, overrides) for name in names}
 
 
-# ==== owui_manifold.rounds
+# owui_manifold.rounds
 
 _ATTRIBUTE = "openai_responses_rounds"
 
@@ -10478,7 +10478,7 @@ def continue_round(
     return next_request(ended.request, [*ended.received, *answers])
 
 
-# ==== owui_manifold.store
+# owui_manifold.store
 
 _PURPOSE = "openai_responses_pipe "
 _NONCE_BYTES = 12
@@ -10666,7 +10666,7 @@ def _messages_of(chat: JsonObject) -> JsonObject:
     return as_mapping(value_at(chat, _HISTORY, "messages"))
 
 
-# ==== owui_manifold.request
+# owui_manifold.request
 
 _LEAST_THRESHOLD = 1000
 
@@ -10828,7 +10828,7 @@ def _task_lack(endpoint: Endpoint, model: str) -> str:
     return f"{endpoint.account()} {model} task"
 
 
-# ==== owui_manifold.artifacts
+# owui_manifold.artifacts
 
 _MOST_FETCHED = 32 * 1024**2
 _MOST_FILES = 20
@@ -10944,7 +10944,7 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
     return kind, b""
 
 
-# ==== owui_manifold.callers
+# owui_manifold.callers
 
 _LENGTHS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOLS = ("tools", "extra_tools")
@@ -11039,7 +11039,7 @@ def _is_too_long(name: str, body: JsonObject, may: _Permission) -> bool:
     return asked > most and value != may.stored.get(name)
 
 
-# ==== owui_manifold.report
+# owui_manifold.report
 
 _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
@@ -11303,7 +11303,7 @@ async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:
     return list(filter(None, [*notices, *prepared.notices]))
 
 
-# ==== owui_manifold.silence
+# owui_manifold.silence
 
 _FIRST_SECONDS = 20.0
 _FACTOR = 3
@@ -11354,7 +11354,7 @@ class WaitingLines:
             self._tell("")
 
 
-# ==== owui_manifold.spending
+# owui_manifold.spending
 
 
 def check_limits(prepared: PreparedRequest) -> None:
@@ -11419,7 +11419,7 @@ class _RunCounts:
                 self.add([Usage(asked // 4, self._characters // 4)])
 
 
-# ==== owui_manifold.answer
+# owui_manifold.answer
 
 _NOT_WRITTEN = (
     "Open WebUI refused to store the items that this chat does not show: later turns go "
@@ -11560,7 +11560,7 @@ def _hand_over(
     save_round(call.state, call.caller.message_id, ended_round)
 
 
-# ==== owui_manifold.chat
+# owui_manifold.chat
 
 
 class _Chat(NamedTuple):
@@ -11773,7 +11773,7 @@ def _body(chat: _Chat) -> dict[str, Any]:
     return body
 
 
-# ==== owui_manifold.checkup
+# owui_manifold.checkup
 
 _FEWEST_TOKENS = 16
 _PING: Item = {
@@ -11908,7 +11908,7 @@ async def told_lines(
     yield RunDone(COMPLETED, output=(whole,))
 
 
-# ==== owui_manifold.failover
+# owui_manifold.failover
 
 
 def at_endpoint(call: PipeCall) -> PipeCall:
@@ -11963,7 +11963,7 @@ def _last_origin(prepared: PreparedRequest) -> Origin | None:
     return max(made, key=lambda one: one.ulid).origin if made else None
 
 
-# ==== owui_manifold.pipe
+# owui_manifold.pipe
 
 _NO_ENTRA = (
     "AUTH `entra_id` needs the filter openai_responses_administration. An administrator "

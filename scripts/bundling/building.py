@@ -98,4 +98,4 @@ def _print_chapter(chapter: Chapter) -> str:
 
     Docstrings stay in the sources: the host stores and formats every line.
     """
-    return f"# ==== {chapter.module.name}\n\n{chapter.body}\n"
+    return f"# {chapter.module.name}\n\n{chapter.body}\n"
