@@ -134,7 +134,7 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
         kind, field, empty = "function", "arguments", "{}"
         if kind not in call:
             kind, field, empty = "custom", "input", ""
-        if isinstance(called := call.get(kind), Mapping):
+        if isinstance(called := call.get(kind), dict):
             name, given = str(called.get("name")), str(called.get(field) or empty)
             yield ToolCall(str(call.get("id")), name, given, kind == "custom")
 

@@ -70,7 +70,8 @@ def output_values(messages: JsonObject) -> dict[str, Any]:
     return {
         message_key(_item_id(item)): item.get("kept")
         for message in messages.values()
-        for item in _records_in(as_list(as_mapping(message).get("output")))
+        for item in as_list(as_mapping(message).get("output"))
+        if isinstance(item, dict) and item.get("type") == _RECORD_TYPE
     }
 
 
@@ -117,15 +118,17 @@ def restore_from_outputs(
 def _merge_output(
     answer: Sequence[ChatPart], run: Sequence[Item]
 ) -> Iterable[ChatPart]:
-    records = _records_in(run)
-    places = _places(answer, run) if records else None
-    return answer if places is None else _with_records(answer, records, places)
+    records, places, is_known = _find_places(answer, run)
+    if records and (is_known or _has_call(answer, run)):
+        return _with_records(answer, records, places)
+    return answer
 
 
-def _places(
+def _find_places(
     answer: Sequence[ChatPart], run: Sequence[Item]
-) -> dict[str, _Place] | None:
-    """Return the position of each message of a run; None if the answer is another one.
+) -> tuple[list[Item], dict[str, _Place], bool]:
+    """Return the records of a run, the position of each of its messages in an answer,
+    and whether the answer has one of its texts.
 
     The host made the answer of the run: texts are joined by line ends, and behind an
     output a new one begins (`convert_output_to_messages`). So a text has one place. If
@@ -133,12 +136,14 @@ def _places(
     which the host does not return, is placed behind the item before it.
     """
     outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
-    found: dict[str, _Place] = {}
+    records, found = list[Item](), dict[str, _Place]()
     least, is_known = 0, False
     place: _Place | None = (0, 0)
     for item in run:
         kind = item.get("type")
-        if kind in ("message", CODE_CARD):
+        if kind == _RECORD_TYPE:
+            records.append(item)
+        elif kind in ("message", CODE_CARD):
             if place and (text := _host_text(item)):
                 start, place = _find_text(answer, place, item, text)
                 if start:
@@ -151,7 +156,7 @@ def _places(
             number = outputs.get(str(item.get("call_id")), -1)
             if number >= least:
                 least, place = number + 1, (number + 1, 0)
-    return found if is_known or _has_call(answer, run) else None
+    return records, found, is_known
 
 
 def _find_text(
@@ -230,19 +235,13 @@ def _host_text(item: Item) -> str:
     """Return what the host puts into the text of a later turn for a message or code."""
     if item.get("type") == CODE_CARD:
         return code_text(as_text(item.get("code")))
-    parts = content_parts(item.get("content"))
-    shown = [part for part in parts if part.get("type") == "output_text"]
-    return "".join([as_text(part.get("text")) for part in shown])
-
-
-def _records_in(run: Iterable[Any]) -> list[Item]:
-    return [
-        item
-        for item in run
-        if isinstance(item, dict)
-        and item.get("type") == _RECORD_TYPE
-        and _item_id(item).startswith(_RECORD_ID)
-    ]
+    return "".join(
+        [
+            as_text(part.get("text"))
+            for part in as_list(item.get("content"))
+            if isinstance(part, dict) and part.get("type") == "output_text"
+        ]
+    )
 
 
 def _item_id(item: Item) -> str:
