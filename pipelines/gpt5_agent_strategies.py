@@ -397,9 +397,10 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
 
 
 def text_message(role: object, text: str) -> Item:
-    part: Item = {"type": "input_text", "text": text}
     if role == "assistant":
-        part = {"type": "output_text", "text": text, "annotations": []}
+        part: Item = {"type": "output_text", "text": text, "annotations": []}
+    else:
+        part = {"type": "input_text", "text": text}
     return {"type": "message", "role": role, "content": [part]}
 
 
@@ -458,16 +459,21 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
         if (calls or answers) and not has_pair:
             lost_call = lost_call or calls
             continue
-        is_input = answers or kind == CONFIGURATION or item.get("role") in _INPUT_ROLES
-        if is_input or (lost_call and not calls):
-            dangling.clear()
+        if dangling and (
+            answers
+            or kind == CONFIGURATION
+            or item.get("role") in _INPUT_ROLES
+            or (lost_call and not calls)
+        ):
+            dangling = []
         lost_call = False
         if kind == "reasoning":
             dangling.append(item)
-        else:
+            continue
+        if dangling:
             kept += dangling
-            kept.append(item)
-            dangling.clear()
+            dangling = []
+        kept.append(item)
     return kept
 
 
@@ -5405,7 +5411,7 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
         kind, field, empty = "function", "arguments", "{}"
         if kind not in call:
             kind, field, empty = "custom", "input", ""
-        if isinstance(called := call.get(kind), Mapping):
+        if isinstance(called := call.get(kind), dict):
             name, given = str(called.get("name")), str(called.get(field) or empty)
             yield ToolCall(str(call.get("id")), name, given, kind == "custom")
 

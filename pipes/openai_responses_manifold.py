@@ -874,9 +874,10 @@ def since_compaction(items: Sequence[Item]) -> list[Item]:
 
 
 def text_message(role: object, text: str) -> Item:
-    part: Item = {"type": "input_text", "text": text}
     if role == "assistant":
-        part = {"type": "output_text", "text": text, "annotations": []}
+        part: Item = {"type": "output_text", "text": text, "annotations": []}
+    else:
+        part = {"type": "input_text", "text": text}
     return {"type": "message", "role": role, "content": [part]}
 
 
@@ -935,16 +936,21 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
         if (calls or answers) and not has_pair:
             lost_call = lost_call or calls
             continue
-        is_input = answers or kind == CONFIGURATION or item.get("role") in _INPUT_ROLES
-        if is_input or (lost_call and not calls):
-            dangling.clear()
+        if dangling and (
+            answers
+            or kind == CONFIGURATION
+            or item.get("role") in _INPUT_ROLES
+            or (lost_call and not calls)
+        ):
+            dangling = []
         lost_call = False
         if kind == "reasoning":
             dangling.append(item)
-        else:
+            continue
+        if dangling:
             kept += dangling
-            kept.append(item)
-            dangling.clear()
+            dangling = []
+        kept.append(item)
     return kept
 
 
@@ -5893,7 +5899,7 @@ def _calls(tool_calls: object) -> Iterator[ToolCall]:
         kind, field, empty = "function", "arguments", "{}"
         if kind not in call:
             kind, field, empty = "custom", "input", ""
-        if isinstance(called := call.get(kind), Mapping):
+        if isinstance(called := call.get(kind), dict):
             name, given = str(called.get("name")), str(called.get(field) or empty)
             yield ToolCall(str(call.get("id")), name, given, kind == "custom")
 
@@ -6974,7 +6980,8 @@ def output_values(messages: JsonObject) -> dict[str, Any]:
     return {
         message_key(_item_id(item)): item.get("kept")
         for message in messages.values()
-        for item in _records_in(as_list(as_mapping(message).get("output")))
+        for item in as_list(as_mapping(message).get("output"))
+        if isinstance(item, dict) and item.get("type") == _RECORD_TYPE
     }
 
 
@@ -7011,21 +7018,24 @@ def restore_from_outputs(
 def _merge_output(
     answer: Sequence[ChatPart], run: Sequence[Item]
 ) -> Iterable[ChatPart]:
-    records = _records_in(run)
-    places = _places(answer, run) if records else None
-    return answer if places is None else _with_records(answer, records, places)
+    records, places, is_known = _find_places(answer, run)
+    if records and (is_known or _has_call(answer, run)):
+        return _with_records(answer, records, places)
+    return answer
 
 
-def _places(
+def _find_places(
     answer: Sequence[ChatPart], run: Sequence[Item]
-) -> dict[str, _Place] | None:
+) -> tuple[list[Item], dict[str, _Place], bool]:
     outputs = {p.call_id: n for n, p in enumerate(answer) if isinstance(p, ToolMessage)}
-    found: dict[str, _Place] = {}
+    records, found = list[Item](), dict[str, _Place]()
     least, is_known = 0, False
     place: _Place | None = (0, 0)
     for item in run:
         kind = item.get("type")
-        if kind in ("message", CODE_CARD):
+        if kind == _RECORD_TYPE:
+            records.append(item)
+        elif kind in ("message", CODE_CARD):
             if place and (text := _host_text(item)):
                 start, place = _find_text(answer, place, item, text)
                 if start:
@@ -7038,7 +7048,7 @@ def _places(
             number = outputs.get(str(item.get("call_id")), -1)
             if number >= least:
                 least, place = number + 1, (number + 1, 0)
-    return found if is_known or _has_call(answer, run) else None
+    return records, found, is_known
 
 
 def _find_text(
@@ -7105,19 +7115,13 @@ def _text(answer: Sequence[ChatPart], number: int) -> str:
 def _host_text(item: Item) -> str:
     if item.get("type") == CODE_CARD:
         return code_text(as_text(item.get("code")))
-    parts = content_parts(item.get("content"))
-    shown = [part for part in parts if part.get("type") == "output_text"]
-    return "".join([as_text(part.get("text")) for part in shown])
-
-
-def _records_in(run: Iterable[Any]) -> list[Item]:
-    return [
-        item
-        for item in run
-        if isinstance(item, dict)
-        and item.get("type") == _RECORD_TYPE
-        and _item_id(item).startswith(_RECORD_ID)
-    ]
+    return "".join(
+        [
+            as_text(part.get("text"))
+            for part in as_list(item.get("content"))
+            if isinstance(part, dict) and part.get("type") == "output_text"
+        ]
+    )
 
 
 def _item_id(item: Item) -> str:
