@@ -6120,11 +6120,12 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
     if sign is None or not isinstance(signature, str) or not signature.isascii():
         return False
     value = [*scope, _without_signature(fields)]
-    with suppress(RecursionError, TypeError, ValueError):
+    try:
         return hmac.compare_digest(
             sign(value, False), signature[:_HALF]
         ) or hmac.compare_digest(sign(value, True), signature[-_HALF:])
-    return False
+    except (RecursionError, TypeError, ValueError):
+        return False
 
 
 def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -6134,10 +6135,10 @@ def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
-    text = b""
-    if not is_sorted:
-        with suppress(ValueError):  # UTF-8 has no lone surrogates
-            text = _IN_ORDER.to_json(value)
+    try:
+        text = b"" if is_sorted else _IN_ORDER.to_json(value)
+    except ValueError:  # UTF-8 has no lone surrogates
+        text = b""
     signed = keyed.copy()
     signed.update(text or _SORTED.encode(value).encode())
     return signed.hexdigest()[:_HALF]
