@@ -5843,18 +5843,17 @@ class _RunHistory:
         reader: Origin | None,
     ) -> None:
         self._pieces: list[_Piece] = []
-        for part in run:
-            if isinstance(part, AssistantText):
-                self._pieces += _marked_texts(part)
-            else:
-                self._pieces.append(part)
         self._items: dict[str, list[Item]] = {}
         self._shown: dict[str, str] = {}
-        for piece in self._pieces:
-            if isinstance(piece, MarkedText) and piece.ulid in records:
-                record = records.pop(piece.ulid)
-                self._items[piece.ulid] = _readable_items(record, reader)
-                self._shown[piece.ulid] = record.shown
+        for part in run:
+            if not isinstance(part, AssistantText):
+                self._pieces.append(part)
+                continue
+            for piece in _marked_texts(part):
+                self._pieces.append(piece)
+                if record := records.pop(piece.ulid, None):
+                    self._items[piece.ulid] = _readable_items(record, reader)
+                    self._shown[piece.ulid] = record.shown
         self._take_out_code()
         self._done: dict[str, int] = {}
 
@@ -5916,7 +5915,9 @@ class _RunHistory:
                 return items
             if shown or not (is_commentary(last) and message_text(last)):
                 message = items.pop()
-        return [*items, _message_item(message, piece.text)] if piece.text else items
+        if piece.text:
+            items.append(_message_item(message, piece.text))
+        return items
 
 
 def _readable_items(record: Record, reader: Origin | None) -> list[Item]:
@@ -5938,7 +5939,7 @@ _Piece = MarkedText | ToolCall | ToolMessage
 def _marked_texts(said: AssistantText) -> list[MarkedText]:
     *others, last = said.ulids or ("",)
     pieces = split_at_markers(_strip_old_blocks(said.text), last)
-    return [*(MarkedText(ulid, "") for ulid in others), *pieces]
+    return [MarkedText(ulid, "") for ulid in others] + pieces
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:

@@ -59,7 +59,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache, partial, reduce
 from importlib import import_module
 from io import BytesIO
-from itertools import accumulate, chain, groupby, islice, pairwise, takewhile
+from itertools import accumulate, chain, groupby, islice, takewhile
 from operator import attrgetter, itemgetter
 from pathlib import Path, PurePosixPath
 from reprlib import repr as short_repr
@@ -6147,6 +6147,7 @@ def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
 # owui_chat.storage.records
 
 _SEED_KEY = "openai_responses_pipe"
+_PREFIX = f"{_SEED_KEY}:"
 _VERSION = 5
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
@@ -6179,7 +6180,7 @@ def omit_shown_text(item: Item, shown: str) -> Item:
 
 
 def message_key(message_id: str) -> str:
-    return f"{_SEED_KEY}:{message_id}"
+    return _PREFIX + message_id
 
 
 def write_records(
@@ -6195,7 +6196,7 @@ def write_records(
 
 
 def is_pipe_key(key: str) -> bool:
-    return key.partition(":")[0] == _SEED_KEY
+    return key.startswith(_PREFIX) or key == _SEED_KEY
 
 
 def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
@@ -6261,8 +6262,8 @@ def _stub(item: Item) -> Item | None:
 
 def _payload(value: object) -> tuple[Item, ...]:
     rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
+    is_whole = all([isinstance(row, dict) and row.get("type") for row in rows])
+    return tuple(rows) if is_whole else ()
 
 
 def _record(
@@ -6452,18 +6453,17 @@ class _RunHistory:
         reader: Origin | None,
     ) -> None:
         self._pieces: list[_Piece] = []
-        for part in run:
-            if isinstance(part, AssistantText):
-                self._pieces += _marked_texts(part)
-            else:
-                self._pieces.append(part)
         self._items: dict[str, list[Item]] = {}
         self._shown: dict[str, str] = {}
-        for piece in self._pieces:
-            if isinstance(piece, MarkedText) and piece.ulid in records:
-                record = records.pop(piece.ulid)
-                self._items[piece.ulid] = _readable_items(record, reader)
-                self._shown[piece.ulid] = record.shown
+        for part in run:
+            if not isinstance(part, AssistantText):
+                self._pieces.append(part)
+                continue
+            for piece in _marked_texts(part):
+                self._pieces.append(piece)
+                if record := records.pop(piece.ulid, None):
+                    self._items[piece.ulid] = _readable_items(record, reader)
+                    self._shown[piece.ulid] = record.shown
         self._take_out_code()
         self._done: dict[str, int] = {}
 
@@ -6525,7 +6525,9 @@ class _RunHistory:
                 return items
             if shown or not (is_commentary(last) and message_text(last)):
                 message = items.pop()
-        return [*items, _message_item(message, piece.text)] if piece.text else items
+        if piece.text:
+            items.append(_message_item(message, piece.text))
+        return items
 
 
 def _readable_items(record: Record, reader: Origin | None) -> list[Item]:
@@ -6547,7 +6549,7 @@ _Piece = MarkedText | ToolCall | ToolMessage
 def _marked_texts(said: AssistantText) -> list[MarkedText]:
     *others, last = said.ulids or ("",)
     pieces = split_at_markers(_strip_old_blocks(said.text), last)
-    return [*(MarkedText(ulid, "") for ulid in others), *pieces]
+    return [MarkedText(ulid, "") for ulid in others] + pieces
 
 
 def _message_item(kept: Item | None, shown: str) -> Item:
@@ -7097,9 +7099,10 @@ def _with_records(
 def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> list[ChatPart]:
     text = part if isinstance(part, AssistantText) else AssistantText("")
     ulids[0] = [*ulids.get(0, ()), *text.ulids]
+    starts = sorted(ulids)
     pieces: list[ChatPart] = [
         AssistantText(text.text[start:stop].strip(), ulids[start])
-        for start, stop in pairwise([*sorted(ulids), len(text.text)])
+        for start, stop in zip(starts, [*starts[1:], None], strict=True)
     ]
     return pieces if part is text else [*pieces, part]
 

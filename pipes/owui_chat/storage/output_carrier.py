@@ -6,7 +6,6 @@ the chat does not show.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 from openai_responses.items import (
@@ -215,9 +214,10 @@ def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> list[ChatPar
     """Return a part behind its records, which are given by their places in its text."""
     text = part if isinstance(part, AssistantText) else AssistantText("")
     ulids[0] = [*ulids.get(0, ()), *text.ulids]
+    starts = sorted(ulids)
     pieces: list[ChatPart] = [
         AssistantText(text.text[start:stop].strip(), ulids[start])
-        for start, stop in pairwise([*sorted(ulids), len(text.text)])
+        for start, stop in zip(starts, [*starts[1:], None], strict=True)
     ]
     return pieces if part is text else [*pieces, part]
 

@@ -45,6 +45,7 @@ from openai_responses.requests.replay import Origin, read_origin
 from owui_chat.storage.signature import Sign, is_signed, sign_object
 
 _SEED_KEY = "openai_responses_pipe"
+_PREFIX = f"{_SEED_KEY}:"
 _VERSION = 5
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
@@ -96,7 +97,7 @@ def omit_shown_text(item: Item, shown: str) -> Item:
 
 def message_key(message_id: str) -> str:
     """Return the top-level key that holds the records of one message."""
-    return f"{_SEED_KEY}:{message_id}"
+    return _PREFIX + message_id
 
 
 def write_records(
@@ -114,7 +115,7 @@ def write_records(
 
 def is_pipe_key(key: str) -> bool:
     """Say whether a top-level key of a chat holds records, of any writer."""
-    return key.partition(":")[0] == _SEED_KEY
+    return key.startswith(_PREFIX) or key == _SEED_KEY
 
 
 def read_records(chat: Mapping[str, Any], sign: Sign | None) -> dict[str, Record]:
@@ -192,8 +193,8 @@ def _stub(item: Item) -> Item | None:
 
 def _payload(value: object) -> tuple[Item, ...]:
     rows = value if isinstance(value, list) else [value]
-    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
-    return tuple(items) if len(items) == len(rows) else ()
+    is_whole = all([isinstance(row, dict) and row.get("type") for row in rows])
+    return tuple(rows) if is_whole else ()
 
 
 def _record(
