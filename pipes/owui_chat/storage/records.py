@@ -193,8 +193,8 @@ def _stub(item: Item) -> Item | None:
 
 def _payload(value: object) -> tuple[Item, ...]:
     rows = value if isinstance(value, list) else [value]
-    is_whole = all([isinstance(row, dict) and row.get("type") for row in rows])
-    return tuple(rows) if is_whole else ()
+    items = [row for row in rows if isinstance(row, dict) and row.get("type")]
+    return tuple(items) if len(items) == len(rows) else ()
 
 
 def _record(
