@@ -288,7 +288,7 @@ def _output_turn(number: int, items: int) -> tuple[list[Item], list[Json]]:
     for place in range(items):
         text, own = f"Step {place} of {number}.", f"msg_{number}_{place}"
         ulid = f"{number * items + place:026d}"
-        payload = [*map(strip_for_replay, called), thought_item(place)]
+        payload = [*map(strip_for_replay, [*called, thought_item(place)])]
         called = [call_item(f"call_{number}_{place}")]
         output += [
             _kept_item(ulid, f"a{number}", payload, own),
