@@ -17,7 +17,7 @@ import base64
 import hashlib
 import zlib
 
-DIGEST = "466297e669574d5a114ab4aec816b20c59cbe65cf3971151c850095aca8c9cf0"
+DIGEST = "e74533ce181dfa9728ef600fed7ee7f76718e61686d64c474853743bd220208c"
 PACKED = """
 c-p+ZZF}2B&M5rdzk=nSdqX<1VmnTn)m=4p9kul~v3+c(-L9hLp(V=ZMwYZB700!8e*1&Bc_k$~?fslyS7VW!!C)
 {L3<iS%!Z6&Z@@kTGg5!BM-9HRYvvNM0mRT9ROQ-pGHW_WCi|T4tbb|A%Ea2Z|FdMI_@F^?Gd^YU_JMHcE_C}HYX
@@ -1792,11 +1792,11 @@ X*_SzASpSDDT<gEbu#sfj|Sq?vZpN$Oii4d0@=(T|}(lK}lG}lLaunxmhip@X)SquVVXr0?TalsB9Dg$
 Qa)iuic{W+=OfK{=T8;8kE?utl~0qrewi4LPLrAMY}M7v#06kGK@|`d6sA5!Ls3T#6|S!F_V27T8@o^f8z0vD6wA
 QVmsvbh!!+ugtk$KcBX3Xxj^L&gU@T^2YsN|W;>M(gbAl98OwfxgZiIpmhqw3%C`nqzNcV9L=1=SchQX%r*y7yl9
 I9A%joqHHMjR6L;y8J^pT>VD5%eLS3+<F}h>EGQ7ZCR8>;x;;=XpwS<>i$G{%fmK)Z0p{NSpW^xo-Q^BMb+#M<-k
-Xml^t0!_YX{f?w*l!^x;U86VdAE!)Zd(YsNykteR)t-Uvn+(-SY*wcpl+wEk<0#ygJI=XSGL}vJ2AB}%M9KUK$CZ
-lnC@b>i)g(pp~zE1BTD0lai0-+(HSf}0sP@O9h&Gt)7b_+tbYx;V#*xa>zBLHe`!RvhVt4OU4*V>^6`waudx^jyL
-Iiq#Z32tqMNdS$|-936p21^;kq%okgN~Ki?DGL>>RqJRySKSnLo-rz{?lAhYbgO82y*L+IgBq<g^VxwVX8R?=@xD
-oqb~BHeq$z(K9{0jFl2U_-cgh|=Oskr*8ri8p({TG5O03lrR#*Su!F{6Mg;DBL@&W2Enxn#7L85cY4x(5{<@aDGq
-pReUIpHdK{*>S+O|xZ(h8d7$qI=OxSrQJ7{pZ8~K*l+DV(E+fU}=2l#k?F{I>XNY0RU46k^
+Xml^t0!_YX{f?w*l!^x;U86VdAE!)Zd(YsNykteR)t-Uvn+(-SY*wcpl+wEk<0#ygJI=XSGgpL4q!pcmg*S$U(|9
+&`r)t*d7<M!a~>m#ET_~MYwaP@V1x9%ZPiM@ds2--6UhY}##xd)<Uafw-RK^k{`yxuG}cP-xt$Xi>0Js<siQftGt
+b|}n#XF>U|+~R7^s3&yPTjOF9X(PONkDjK%q{et^jQp%}Zq<p)(g&;GI;_uCH-#-~jGC=GwZ1Ifa$8<6&V~P=Msv
+=5c3>IYeu=ofZ&JA3v}4L?N;HSZy;P3u)nE&rvTG3YucoYTc52!*+`fhqYxT_5)&F-Cpy+{Nl=_sVfQpVLv+(AU=
+s>fBD5g~TJ=n=8H94(MNKKwUCHP6xY}uiT1_+wyUi4CytwVzZ`Zz%lhR&V*`r<yABp-S)fk&5evGadBf)uI
 """
 SOURCE = zlib.decompress(base64.b85decode("".join(PACKED.split())))
 if hashlib.sha256(SOURCE).hexdigest() != DIGEST:

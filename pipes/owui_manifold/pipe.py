@@ -204,7 +204,8 @@ class Pipe:
                 raise InvalidRequest(problem)
             config = config._replace(token=token, secrets=(*config.secrets, token))
             call.log.hide(token)
-        if valves.FORWARD_USER_INFO in ("always", *["auto"] * endpoint.is_gateway):
+        forwards = valves.FORWARD_USER_INFO
+        if forwards == "always" or (forwards == "auto" and endpoint.is_gateway):
             headers = await identity_headers(call.host, call.caller.user_id)
             config = config._replace(identity=headers)
         return await permitted_call(call._replace(config=config))
