@@ -5816,14 +5816,18 @@ def build_input(
     items += _RunHistory(run, left, reader).items()
     kinds = {item.get("type") for item in items}
     if "compaction" in kinds:
-        if repairs:
-            sent = {id(item) for _, item in repair_items(items, repairs)}
-            items = [one for one in items if id(one) in sent or not is_compaction(one)]
-        items = since_compaction(items)
+        items = since_compaction(_sent_compactions(items, repairs))
     kept = drop_orphans(items)
     if kinds.isdisjoint(CHANGED_LATER):
         return kept
     return [one for item in kept for one in past_items(item)]
+
+
+def _sent_compactions(items: list[Item], repairs: Sequence[Repair]) -> list[Item]:
+    if not repairs:
+        return items
+    sent = {id(item) for _, item in repair_items(items, repairs)}
+    return [one for one in items if id(one) in sent or not is_compaction(one)]
 
 
 def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
@@ -11815,8 +11819,9 @@ class RoundCalls:
     @property
     def may_ask(self) -> bool:
         names = (*self._own_names, *self._host_names)
-        rules = (self._approver.default_rule, *dict(self._approver.rules).values())
-        passes_on = CALL_TOOL in self._host_names and "ask" in rules
+        rules = self._approver.rules
+        answers = (self._approver.default_rule, *(answer for _, answer in rules))
+        passes_on = CALL_TOOL in self._host_names and "ask" in answers
         asks = passes_on or any(map(self._needs_approval, names))
         return self._settings.asks_in_chat and asks
 

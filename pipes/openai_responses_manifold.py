@@ -6426,14 +6426,18 @@ def build_input(
     items += _RunHistory(run, left, reader).items()
     kinds = {item.get("type") for item in items}
     if "compaction" in kinds:
-        if repairs:
-            sent = {id(item) for _, item in repair_items(items, repairs)}
-            items = [one for one in items if id(one) in sent or not is_compaction(one)]
-        items = since_compaction(items)
+        items = since_compaction(_sent_compactions(items, repairs))
     kept = drop_orphans(items)
     if kinds.isdisjoint(CHANGED_LATER):
         return kept
     return [one for item in kept for one in past_items(item)]
+
+
+def _sent_compactions(items: list[Item], repairs: Sequence[Repair]) -> list[Item]:
+    if not repairs:
+        return items
+    sent = {id(item) for _, item in repair_items(items, repairs)}
+    return [one for one in items if id(one) in sent or not is_compaction(one)]
 
 
 def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
@@ -10065,8 +10069,11 @@ def _ask_in_page(event_call: EventCall) -> Ask:
 
 
 _CITED = (
-    *("fetch_url", "query_chat_files", "query_knowledge_files"),
-    *("view_file", "view_knowledge_file"),
+    "fetch_url",
+    "query_chat_files",
+    "query_knowledge_files",
+    "view_file",
+    "view_knowledge_file",
 )
 
 

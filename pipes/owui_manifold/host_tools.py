@@ -134,8 +134,11 @@ def _ask_in_page(event_call: EventCall) -> Ask:
 
 
 _CITED = (
-    *("fetch_url", "query_chat_files", "query_knowledge_files"),
-    *("view_file", "view_knowledge_file"),
+    "fetch_url",
+    "query_chat_files",
+    "query_knowledge_files",
+    "view_file",
+    "view_knowledge_file",
 )
 """Builtin tools whose results name sources, as in the host."""
 

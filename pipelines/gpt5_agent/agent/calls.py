@@ -102,8 +102,9 @@ class RoundCalls:
     def may_ask(self) -> bool:
         """Whether a call may need an approval that the host asks for."""
         names = (*self._own_names, *self._host_names)
-        rules = (self._approver.default_rule, *dict(self._approver.rules).values())
-        passes_on = CALL_TOOL in self._host_names and "ask" in rules
+        rules = self._approver.rules
+        answers = (self._approver.default_rule, *(answer for _, answer in rules))
+        passes_on = CALL_TOOL in self._host_names and "ask" in answers
         asks = passes_on or any(map(self._needs_approval, names))
         return self._settings.asks_in_chat and asks
 

@@ -94,15 +94,20 @@ def build_input(
     items += _RunHistory(run, left, reader).items()
     kinds = {item.get("type") for item in items}
     if "compaction" in kinds:
-        if repairs:
-            sent = {id(item) for _, item in repair_items(items, repairs)}
-            items = [one for one in items if id(one) in sent or not is_compaction(one)]
-        items = since_compaction(items)
+        items = since_compaction(_sent_compactions(items, repairs))
     kept = drop_orphans(items)
     if kinds.isdisjoint(CHANGED_LATER):
         return kept
     # A picture is an input message: inserted last, to keep reasoning next to its text.
     return [one for item in kept for one in past_items(item)]
+
+
+def _sent_compactions(items: list[Item], repairs: Sequence[Repair]) -> list[Item]:
+    """Return `items` without the compactions that the `repairs` leave out."""
+    if not repairs:
+        return items
+    sent = {id(item) for _, item in repair_items(items, repairs)}
+    return [one for one in items if id(one) in sent or not is_compaction(one)]
 
 
 def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
