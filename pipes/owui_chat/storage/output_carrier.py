@@ -214,11 +214,11 @@ def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> list[ChatPar
     """Return a part behind its records, which are given by their places in its text."""
     text = part if isinstance(part, AssistantText) else AssistantText("")
     ulids[0] = [*ulids.get(0, ()), *text.ulids]
-    starts = sorted(ulids)
-    pieces: list[ChatPart] = [
-        AssistantText(text.text[start:stop].strip(), ulids[start])
-        for start, stop in zip(starts, [*starts[1:], None], strict=True)
-    ]
+    pieces, stop = list[ChatPart](), None
+    for start in sorted(ulids, reverse=True):
+        pieces.append(AssistantText(text.text[start:stop].strip(), ulids[start]))
+        stop = start
+    pieces.reverse()
     return pieces if part is text else [*pieces, part]
 
 
