@@ -61,6 +61,7 @@ from contextlib import (
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import cached_property, partial, reduce
@@ -1354,6 +1355,10 @@ def cost_of_run(
     return tokens + sum(kind_of(item).fee for item in output)
 
 
+def format_money(dollars: float) -> str:
+    return f"${dollars:,.2f}" if dollars >= 1 else f"${Decimal(f'{dollars:.2g}'):f}"
+
+
 _LONG_INPUT = 272_000
 
 
@@ -2212,9 +2217,8 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
     address = proxy if "://" in proxy else f"http://{proxy}"
     if url_parts(address) is None:
         raise InvalidRequest(
-            "The proxy on the way to the model's server is not an http or https "
-            "address. An administrator has to correct PROXY in the valves of this "
-            "pipe, or the environment of Open WebUI."
+            "The proxy is not an http or https address. An administrator has to "
+            "correct PROXY in the valves, or the environment of Open WebUI."
         )
     return address
 
@@ -5402,8 +5406,8 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
             yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
         case _:
             raise InvalidRequest(
-                "A message of this chat has a role that the Responses API does not "
-                "know. The roles are system, developer, user, assistant and tool."
+                "A message of this chat has an unknown role. The roles are system, "
+                "developer, user, assistant and tool."
             )
 
 
@@ -6756,13 +6760,12 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     word = "Broke off after" if ended.ending.is_failure else "Finished in"
     parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
-        parts.append(_tokens(ended.usage, ended.remark))
+        parts.append(_tokens(ended.usage))
     if ended.cost is not None:
-        digits = ".2f" if ended.cost >= 1 else ".2g"  # the first two of a tiny amount
-        parts.append(f"${ended.cost:{digits}}")
+        parts.append(format_money(ended.cost))
     if notes:
         parts.append(f"{notes} note{'s' * (notes > 1)}")
-    return " · ".join(parts)
+    return " · ".join(filter(None, [*parts, ended.remark]))
 
 
 def _duration(seconds: float) -> str:
@@ -6772,10 +6775,10 @@ def _duration(seconds: float) -> str:
     return f"{whole // 60} min {whole % 60} s"
 
 
-def _tokens(usage: Usage, remark: str) -> str:
-    told = f"{usage.total:,} tokens{remark}"
+def _tokens(usage: Usage) -> str:
     share = 100 * usage.cached // usage.input if usage.input else 0
-    return f"{told}, {share} % of the input cached" if share else told
+    cached = f", {share} % of the input cached" if share else ""
+    return f"{usage.total:,} tokens{cached}"
 
 
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})

@@ -29,6 +29,7 @@ from collections.abc import (
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib import import_module
@@ -665,6 +666,13 @@ def _prices(text: str) -> list[float | None]:
 CATALOG_FACTS = dict(map(_read_catalog_row, CATALOG_TABLE.split("\n")[2:-1]))
 
 
+# openai_responses.models.usage
+
+
+def format_money(dollars: float) -> str:
+    return f"${dollars:,.2f}" if dollars >= 1 else f"${Decimal(f'{dollars:.2g}'):f}"
+
+
 # owui_administration.host
 
 
@@ -1007,7 +1015,7 @@ class UsageTable:
 
 _COMMAND = re.compile(r"/usage(?: +(\d{1,3})d)?( +csv)?")
 _MOST_SHOWN, _MOST_LISTED = 100, 5000
-_SUMS = ("requests", "input tokens", "of these cached", "output tokens", "US dollars")
+_SUMS = ("US dollars", "requests", "input tokens", "cached input", "output tokens")
 _RULE = ("---", *["---:"] * len(_SUMS))
 
 
@@ -1025,7 +1033,7 @@ class UsageReport:
     async def lines(
         self, days: int, as_csv: bool, left: Sequence[str]
     ) -> AsyncGenerator[str, None]:
-        own = [("What you have used (UTC)", *_SUMS), _RULE]
+        own: list[_Cells] = [("Your use (UTC)", *_SUMS), _RULE]
         own += map(_sums, (await self._own_rows()).items())
         yield "\n".join(map(_line, own))
         yield "".join(f"\n- {line}" for line in left)
@@ -1033,7 +1041,7 @@ class UsageReport:
             return
         since = (self._today - timedelta(days - 1)).isoformat()
         rows = await self._table.rows(ALL_ROWS, day=since, most=_MOST_LISTED)
-        cells = [(f"All users since {since}", *_SUMS), _RULE]
+        cells: list[_Cells] = [(f"All users since {since}", *_SUMS), _RULE]
         cells += [_sums((f"{row.user_id}, {row.model}", [row])) for row in rows]
         if as_csv:
             del cells[1]
@@ -1053,22 +1061,26 @@ class UsageReport:
         return groups
 
 
-def _sums(group: tuple[str, Iterable[UsageRow]]) -> tuple[str, ...]:
+_Cells = Sequence[str | int]
+
+
+def _sums(group: tuple[str, Iterable[UsageRow]]) -> _Cells:
     name, rows = group
     columns = zip(*(row[3:] for row in rows), strict=True)
     *counts, money = list(map(sum, columns)) or [0] * len(_SUMS)
-    return name, *map(str, counts), f"{money / 1e6:.4f}"
+    return name, f"{money / 1e6:.4f}", *counts
 
 
 _NOT_PLAIN = re.compile(r"[^\w.,:/@+=*()' -]")
 
 
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(_NOT_PLAIN.sub(' ', cell) for cell in cells)} |"
+def _line(cells: _Cells) -> str:
+    texts = (f"{cell:,}" if isinstance(cell, int) else cell for cell in cells)
+    return f"| {' | '.join(_NOT_PLAIN.sub(' ', text) for text in texts)} |"
 
 
-def _csv_line(cells: Sequence[str]) -> str:
-    cleaned = (_NOT_PLAIN.sub(" ", cell).lstrip("=+-@ ") for cell in cells)
+def _csv_line(cells: _Cells) -> str:
+    cleaned = (_NOT_PLAIN.sub(" ", str(cell)).lstrip("=+-@ ") for cell in cells)
     return ",".join(f'"{cell}"' for cell in cleaned)
 
 
@@ -1086,10 +1098,6 @@ _NO_PRICE = (
     "Your use is limited in money, and the price of {} is not known. An administrator "
     "has to set it in CUSTOM_MODEL_PRICING_JSON."
 )
-
-
-def format_money(dollars: float) -> str:
-    return f"${dollars:,.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
 class _Budget(NamedTuple):

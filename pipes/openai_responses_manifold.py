@@ -54,6 +54,7 @@ from contextlib import (
 from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
 from functools import cached_property, lru_cache, partial, reduce
@@ -1482,11 +1483,17 @@ def cost_of_run(
     return tokens + sum(kind_of(item).fee for item in output)
 
 
+def format_money(dollars: float) -> str:
+    return f"${dollars:,.2f}" if dollars >= 1 else f"${Decimal(f'{dollars:.2g}'):f}"
+
+
 def read_prices(text: str) -> dict[str, ModelPrices]:
     table = parse_json_object(text.strip() or "{}")
-    if table is None or not all(map(_are_prices, table.values())):
+    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
+    if table is None or wrong:
+        model = f" for {wrong[0]}" if wrong else ""
         raise valve_error(
-            "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices",
+            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
             '{"my-model": {"input": 2, "output": 8}}',
         )
     return {
@@ -2286,9 +2293,8 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
     address = proxy if "://" in proxy else f"http://{proxy}"
     if url_parts(address) is None:
         raise InvalidRequest(
-            "The proxy on the way to the model's server is not an http or https "
-            "address. An administrator has to correct PROXY in the valves of this "
-            "pipe, or the environment of Open WebUI."
+            "The proxy is not an http or https address. An administrator has to "
+            "correct PROXY in the valves, or the environment of Open WebUI."
         )
     return address
 
@@ -5889,8 +5895,8 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
             yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
         case _:
             raise InvalidRequest(
-                "A message of this chat has a role that the Responses API does not "
-                "know. The roles are system, developer, user, assistant and tool."
+                "A message of this chat has an unknown role. The roles are system, "
+                "developer, user, assistant and tool."
             )
 
 
@@ -7103,11 +7109,11 @@ def _with_records(
 def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> list[ChatPart]:
     text = part if isinstance(part, AssistantText) else AssistantText("")
     ulids[0] = [*ulids.get(0, ()), *text.ulids]
-    starts = sorted(ulids)
-    pieces: list[ChatPart] = [
-        AssistantText(text.text[start:stop].strip(), ulids[start])
-        for start, stop in zip(starts, [*starts[1:], None], strict=True)
-    ]
+    pieces, stop = list[ChatPart](), None
+    for start in sorted(ulids, reverse=True):
+        pieces.append(AssistantText(text.text[start:stop].strip(), ulids[start]))
+        stop = start
+    pieces.reverse()
     return pieces if part is text else [*pieces, part]
 
 
@@ -7756,13 +7762,12 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     word = "Broke off after" if ended.ending.is_failure else "Finished in"
     parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
-        parts.append(_tokens(ended.usage, ended.remark))
+        parts.append(_tokens(ended.usage))
     if ended.cost is not None:
-        digits = ".2f" if ended.cost >= 1 else ".2g"  # the first two of a tiny amount
-        parts.append(f"${ended.cost:{digits}}")
+        parts.append(format_money(ended.cost))
     if notes:
         parts.append(f"{notes} note{'s' * (notes > 1)}")
-    return " · ".join(parts)
+    return " · ".join(filter(None, [*parts, ended.remark]))
 
 
 def _duration(seconds: float) -> str:
@@ -7772,10 +7777,10 @@ def _duration(seconds: float) -> str:
     return f"{whole // 60} min {whole % 60} s"
 
 
-def _tokens(usage: Usage, remark: str) -> str:
-    told = f"{usage.total:,} tokens{remark}"
+def _tokens(usage: Usage) -> str:
     share = 100 * usage.cached // usage.input if usage.input else 0
-    return f"{told}, {share} % of the input cached" if share else told
+    cached = f", {share} % of the input cached" if share else ""
+    return f"{usage.total:,} tokens{cached}"
 
 
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
@@ -11060,9 +11065,6 @@ _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
     f"The model's server does not accept your own API key. Check {OWN_KEY_PLACE}"
 )
-_REFUSED_CHOICES = (
-    "Only administrators may change these of your settings, so they have no effect: "
-)
 _INTERNAL_ERROR = (
     "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
     "the error id."
@@ -11163,7 +11165,7 @@ def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
     if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
         return ""
     count = f"{round(tokens, -2):,}"
-    return f", of which about {count} are the descriptions of {len(tools)} tools"
+    return f"about {count} tokens describe {len(tools)} tools"
 
 
 def _explained_ending(ended: RunDone) -> Ending:
@@ -11303,7 +11305,8 @@ def _refusal_notice(call: PipeCall) -> str:
         return ""
     listed = ", ".join(names)
     call.log.line("INFO", f"user {user} may not change {listed}")
-    return _REFUSED_CHOICES + listed
+    shown = listed.replace("_", " ").title()
+    return f"No effect, because only administrators may change it: {shown}"
 
 
 async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:

@@ -150,9 +150,8 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
     address = proxy if "://" in proxy else f"http://{proxy}"
     if url_parts(address) is None:
         raise InvalidRequest(
-            "The proxy on the way to the model's server is not an http or https "
-            "address. An administrator has to correct PROXY in the valves of this "
-            "pipe, or the environment of Open WebUI."
+            "The proxy is not an http or https address. An administrator has to "
+            "correct PROXY in the valves, or the environment of Open WebUI."
         )
     return address
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from openai_responses.clock import utc_today
 from openai_responses.json_input import JsonObject
 from openai_responses.models.resolve import resolve_model
+from openai_responses.models.usage import format_money
 from owui_administration.host import has_task_model, user_groups
 from owui_administration.rules import (
     PERIOD_DAYS,
@@ -37,11 +38,6 @@ _NO_PRICE = (
     "Your use is limited in money, and the price of {} is not known. An administrator "
     "has to set it in CUSTOM_MODEL_PRICING_JSON."
 )
-
-
-def format_money(dollars: float) -> str:
-    """Return an amount with its first two digits, even if it is tiny."""
-    return f"${dollars:,.2f}" if dollars >= 1 else f"${dollars:.2g}"
 
 
 class _Budget(NamedTuple):

@@ -14,7 +14,8 @@ from owui_administration.usage_table import ALL_ROWS, OWN_ROWS, UsageRow, UsageT
 
 _COMMAND = re.compile(r"/usage(?: +(\d{1,3})d)?( +csv)?")
 _MOST_SHOWN, _MOST_LISTED = 100, 5000
-_SUMS = ("requests", "input tokens", "of these cached", "output tokens", "US dollars")
+_SUMS = ("US dollars", "requests", "input tokens", "cached input", "output tokens")
+"""The dollars first: a phone shows the first columns."""
 _RULE = ("---", *["---:"] * len(_SUMS))
 
 
@@ -37,7 +38,7 @@ class UsageReport:
         self, days: int, as_csv: bool, left: Sequence[str]
     ) -> AsyncGenerator[str, None]:
         """Yield the lines of the answer; raises what the database raises."""
-        own = [("What you have used (UTC)", *_SUMS), _RULE]
+        own: list[_Cells] = [("Your use (UTC)", *_SUMS), _RULE]
         own += map(_sums, (await self._own_rows()).items())
         yield "\n".join(map(_line, own))
         yield "".join(f"\n- {line}" for line in left)
@@ -45,7 +46,7 @@ class UsageReport:
             return
         since = (self._today - timedelta(days - 1)).isoformat()
         rows = await self._table.rows(ALL_ROWS, day=since, most=_MOST_LISTED)
-        cells = [(f"All users since {since}", *_SUMS), _RULE]
+        cells: list[_Cells] = [(f"All users since {since}", *_SUMS), _RULE]
         cells += [_sums((f"{row.user_id}, {row.model}", [row])) for row in rows]
         if as_csv:
             del cells[1]
@@ -66,23 +67,27 @@ class UsageReport:
         return groups
 
 
-def _sums(group: tuple[str, Iterable[UsageRow]]) -> tuple[str, ...]:
+_Cells = Sequence[str | int]
+
+
+def _sums(group: tuple[str, Iterable[UsageRow]]) -> _Cells:
     """Return the cells of a line: a name, and what rows come to."""
     name, rows = group
     columns = zip(*(row[3:] for row in rows), strict=True)
     *counts, money = list(map(sum, columns)) or [0] * len(_SUMS)
-    return name, *map(str, counts), f"{money / 1e6:.4f}"
+    return name, f"{money / 1e6:.4f}", *counts
 
 
 _NOT_PLAIN = re.compile(r"[^\w.,:/@+=*()' -]")
 """Whoever signs up writes an address: it must be neither Markdown nor a new line."""
 
 
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(_NOT_PLAIN.sub(' ', cell) for cell in cells)} |"
+def _line(cells: _Cells) -> str:
+    texts = (f"{cell:,}" if isinstance(cell, int) else cell for cell in cells)
+    return f"| {' | '.join(_NOT_PLAIN.sub(' ', text) for text in texts)} |"
 
 
-def _csv_line(cells: Sequence[str]) -> str:
+def _csv_line(cells: _Cells) -> str:
     """Return a line of CSV; a spreadsheet takes some beginnings for a formula."""
-    cleaned = (_NOT_PLAIN.sub(" ", cell).lstrip("=+-@ ") for cell in cells)
+    cleaned = (_NOT_PLAIN.sub(" ", str(cell)).lstrip("=+-@ ") for cell in cells)
     return ",".join(f'"{cell}"' for cell in cleaned)

@@ -124,8 +124,8 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
             yield ToolMessage(str(message.get("tool_call_id") or ""), _output(content))
         case _:
             raise InvalidRequest(
-                "A message of this chat has a role that the Responses API does not "
-                "know. The roles are system, developer, user, assistant and tool."
+                "A message of this chat has an unknown role. The roles are system, "
+                "developer, user, assistant and tool."
             )
 
 

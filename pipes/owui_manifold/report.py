@@ -40,9 +40,6 @@ _UNAUTHORIZED = 401
 _WRONG_OWN_KEY = (
     f"The model's server does not accept your own API key. Check {OWN_KEY_PLACE}"
 )
-_REFUSED_CHOICES = (
-    "Only administrators may change these of your settings, so they have no effect: "
-)
 _INTERNAL_ERROR = (
     "Something in this pipe went wrong. Try again; if it lasts, give an administrator "
     "the error id."
@@ -154,7 +151,7 @@ def _tools_remark(prepared: PreparedRequest, ended: RunDone) -> str:
     if tokens <= max(_SOME_TOKENS, min(_MANY_TOKENS, usage.input / 2)):
         return ""
     count = f"{round(tokens, -2):,}"
-    return f", of which about {count} are the descriptions of {len(tools)} tools"
+    return f"about {count} tokens describe {len(tools)} tools"
 
 
 def _explained_ending(ended: RunDone) -> Ending:
@@ -314,7 +311,8 @@ def _refusal_notice(call: PipeCall) -> str:
         return ""
     listed = ", ".join(names)
     call.log.line("INFO", f"user {user} may not change {listed}")
-    return _REFUSED_CHOICES + listed
+    shown = listed.replace("_", " ").title()
+    return f"No effect, because only administrators may change it: {shown}"
 
 
 async def notices_of(prepared: PreparedRequest, ended: RunDone) -> list[str]:

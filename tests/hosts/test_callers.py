@@ -107,7 +107,7 @@ async def test_a_users_own_settings_within_bounds(
         await member.set_user_valves(PIPE, {})
 
     first, second = [[s["description"] for s in turn.statuses] for turn in turns]
-    assert any("have no effect: SERVICE_TIER" in line for line in first)
-    assert not any("have no effect" in line for line in second)
+    assert any("may change it: Service Tier" in line for line in first)
+    assert not any("No effect" in line for line in second)
     assert "may not change SERVICE_TIER" in server.log()[begin:]
     assert all("service_tier" not in body for body in chat_bodies(simulator))

@@ -305,8 +305,8 @@ async def test_a_setting_without_effect_is_told_once(
 
     assert told[0] == told[2] == []
     [line] = told[1]
-    assert line.startswith("Only administrators may change these of your settings")
-    assert line.endswith(": SERVICE_TIER, API_KEY")
+    assert line.startswith("No effect, because only administrators may change it")
+    assert line.endswith(": Service Tier, Api Key")
 
 
 @pytest.mark.parametrize(

@@ -142,10 +142,8 @@ async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> Non
         return report_end(await build_chat_request(call), end).remark
 
     told = await remark(DIARY)
-    assert re.fullmatch(
-        r", of which about 1[45],\d00 are the descriptions of 28 tools", told
-    )
-    assert "about 1,500 are" in await remark(DIARY, usage=Usage(1500, 5, 1505))
+    assert re.fullmatch(r"about 1[45],\d00 tokens describe 28 tools", told)
+    assert "about 1,500 tokens" in await remark(DIARY, usage=Usage(1500, 5, 1505))
     assert await remark(DIARY, "Yes.", "And?") == ""
     assert await remark(DIARY, offered=1) == ""
 

@@ -77,7 +77,8 @@ async def test_other_models_for_pictures(pipe: Pipe, options: str) -> None:
 
 async def test_mistakes_of_the_administrator(pipe: Pipe) -> None:
     """Only administrators see them."""
-    wrong = {"USER_MAY_CHANGE": "efort", "CUSTOM_MODEL_PRICING_JSON": "{"}
+    prices = '{"one": {"input": 1, "output": 2}, "other": {"input": 1, "outpt": 2}}'
+    wrong = {"USER_MAY_CHANGE": "efort", "CUSTOM_MODEL_PRICING_JSON": prices}
     pipe.valves = pipe.valves.model_copy(update=wrong)
     told = {"version": 99}
 
@@ -85,7 +86,7 @@ async def test_mistakes_of_the_administrator(pipe: Pipe) -> None:
 
     assert first.startswith("USER_MAY_CHANGE opens nothing with: efort")
     assert second.startswith("The switches of the composer do nothing: ")
-    assert third.startswith("CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices")
+    assert third.startswith("CUSTOM_MODEL_PRICING_JSON has no valid prices for other.")
     assert await lines(pipe, USER, openai_responses=told) == []
 
 

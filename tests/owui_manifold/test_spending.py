@@ -323,8 +323,8 @@ async def test_usage_tells_people_their_own_sums(
     text = grown(await chunks_of(limited, chat("/usage 7d csv"), **NATIVE))
 
     assert sim.requests == []
-    assert "| today | 1 | 500 | 0 | 500 | 2.0000 |" in text
-    assert "| this month, gpt-5.2 | 1 | 500 | 0 | 500 | 2.0000 |" in text
+    assert "| today | 2.0000 | 1 | 500 | 0 | 500 |" in text
+    assert "| this month, gpt-5.2 | 2.0000 | 1 | 500 | 0 | 500 |" in text
     assert "- $998.00 of $1,000.00 left this month" in text
     assert "secret" not in text
 
@@ -335,21 +335,22 @@ async def test_usage_tells_administrators_of_all(
     """Those that are deleted have only their id; a spreadsheet computes nothing."""
     database.add_users(("user-1", "=ann|@example.com"))
     administration._usage.add(
-        SPENT, SPENT._replace(user_id="gone"), SPENT._replace(day="2020-01-01")
+        SPENT._replace(input=1500),
+        SPENT._replace(user_id="gone"),
+        SPENT._replace(day="2020-01-01"),
     )
 
     text = grown(await chunks_of(limited, chat("/usage"), **ADMIN))
     listed = grown(await chunks_of(limited, chat("/usage 2d csv"), **ADMIN))
 
-    assert "| =ann @example.com, gpt-5.2 | 1 | 500 | 0 | 500 | 2.0000 |" in text
-    assert "| gone, gpt-5.2 | 1 |" in text
+    assert "| =ann @example.com, gpt-5.2 | 2.0000 | 1 | 1,500 | 0 | 500 |" in text
+    assert "| gone, gpt-5.2 | 2.0000 | 1 |" in text
     head, *lines = listed.partition("```csv\n")[2].splitlines()
-    assert head.endswith(
-        '"requests","input tokens","of these cached",' '"output tokens","US dollars"'
-    )
+    columns = "US dollars", "requests", "input tokens", "cached input", "output tokens"
+    assert head.endswith(",".join(f'"{column}"' for column in columns))
     assert sorted(lines[:2]) == [
-        '"ann @example.com, gpt-5.2","1","500","0","500","2.0000"',
-        '"gone, gpt-5.2","1","500","0","500","2.0000"',
+        '"ann @example.com, gpt-5.2","2.0000","1","1500","0","500"',
+        '"gone, gpt-5.2","2.0000","1","500","0","500"',
     ]
     assert lines[2:] == ["```"]
 
@@ -376,4 +377,4 @@ async def test_usage_without_a_stream(limited: Pipe) -> None:
     result = await result_of(limited, chat("/usage"), **{**NATIVE, "__metadata__": {}})
 
     text = result["choices"][0]["message"]["content"]
-    assert "What you have used (UTC)" in text
+    assert "Your use (UTC)" in text

@@ -8,6 +8,7 @@ estimated.
 
 from collections.abc import Iterable, Mapping
 from datetime import date
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from openai_responses.errors import valve_error
@@ -93,12 +94,19 @@ def cost_of_run(
     return tokens + sum(kind_of(item).fee for item in output)
 
 
+def format_money(dollars: float) -> str:
+    """Return an amount with its first two digits, even if it is tiny."""
+    return f"${dollars:,.2f}" if dollars >= 1 else f"${Decimal(f'{dollars:.2g}'):f}"
+
+
 def read_prices(text: str) -> dict[str, ModelPrices]:
     """Return prices by model id from a JSON object; raises InvalidRequest."""
     table = parse_json_object(text.strip() or "{}")
-    if table is None or not all(map(_are_prices, table.values())):
+    wrong = [model for model, row in (table or {}).items() if not _are_prices(row)]
+    if table is None or wrong:
+        model = f" for {wrong[0]}" if wrong else ""
         raise valve_error(
-            "CUSTOM_MODEL_PRICING_JSON is not a JSON object of prices",
+            f"CUSTOM_MODEL_PRICING_JSON has no valid prices{model}",
             '{"my-model": {"input": 2, "output": 8}}',
         )
     return {

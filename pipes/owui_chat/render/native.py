@@ -18,7 +18,7 @@ from openai_responses.items import (
     open_calls,
 )
 from openai_responses.loop.events import NO_THOUGHT, RunDone, Status, ToolOutput
-from openai_responses.models.usage import Usage
+from openai_responses.models.usage import Usage, format_money
 from openai_responses.transport.stream import (
     ItemAdded,
     ItemDone,
@@ -57,17 +57,17 @@ def _closing_line(seconds: float, ended: RunDone, notes: int) -> str:
     """Return the last status line: time, tokens and cost, as far as they are known.
 
     The page hides the lines before it until somebody opens them: it counts the notes.
+    A phone shows about 40 characters, so the remark is the last.
     """
     word = "Broke off after" if ended.ending.is_failure else "Finished in"
     parts = [f"{word} {_duration(seconds)}"]
     if ended.usage:
-        parts.append(_tokens(ended.usage, ended.remark))
+        parts.append(_tokens(ended.usage))
     if ended.cost is not None:
-        digits = ".2f" if ended.cost >= 1 else ".2g"  # the first two of a tiny amount
-        parts.append(f"${ended.cost:{digits}}")
+        parts.append(format_money(ended.cost))
     if notes:
         parts.append(f"{notes} note{'s' * (notes > 1)}")
-    return " · ".join(parts)
+    return " · ".join(filter(None, [*parts, ended.remark]))
 
 
 def _duration(seconds: float) -> str:
@@ -77,10 +77,10 @@ def _duration(seconds: float) -> str:
     return f"{whole // 60} min {whole % 60} s"
 
 
-def _tokens(usage: Usage, remark: str) -> str:
-    told = f"{usage.total:,} tokens{remark}"
+def _tokens(usage: Usage) -> str:
     share = 100 * usage.cached // usage.input if usage.input else 0
-    return f"{told}, {share} % of the input cached" if share else told
+    cached = f", {share} % of the input cached" if share else ""
+    return f"{usage.total:,} tokens{cached}"
 
 
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})

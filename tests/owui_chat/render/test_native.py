@@ -400,16 +400,15 @@ def test_the_end_says_how_long_it_took() -> None:
     assert chunks == [status_chunk("Finished in 12 s")]
 
 
-def test_the_tokens_may_be_explained() -> None:
-    """Where a remark comes with the end."""
-    remark = ", of which about 9 are the descriptions of 2 tools"
+def test_a_remark_is_the_end_of_the_last_line() -> None:
+    """A phone shows the beginning alone; a tiny cost has no exponent."""
+    remark = "about 9 tokens describe 2 tools"
     used = Usage(10, 5, 15, cached=5)
-    ended = RunDone(Ending("completed"), used, remark=remark)
+    ended = RunDone(Ending("completed"), used, cost=0.0000123, remark=remark)
 
     [line, _] = Page(lambda: 0.0).render(ended)
 
-    # It is about the tokens, not about those of them that were cached.
-    expected = f"· 15 tokens{remark}, 50 % of the input cached"
+    expected = f"· 15 tokens, 50 % of the input cached · $0.000012 · {remark}"
     assert line["event"]["data"]["description"].endswith(expected)
 
 
