@@ -2218,7 +2218,7 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
     if url_parts(address) is None:
         raise InvalidRequest(
             "The proxy is not an http or https address. An administrator has to "
-            "correct PROXY in the valves, or the environment of Open WebUI."
+            "correct PROXY in the valves, or Open WebUI's environment."
         )
     return address
 
@@ -13513,7 +13513,7 @@ def _user_headers(caller: PipelineCaller) -> dict[str, str]:
     told = {**caller.user, "chat": caller.chat_id}
     return {
         os.environ.get(f"FORWARD_{variable}", f"X-OpenWebUI-{name}"): quote(
-            told[key].strip(), safe=" @+:"
+            told[key].strip(), safe=" @+:", errors="replace"
         )
         for key, (variable, name) in _HEADERS.items()
         if told.get(key)

@@ -2294,7 +2294,7 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
     if url_parts(address) is None:
         raise InvalidRequest(
             "The proxy is not an http or https address. An administrator has to "
-            "correct PROXY in the valves, or the environment of Open WebUI."
+            "correct PROXY in the valves, or Open WebUI's environment."
         )
     return address
 
@@ -9710,7 +9710,7 @@ async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
             headers = include({}, await user_model(user_id), request=host.request)
             if chat_id := host.metadata.get("chat_id"):
                 name = _host_name("env", "FORWARD_SESSION_INFO_HEADER_CHAT_ID")
-                headers[name] = quote(str(chat_id), safe=":")
+                headers[name] = quote(str(chat_id), ":", errors="replace")
     return headers
 
 

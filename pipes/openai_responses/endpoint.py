@@ -151,7 +151,7 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
     if url_parts(address) is None:
         raise InvalidRequest(
             "The proxy is not an http or https address. An administrator has to "
-            "correct PROXY in the valves, or the environment of Open WebUI."
+            "correct PROXY in the valves, or Open WebUI's environment."
         )
     return address
 

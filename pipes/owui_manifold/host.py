@@ -86,7 +86,7 @@ async def identity_headers(host: HostContext, user_id: str) -> dict[str, str]:
             headers = include({}, await user_model(user_id), request=host.request)
             if chat_id := host.metadata.get("chat_id"):
                 name = _host_name("env", "FORWARD_SESSION_INFO_HEADER_CHAT_ID")
-                headers[name] = quote(str(chat_id), safe=":")
+                headers[name] = quote(str(chat_id), ":", errors="replace")
     return headers
 
 

@@ -201,7 +201,7 @@ async def test_many_answers_are_counted_exactly(
     )
     assert len(used) == 50
     for text in told:
-        assert f"| today | 50 | {given} | 0 | {made} | " in text
+        assert f" | 50 | {given:,} | 0 | {made:,} |" in text
 
 
 @pytest.mark.parametrize("model", ["gpt-6.2-sol", "gpt-5.2"])
@@ -243,7 +243,10 @@ def about_the_user(headers: Mapping[str, str]) -> dict[str, str]:
 async def test_gateway_learns_who_asks(
     pair: Pair, tabs: tuple[Tab, Tab], simulator: Simulator
 ) -> None:
-    """As from Open WebUI's own connection, for chats and tasks; or not at all."""
+    """As from Open WebUI's own connection, for chats and tasks; or not at all.
+
+    Half a character in the id of a chat ends no answer.
+    """
     own = {
         "ENABLE_OPENAI_API": True,
         "OPENAI_API_BASE_URLS": [simulator.base_url],
@@ -261,16 +264,20 @@ async def test_gateway_learns_who_asks(
         simulator.forget()
         titles = {"title_generation": True}
         turn = await tabs[0].send(MODEL, "sim:short hello", background_tasks=titles)
+        half = await pair.members[0].complete(
+            MODEL, "sim:short hello", chat_id="local:\ud800"
+        )
         async with valves_changed(pair.admin, PIPE, FORWARD_USER_INFO="never"):
             await tabs[0].send(MODEL, "sim:short hello")
     finally:
         await pair.admin.call("POST", "/openai/config/update", before)
 
+    assert "Turn 1" in half
     *told, silent = [about_the_user(r.headers) for r in answered(simulator)]
     assert native["X-OpenWebUI-User-Email"] == pair.members[0].email
     assert len(native) >= 5
     assert told == [native] * len(told)
-    assert len(told) == 2
+    assert len(told) == 3
     assert silent == {}
 
 

@@ -279,7 +279,11 @@ BAD_PART = [{"type": "input_audio", "input_audio": {"data": "QQ=="}}]
             {"messages": [{"role": "user", "content": BAD_PART}]},
             "something other than text, a picture or a file",
         ),
-        ({}, {"messages": [{"role": "narrator", "content": "Hi"}]}, "has an unknown role"),
+        (
+            {},
+            {"messages": [{"role": "narrator", "content": "Hi"}]},
+            "has an unknown role",
+        ),
     ],
     ids=[
         "no key",

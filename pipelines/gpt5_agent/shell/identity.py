@@ -46,7 +46,7 @@ def _user_headers(caller: PipelineCaller) -> dict[str, str]:
     told = {**caller.user, "chat": caller.chat_id}
     return {
         os.environ.get(f"FORWARD_{variable}", f"X-OpenWebUI-{name}"): quote(
-            told[key].strip(), safe=" @+:"
+            told[key].strip(), safe=" @+:", errors="replace"
         )
         for key, (variable, name) in _HEADERS.items()
         if told.get(key)

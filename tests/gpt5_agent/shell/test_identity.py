@@ -98,10 +98,11 @@ async def test_nobody_is_told_of_whom_nothing_is_known(user: object) -> None:
 
 
 async def test_what_a_caller_says_cannot_end_a_header() -> None:
-    """Line ends are encoded."""
-    found = await headers_of({**ADA, "id": "a\r\nX-Admin: 1"})
+    """Line ends are encoded; half a character is a question mark."""
+    found = await headers_of({**ADA, "id": "a\r\nX-Admin: 1", "name": "\ud800"})
 
     assert found["X-OpenWebUI-User-Id"] == "a%0D%0AX-Admin: 1"
+    assert found["X-OpenWebUI-User-Name"] == "%3F"
 
 
 async def test_token_takes_the_place_of_the_key(
