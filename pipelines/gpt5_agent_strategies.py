@@ -10307,10 +10307,10 @@ class RunMetadata(NamedTuple):
 
     def describe(self) -> str:
         rounds, calls = self.rounds, self.tool_calls
-        price = f", ${self.price:.4f}" if self.price else ""
+        price = f", {format_money(self.price)}" if self.price else ""
         return (
             f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
-            f"{self.usage.total} tokens, {self.latency:.1f} s{price}"
+            f"{self.usage.total:,} tokens, {self.latency:.1f} s{price}"
         )
 
     def wire(self) -> dict[str, Any]:

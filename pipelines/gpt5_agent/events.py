@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 from openai_responses.items import Item
 from openai_responses.loop.events import RunEvent
-from openai_responses.models.usage import Usage
+from openai_responses.models.usage import Usage, format_money
 
 AgentState = Literal[
     "thinking",
@@ -110,10 +110,10 @@ class RunMetadata(NamedTuple):
     def describe(self) -> str:
         """Return the line that people read."""
         rounds, calls = self.rounds, self.tool_calls
-        price = f", ${self.price:.4f}" if self.price else ""
+        price = f", {format_money(self.price)}" if self.price else ""
         return (
             f"{rounds} round{'s'[: rounds != 1]}, {calls} tool call{'s'[: calls != 1]}, "
-            f"{self.usage.total} tokens, {self.latency:.1f} s{price}"
+            f"{self.usage.total:,} tokens, {self.latency:.1f} s{price}"
         )
 
     def wire(self) -> dict[str, Any]:

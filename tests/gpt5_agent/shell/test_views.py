@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from agent_sample import ScriptedProvider, WeatherTool, calls, events_of, question
-from gpt5_agent.events import AgentEvent
+from gpt5_agent.events import AgentEvent, RunMetadata
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from openai_responses.items import Item
+from openai_responses.models.usage import Usage
 from openai_responses.requests.replay import Origin
 from run_sample import message, reasoning
 from signing import SIGN
@@ -79,6 +80,15 @@ def test_page_gets_native_events_of_all_rounds() -> None:
     ids = [item["id"] for item in items]
     assert len(set(ids)) == len(ids)
     assert all(chunk.get("choices") is not None for chunk in chunks)
+
+
+def test_what_an_answer_took_is_one_line() -> None:
+    """Numbers as in the lines of the pipe; a tiny price has no exponent."""
+    used = Usage(input=13_000, output=946, total=13_946)
+    took = RunMetadata("gpt5_react", "gpt-5.2", "completed", 1, 0, 0.2, 0.00002, used)
+
+    told = "1 round, 0 tool calls, 13,946 tokens, 0.2 s, $0.00002"
+    assert took.describe() == told
 
 
 def test_r15_metadata_are_an_event_that_the_host_stores() -> None:
