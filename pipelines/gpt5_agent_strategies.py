@@ -10615,7 +10615,7 @@ class StepLog:
 
 def format_step(ended: StepEnded) -> str:
     notes = [f"{ended.seconds:.1f} s"]
-    notes += [f"{ended.usage.total} tokens"] if ended.usage else []
+    notes += [f"{ended.usage.total:,} tokens"] if ended.usage else []
     notes += ["failed"] if ended.failed else []
     return f"{ended.step.label}: {', '.join(notes)}"
 
