@@ -7000,24 +7000,24 @@ def output_values(messages: JsonObject) -> dict[str, Any]:
 
 def stored_outputs(
     messages: JsonObject, tip: str, more: str = ""
-) -> dict[str, list[Item]]:
-    runs, first = dict[str, list[Item]](), ""
+) -> dict[str, list[object]]:
+    runs, first = dict[str, list[object]](), ""
     for answer_id, message in reversed([*walk_branch(messages, tip)]):
         if message.get("role") == "user":
             first = ""
         else:
             first = first or answer_id
-            runs.setdefault(first, []).extend(_output_of(message))
+            runs.setdefault(first, []).append(message.get("output"))
     if first:
-        runs[first] += _output_of(messages.get(more))
+        runs[first].append(value_at(messages, more, "output"))
     return runs
 
 
 def restore_from_outputs(
-    parts: Sequence[ChatPart], runs: Mapping[str, Sequence[Item]]
+    parts: Sequence[ChatPart], runs: Mapping[str, Sequence[object]]
 ) -> list[ChatPart]:
     restored, answer = list[ChatPart](), list[ChatPart]()
-    run: Sequence[Item] = ()
+    run: Sequence[object] = ()
     for part in parts:
         if isinstance(part, UserMessage):
             restored += [*_merge_output(answer, run), part]
@@ -7029,8 +7029,9 @@ def restore_from_outputs(
 
 
 def _merge_output(
-    answer: Sequence[ChatPart], run: Sequence[Item]
+    answer: Sequence[ChatPart], outputs: Sequence[object]
 ) -> Iterable[ChatPart]:
+    run = [item for output in outputs for item in content_parts(output)]
     records, places, is_known = _find_places(answer, run)
     if records and (is_known or _has_call(answer, run)):
         return _with_records(answer, records, places)
@@ -7115,10 +7116,6 @@ def _cut_at_records(part: ChatPart, ulids: dict[int, list[str]]) -> list[ChatPar
         stop = start
     pieces.reverse()
     return pieces if part is text else [*pieces, part]
-
-
-def _output_of(message: object) -> list[Item]:
-    return content_parts(as_mapping(message).get("output"))
 
 
 def _text(answer: Sequence[ChatPart], number: int) -> str:

@@ -40,9 +40,9 @@ def kept(ulid: str, before: str = "", value: object = VALUE) -> Json:
     return {**head, "before": before, "kept": value}
 
 
-def restored(answer: list[ChatPart], run: list[Json]) -> list[ChatPart]:
+def restored(answer: list[ChatPart], run: list[Any]) -> list[ChatPart]:
     """An answer with what is stored for it."""
-    asked, *found = restore_from_outputs([ASKED, *answer], {"a1": run})
+    asked, *found = restore_from_outputs([ASKED, *answer], {"a1": [run]})
     assert asked == ASKED
     return found
 
@@ -65,7 +65,7 @@ def test_text_names_its_record() -> None:
 def test_an_answer_belongs_to_the_stored_message_before_it() -> None:
     """Whatever it says, and although the host has left out the oldest."""
     runs = {
-        f"a{n}": [message(n, "Yes."), kept(u, f"msg_{n}")]
+        f"a{n}": [[message(n, "Yes.")], [kept(u, f"msg_{n}")]]
         for n, u in (("1", A), ("2", B), ("3", C))
     }
     second, third = (
@@ -134,11 +134,11 @@ def test_remark_stands_behind_what_came_before_it() -> None:
         ("Mine.", [message("1", "Rain."), kept(A, "msg_1")]),
         ("Rain.", [message("2", "Rain."), kept(A, "msg_1")]),
         ("Rain.", [kept(A)]),
-        ("Rain.", [{**kept(A), "id": 7}, {"type": "message"}, {}]),
+        ("Rain.", [{**kept(A), "id": 7}, {"type": "message"}, {}, 7]),
     ],
     ids=["a filter's words", "its text deleted", "another run", "no writer's"],
 )
-def test_answer_that_is_not_the_stored_one_stays(text: str, run: list[Json]) -> None:
+def test_answer_that_is_not_the_stored_one_stays(text: str, run: list[Any]) -> None:
     """And what was kept is lost silently."""
     assert restored([AssistantText(text)], run) == [AssistantText(text)]
 
@@ -154,11 +154,12 @@ def test_branch_is_followed_to_its_tip() -> None:
         "a2": {"role": "assistant", "parentId": "u2", "output": []},
     }
 
-    first = {"a1": [{"id": "1"}, {"id": "2"}]}
-    assert stored_outputs(messages, "a2") == {**first, "a2": []}
-    assert stored_outputs(messages, "a2", "other") == {**first, "a2": [{"id": "x"}]}
+    first = {"a1": [[{"id": "1"}], [{"id": "2"}]]}
+    assert stored_outputs(messages, "a2") == {**first, "a2": [[], None]}
+    other = {**first, "a2": [[], [{"id": "x"}]]}
+    assert stored_outputs(messages, "a2", "other") == other
     ring = {"a": {"parentId": "a", "output": [{"id": "1"}]}}
-    assert stored_outputs(ring, "a") == {"a": [{"id": "1"}]}
+    assert stored_outputs(ring, "a") == {"a": [[{"id": "1"}], None]}
     assert stored_outputs(messages, "nowhere") == {}
 
 
