@@ -195,6 +195,17 @@ class Tab:
             while (await self.user.call("GET", path))["task_ids"]:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)  # no event says that the saving is over
 
+    async def ended_message(self, turn: Turn, seconds: float = PATIENCE) -> Json:
+        """The answer as stored at its end.
+
+        Of several servers the one that is told to stop forgets the task at once; the
+        one that runs it stores the answer later (`stop_task` in tasks.py, 0.12.4).
+        """
+        async with asyncio.timeout(seconds):
+            while not (found := await self.message(turn)).get("done"):  # noqa: ASYNC110
+                await asyncio.sleep(0.05)  # no event says that the saving is over
+        return found
+
     async def message(self, turn: Turn) -> Json:
         """The answer as stored."""
         chat = await self.user.chat(turn.chat_id)
