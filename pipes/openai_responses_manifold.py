@@ -2666,7 +2666,7 @@ async def container_file(
     most_bytes: int,
     deadlines: Deadlines,
 ) -> bytes:
-    container, file = (quote(part, safe="") for part in ids)
+    container, file = (quote(part, "", errors="replace") for part in ids)
     path = f"/containers/{container}/files/{file}/content"
     async with connections.request(endpoint, path, None, deadlines) as answer:
         return bytes(await answer.read_all(most_bytes))

@@ -91,12 +91,13 @@ async def test_a_group_reaches_its_limit(
     [row] = server.sql(
         "SELECT * FROM openai_responses_usage WHERE user_id = ?", member.id
     )
-    assert f" | {row['requests']} | {row['input']:,} |" in sums.text
+    money = f"{row['money'] / 1e6:.4f}"
+    start = f"| today | {money} | {row['requests']} | {row['input']:,} |"
+    assert start in sums.text
     assert "- 0 tokens of 1 tokens left today" in sums.text
     assert admin.email not in sums.text
-    used = (row["requests"], row["input"], row["cached"])
-    cells = ",".join(f'"{cell}"' for cell in used)
-    assert f'"{member.email}, gpt-5.2",' in table.text
+    used = (money, row["requests"], row["input"], row["cached"])
+    cells = ",".join(f'"{cell}"' for cell in (f"{member.email}, gpt-5.2", *used))
     assert cells in table.text
     assert f'"{admin.email}, gpt-5.2",' in table.text
 

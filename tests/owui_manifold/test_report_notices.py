@@ -90,6 +90,15 @@ async def test_mistakes_of_the_administrator(pipe: Pipe) -> None:
     assert await lines(pipe, USER, openai_responses=told) == []
 
 
+async def test_prices_that_are_no_json(pipe: Pipe) -> None:
+    """No model can be named."""
+    pipe.valves = pipe.valves.model_copy(update={"CUSTOM_MODEL_PRICING_JSON": "{"})
+
+    [told] = await lines(pipe)
+
+    assert told.startswith("CUSTOM_MODEL_PRICING_JSON has no valid prices. An admin")
+
+
 async def test_rule_that_cannot_be_read(
     pipe: Pipe, caplog: pytest.LogCaptureFixture
 ) -> None:

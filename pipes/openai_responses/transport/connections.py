@@ -495,7 +495,7 @@ async def container_file(
     `ids` are those of the container and of the file. More than `most_bytes` is an
     AnswerTooLarge; the rest is not read.
     """
-    container, file = (quote(part, safe="") for part in ids)
+    container, file = (quote(part, "", errors="replace") for part in ids)
     path = f"/containers/{container}/files/{file}/content"
     async with connections.request(endpoint, path, None, deadlines) as answer:
         return bytes(await answer.read_all(most_bytes))

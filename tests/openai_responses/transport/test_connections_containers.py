@@ -47,12 +47,16 @@ async def test_a_file_is_fetched(connections: Connections) -> None:
         ("sk-simulator-2", IDS, 404),
         ("sk-simulator-1", (EXPIRED, TABLE_FILE), 404),
         ("sk-simulator-1", (CONTAINER, "cfile_other"), 404),
+        ("sk-simulator-1", (CONTAINER, "cfile_\ud800"), 404),
     ],
 )
 async def test_a_refusal_is_one(
     connections: Connections, key: str, ids: tuple[str, str], status: int
 ) -> None:
-    """A wrong key, another organisation, an expired container, no such file."""
+    """A wrong key, another organisation, an expired container, no such file.
+
+    Nor is there one whose id holds half a character.
+    """
     async with Simulator() as sim:
         with pytest.raises(ApiRefused) as caught:
             await container_file(
