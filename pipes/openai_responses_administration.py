@@ -34,6 +34,7 @@ from fnmatch import fnmatchcase
 from functools import lru_cache
 from importlib import import_module
 from inspect import signature
+from itertools import islice
 from time import monotonic
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, NamedTuple
@@ -697,6 +698,18 @@ async def user_groups(user_id: str) -> set[str]:
     return {name for group in found for name in (group.id, group.name)}
 
 
+async def has_group(name: str) -> bool:
+    groups = _host_name("models.groups", "Groups")
+    by_id = await groups.get_group_by_id(name)
+    return bool(by_id or await groups.get_group_by_name(name))
+
+
+async def has_user(name: str) -> bool:
+    users = _host_name("models.users", "Users")
+    by_id = await users.get_user_by_id(name)
+    return bool(by_id or await users.get_user_by_email(name))
+
+
 async def has_task_model() -> bool:
     config = _host_name("models.config", "Config")
     return bool(await config.get("task.model.external", ""))
@@ -1113,7 +1126,7 @@ class UserLimits:
     rows: list[UsageRow] = field(default_factory=list)
     facts: JsonObject = field(default_factory=dict)
     table: UsageTable | None = None
-    problem: str = ""
+    problems: Sequence[str] = ()
     today: date = field(default_factory=utc_today)
     refused: str = ""
     is_given_model: bool = False
@@ -1124,6 +1137,10 @@ class UserLimits:
         return user
 
     @property
+    def is_admin(self) -> bool:
+        return self._user.get("role") == "admin"
+
+    @property
     def _counts(self) -> bool:
         return self.table is not None and not self.facts.get("has_own_key")
 
@@ -1132,7 +1149,7 @@ class UserLimits:
         return any(rule.per for rule in self.rules)
 
     def refusal(self, model: str, has_price: bool, goes_on: bool) -> str:
-        if self._user.get("role") != "admin" and any(r.unreadable for r in self.rules):
+        if not self.is_admin and any(r.unreadable for r in self.rules):
             return _NOT_READ
         has_money = any(rule.money is not None for rule in self.rules)
         if self._counts and has_money and not has_price:
@@ -1204,9 +1221,8 @@ class UserLimits:
         )
 
     def notices(self) -> list[str]:
-        is_admin = self._user.get("role") == "admin"
         uncounted = self.table.problem if self.table else ""
-        problems = (self.problem, uncounted) if is_admin else ()
+        problems = (*self.problems, uncounted) if self.is_admin else ()
         return [*filter(None, problems), *self._left(all_rules=False)]
 
     def _left(self, *, all_rules: bool) -> list[str]:
@@ -1229,7 +1245,7 @@ async def read_user_limits(
 ) -> UserLimits:
     every, problem = read_limits(text)
     if every is None:
-        return UserLimits()
+        return UserLimits(facts=facts)
     user, today = facts.get("user") or {}, utc_today()
     user_id, names = str(user.get("id")), {str(user.get(k)) for k in ("id", "email")}
     groups = await user_groups(user_id) if any(rule.group for rule in every) else ()
@@ -1238,7 +1254,7 @@ async def read_user_limits(
     if any(rule.per for rule in rules) and not facts.get("has_own_key"):
         rows = await table.rows(OWN_ROWS, user_id=user_id, day=longest_ago(today))
     given = await _is_given_model(str(facts.get("task") or ""))
-    return UserLimits(rules, rows, facts, table, problem, today, is_given_model=given)
+    return UserLimits(rules, rows, facts, table, [problem], today, is_given_model=given)
 
 
 async def _is_given_model(task: str) -> bool:
@@ -1493,6 +1509,43 @@ def _number(counts: Mapping[str, Any], name: str) -> float:
     return value if isinstance(value, int | float) and 0 < value < 10**12 else 0
 
 
+# owui_administration.names
+
+_SECONDS = 60.0
+_MOST_NAMES = 100
+_MOST_TOLD = 9
+
+
+class NameCheck:
+    def __init__(self) -> None:
+        self._texts = ("", "")
+        self._until = 0.0
+        self._problem = ""
+
+    async def problem(self, limits: str, endpoints: str) -> str:
+        texts, now = (limits, endpoints), monotonic_seconds()
+        if texts != self._texts or now > self._until:
+            self._problem = await _find_problem(*texts)
+            self._texts, self._until = texts, now + _SECONDS
+        return self._problem
+
+
+async def _find_problem(limits: str, endpoints: str) -> str:
+    rules, entries = read_limits(limits)[0] or (), read_endpoints(endpoints) or ()
+    users = dict.fromkeys(rule.user for rule in rules if rule.user)
+    groups = dict.fromkeys(rule.group for rule in rules if rule.group)
+    groups |= dict.fromkeys(name for entry in entries for name in entry.groups)
+    unknown = [n for n in islice(groups, _MOST_NAMES) if not await has_group(n)]
+    unknown += [n for n in islice(users, _MOST_NAMES) if not await has_user(n)]
+    if not unknown:
+        return ""
+    return (
+        f"The valves of the filter name {', '.join(unknown[:_MOST_TOLD])}, but Open "
+        "WebUI has no such group or user. These rules hold for nobody; whoever signs "
+        "up with such an address gets its rules."
+    )
+
+
 # owui_administration.filter
 
 _FILTER_ID = "openai_responses_administration"
@@ -1539,11 +1592,15 @@ class Filter:
         self._words = ServerWords()
         self._down = dict[str, float]()
         self._tokens = EntraTokens()
+        self._names = NameCheck()
 
     async def begin(self, facts: dict[str, Any]) -> Account:
         valves = self.valves
         limits = await read_user_limits(valves.USER_LIMITS_JSON, facts, self._usage)
         endpoints = await choose_endpoints(valves.ENDPOINTS_JSON, facts, self._down)
+        if limits.is_admin:
+            texts = (valves.USER_LIMITS_JSON, valves.ENDPOINTS_JSON)
+            limits.problems = (*limits.problems, await self._names.problem(*texts))
         return Account(limits, Telemetry(facts, self._words), self._tokens, endpoints)
 
     async def inlet(

@@ -75,11 +75,18 @@ class Chats:
 
 
 class Users:
-    """The table of users."""
+    """The table of users: any id is known, and one address."""
 
-    async def get_user_by_id(self, id: str) -> SimpleNamespace:
+    async def get_user_by_id(self, id: str) -> SimpleNamespace | None:
         """Return the model of a user (models/users.py)."""
+        if "@" in id:
+            return None
         return SimpleNamespace(id=id, role="admin" if id == "admin" else "user")
+
+    async def get_user_by_email(self, email: str) -> SimpleNamespace | None:
+        """Return the model of a user."""
+        is_known = email.lower() == "ann@example.com"
+        return SimpleNamespace(id="u-1", role="user") if is_known else None
 
 
 @dataclass
@@ -87,6 +94,17 @@ class Groups:
     """The groups of users: the members by the name of a group."""
 
     members: dict[str, set[str]] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+
+    async def get_group_by_id(self, id: str) -> SimpleNamespace | None:
+        """Return the group with an id."""
+        return await self.get_group_by_name(id.removeprefix("id of "))
+
+    async def get_group_by_name(self, name: str) -> SimpleNamespace | None:
+        """Return the group with a name."""
+        self.asked.append(name)
+        is_known = name in self.members
+        return SimpleNamespace(id=f"id of {name}", name=name) if is_known else None
 
     async def get_groups_by_member_id(
         self, user_id: str, db: Any = None, *, include_inherited: bool = False

@@ -18,6 +18,7 @@ from owui_administration.account import Account
 from owui_administration.agent import LimitReached, agent_names, usage_row
 from owui_administration.endpoints import choose_endpoints
 from owui_administration.limits import UserLimits, read_user_limits
+from owui_administration.names import NameCheck
 from owui_administration.telemetry import ServerWords, Telemetry
 from owui_administration.usage_table import UsageTable
 
@@ -74,6 +75,7 @@ class Filter:
         self._words = ServerWords()
         self._down = dict[str, float]()
         self._tokens = EntraTokens()
+        self._names = NameCheck()
 
     async def begin(self, facts: dict[str, Any]) -> Account:
         """Return what decides about one call of the pipe, and takes its usage.
@@ -85,6 +87,9 @@ class Filter:
         valves = self.valves
         limits = await read_user_limits(valves.USER_LIMITS_JSON, facts, self._usage)
         endpoints = await choose_endpoints(valves.ENDPOINTS_JSON, facts, self._down)
+        if limits.is_admin:
+            texts = (valves.USER_LIMITS_JSON, valves.ENDPOINTS_JSON)
+            limits.problems = (*limits.problems, await self._names.problem(*texts))
         return Account(limits, Telemetry(facts, self._words), self._tokens, endpoints)
 
     async def inlet(

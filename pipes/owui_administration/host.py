@@ -36,6 +36,20 @@ async def user_groups(user_id: str) -> set[str]:
     return {name for group in found for name in (group.id, group.name)}
 
 
+async def has_group(name: str) -> bool:
+    """Say whether a group has this id or name."""
+    groups = _host_name("models.groups", "Groups")
+    by_id = await groups.get_group_by_id(name)
+    return bool(by_id or await groups.get_group_by_name(name))
+
+
+async def has_user(name: str) -> bool:
+    """Say whether a user has this id or address."""
+    users = _host_name("models.users", "Users")
+    by_id = await users.get_user_by_id(name)
+    return bool(by_id or await users.get_user_by_email(name))
+
+
 async def has_task_model() -> bool:
     """Say whether an administrator chose a model for the host's tasks."""
     config = _host_name("models.config", "Config")

@@ -58,7 +58,7 @@ class UserLimits:
     """Those of the call (see `Filter.begin`)."""
     table: UsageTable | None = None
     """Takes what is counted; None if nothing is."""
-    problem: str = ""
+    problems: Sequence[str] = ()
     """What is wrong with the rules, for administrators."""
     today: date = field(default_factory=utc_today)
     refused: str = ""
@@ -69,6 +69,11 @@ class UserLimits:
     def _user(self) -> JsonObject:
         user: JsonObject = self.facts.get("user") or {}
         return user
+
+    @property
+    def is_admin(self) -> bool:
+        """Whether an administrator asks."""
+        return self._user.get("role") == "admin"
 
     @property
     def _counts(self) -> bool:
@@ -85,7 +90,7 @@ class UserLimits:
         `model` is the API's name, with `-pro` for the mode. An answer that `goes_on`
         after tools of the host has begun below the limit.
         """
-        if self._user.get("role") != "admin" and any(r.unreadable for r in self.rules):
+        if not self.is_admin and any(r.unreadable for r in self.rules):
             return _NOT_READ
         has_money = any(rule.money is not None for rule in self.rules)
         if self._counts and has_money and not has_price:
@@ -173,9 +178,8 @@ class UserLimits:
 
         The last one is read by all: what is left, if a rule wants it shown.
         """
-        is_admin = self._user.get("role") == "admin"
         uncounted = self.table.problem if self.table else ""
-        problems = (self.problem, uncounted) if is_admin else ()
+        problems = (*self.problems, uncounted) if self.is_admin else ()
         return [*filter(None, problems), *self._left(all_rules=False)]
 
     def _left(self, *, all_rules: bool) -> list[str]:
@@ -203,7 +207,7 @@ async def read_user_limits(
     """
     every, problem = read_limits(text)
     if every is None:
-        return UserLimits()
+        return UserLimits(facts=facts)
     user, today = facts.get("user") or {}, utc_today()
     user_id, names = str(user.get("id")), {str(user.get(k)) for k in ("id", "email")}
     groups = await user_groups(user_id) if any(rule.group for rule in every) else ()
@@ -212,7 +216,7 @@ async def read_user_limits(
     if any(rule.per for rule in rules) and not facts.get("has_own_key"):
         rows = await table.rows(OWN_ROWS, user_id=user_id, day=longest_ago(today))
     given = await _is_given_model(str(facts.get("task") or ""))
-    return UserLimits(rules, rows, facts, table, problem, today, is_given_model=given)
+    return UserLimits(rules, rows, facts, table, [problem], today, is_given_model=given)
 
 
 async def _is_given_model(task: str) -> bool:

@@ -6,11 +6,12 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from hosts.administration import administration
+from hosts.administration import ADMINISTRATION, administration
 from hosts.offline import NEWEST, host_environment, host_python
 from hosts.open_webui import OpenWebUI
 from hosts.sent import answered, chat_bodies
@@ -22,6 +23,7 @@ pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
 PIPE = "openai_responses"
 MODEL = f"{PIPE}.gpt-5.2"
+Json = dict[str, Any]
 RULES = [
     {"group": "Students", "tokens": 1, "per": "day", "models": ["gpt-5.2*"]},
     {"role": "admin", "money": 100, "per": "month", "show": True},
@@ -100,6 +102,56 @@ async def test_a_group_reaches_its_limit(
     cells = ",".join(f'"{cell}"' for cell in (f"{member.email}, gpt-5.2", *used))
     assert cells in table.text
     assert f'"{admin.email}, gpt-5.2",' in table.text
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("students")
+async def test_rules_hold_for_who_somebody_is_now(
+    admin: User, member: User, server: OpenWebUI
+) -> None:
+    """A group that somebody leaves, another of nearly the same name, a lower limit.
+
+    What a deleted user has used stays counted, and names that nobody has are told.
+    """
+    path, ids = "/api/v1/groups", {"user_ids": [member.id]}
+    form = {"name": "students ", "description": "another group"}
+    other = await admin.call("POST", f"{path}/create", form)
+    await admin.call("POST", f"{path}/id/{other['id']}/users/add", ids)
+    [group] = [g for g in await admin.call("GET", f"{path}/") if g != other][:1]
+    closed: Json = {"group": "Students", "models": []}
+    amount: Json = {"role": "user", "tokens": 10**9, "per": "day"}
+    unknown: Json = {"user": "nobody@example.com", "last": True}
+
+    async def asked(*rules: Json) -> str:
+        valves = {"USER_LIMITS_JSON": json.dumps([*rules, unknown])}
+        await admin.set_valves(ADMINISTRATION, valves)
+        async with Tab(member) as tab:  # a change of groups closes open ones
+            return str((await tab.send(MODEL, "sim:short")).error)
+
+    async with (
+        administration(admin),
+        await admin.add_user("leaver@example.com", "leaver") as leaver,
+        Tab(admin) as own,
+        Tab(leaver) as left,
+    ):
+        member_of = await asked(closed, amount)
+        await admin.call("POST", f"{path}/id/{group['id']}/users/remove", ids)
+        outside = await asked(closed, amount)
+        lowered = await asked({**amount, "tokens": 1})
+        raised = await asked(amount)
+        assert not (await left.send(MODEL, "sim:short")).error
+        await admin.call("DELETE", f"/api/v1/users/{leaver.id}")
+        told = (await own.send(MODEL, "sim:short")).statuses[-1]["description"]
+        table = await own.send(MODEL, "/usage 1d")
+    await admin.call("DELETE", f"{path}/id/{other['id']}/delete")
+
+    assert "is not for you" in member_of
+    assert (outside, raised) == ("None", "None")
+    assert "limit of 1 tokens a day is used up" in lowered
+    assert "nobody@example.com" in told
+    sql = "SELECT * FROM openai_responses_usage WHERE user_id = ?"
+    assert server.sql(sql, leaver.id)
+    assert f"{leaver.id}, gpt-5.2" in table.text
 
 
 @pytest.mark.asyncio

@@ -1,0 +1,93 @@
+"""Names in the rules that nobody has."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from owui_administration import names
+from owui_administration.filter import Filter
+from stand_in_host import StandInHost
+
+pytestmark = pytest.mark.asyncio
+
+ADMIN = {"id": "admin", "role": "admin"}
+ENTRIES = json.dumps([{"groups": ["Staf"], "api_key": "sk-canary"}])
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> StandInHost:
+    """The host, with one group."""
+    made = StandInHost(monkeypatch, tmp_path)
+    made.groups.members["Staff"] = set()
+    return made
+
+
+async def told(made: Filter, user: dict[str, str] = ADMIN) -> list[str]:
+    """What stands above the answer to somebody."""
+    facts = {"user": user, "model": "gpt-5.2", "base_url": "https://a.example/v1"}
+    return (await made.begin(facts)).limits.notices()
+
+
+def ruled(endpoints: str = "", *rules: Any) -> Filter:
+    """A filter with these settings."""
+    made, text = Filter(), json.dumps(rules) if rules else ""
+    made.valves = made.Valves(USER_LIMITS_JSON=text, ENDPOINTS_JSON=endpoints)
+    return made
+
+
+@pytest.mark.usefixtures("host")
+async def test_who_is_known_is_not_told() -> None:
+    """By id, by name, and by address in any case."""
+    rules = [{"group": "Staff"}, {"group": "id of Staff"}, {"user": "u-1"}]
+
+    assert await told(ruled("", *rules, {"user": "Ann@example.com"})) == []
+
+
+@pytest.mark.usefixtures("host")
+async def test_administrators_are_told_who_is_not_known() -> None:
+    """Nobody else is."""
+    made = ruled(ENTRIES, {"group": "staff"}, {"user": "head@example.com"})
+
+    [line] = await told(made)
+    assert "name staff, Staf, head@example.com, but Open WebUI has no such" in line
+    assert await told(made, {"id": "u-1", "role": "user"}) == []
+
+
+@pytest.mark.usefixtures("host")
+async def test_endpoints_alone() -> None:
+    """Without a rule for limits."""
+    [line] = await told(ruled(ENTRIES))
+
+    assert "name Staf, but" in line
+    assert "canary" not in line
+
+
+async def test_names_are_looked_up_once_a_minute(
+    host: StandInHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And at once when the rules change."""
+    now = [1000.0]
+    monkeypatch.setattr(names, "monotonic_seconds", lambda: now[0])
+    made = ruled(ENTRIES)
+    await told(made)
+    asked = len(host.groups.asked)
+
+    assert await told(made) != []
+    assert len(host.groups.asked) == asked
+    host.groups.members["Staf"] = set()
+    now[0] += 61
+    assert await told(made) == []
+    made.valves = made.Valves(ENDPOINTS_JSON=ENTRIES.replace("Staf", "Stuff"))
+    assert len(await told(made)) == 1
+
+
+async def test_thousands_of_names_cost_a_bounded_time(host: StandInHost) -> None:
+    """The rest is not looked up."""
+    rules = [{"group": f"group {number}"} for number in range(3000)]
+
+    [line] = await told(ruled("", *rules))
+
+    assert len(line) < 400
+    assert len(host.groups.asked) <= 200
