@@ -5384,9 +5384,34 @@ def parse_messages(
         raise InvalidRequest("A message of this chat is not an object with a role.")
     head = [*takewhile(lambda message: message.get("role") == "system", messages)]
     texts = filter(None, (_plain_text(message.get("content")) for message in head))
-    rest = messages[len(head) :]
+    rest = _newest(messages[len(head) :])
     parts = [part for message in rest for part in _chat_parts(message, detail)]
+    if len(head) + len(rest) < len(messages):
+        parts.insert(0, _LEFT_OUT_PART)
     return "\n\n".join(texts), parts
+
+
+_MOST_ENTRIES = 8192
+_ENTRIES_AT_ONCE = 2048
+LEFT_OUT = "The oldest messages of this chat were left out: it is longer than a request may be."
+_LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
+
+
+def _newest(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
+    sizes = [*map(_entries, messages)]
+    over = sum(sizes) - _MOST_ENTRIES
+    if over <= 0:
+        return messages
+    over += -over % _ENTRIES_AT_ONCE
+    gone = [0, *accumulate(sizes)]
+    starts = [n for n, one in enumerate(messages) if one.get("role") == "user"] or [-1]
+    start = next((n for n in starts if gone[n] >= over), starts[-1])
+    return messages[start:]
+
+
+def _entries(message: JsonObject) -> int:
+    calls, details = message.get("tool_calls"), message.get(DETAILS_FIELD)
+    return 1 + len(as_list(calls)) + len(as_list(details))
 
 
 def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:

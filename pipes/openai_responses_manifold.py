@@ -5873,9 +5873,38 @@ def parse_messages(
         raise InvalidRequest("A message of this chat is not an object with a role.")
     head = [*takewhile(lambda message: message.get("role") == "system", messages)]
     texts = filter(None, (_plain_text(message.get("content")) for message in head))
-    rest = messages[len(head) :]
+    rest = _newest(messages[len(head) :])
     parts = [part for message in rest for part in _chat_parts(message, detail)]
+    if len(head) + len(rest) < len(messages):
+        parts.insert(0, _LEFT_OUT_PART)
     return "\n\n".join(texts), parts
+
+
+_MOST_ENTRIES = 8192
+_ENTRIES_AT_ONCE = 2048
+LEFT_OUT = "The oldest messages of this chat were left out: it is longer than a request may be."
+_LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
+
+
+def is_cut(parts: Sequence[ChatPart]) -> bool:
+    return _LEFT_OUT_PART in parts[:2]
+
+
+def _newest(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
+    sizes = [*map(_entries, messages)]
+    over = sum(sizes) - _MOST_ENTRIES
+    if over <= 0:
+        return messages
+    over += -over % _ENTRIES_AT_ONCE
+    gone = [0, *accumulate(sizes)]
+    starts = [n for n, one in enumerate(messages) if one.get("role") == "user"] or [-1]
+    start = next((n for n in starts if gone[n] >= over), starts[-1])
+    return messages[start:]
+
+
+def _entries(message: JsonObject) -> int:
+    calls, details = message.get("tool_calls"), message.get(DETAILS_FIELD)
+    return 1 + len(as_list(calls)) + len(as_list(details))
 
 
 def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
@@ -6302,7 +6331,6 @@ def _wire(record: Record) -> dict[str, Any]:
 MAX_STORED_KB = 4096  # in one chat, which the host reads at every answer
 
 _KEPT_SHARE = 0.75  # so that few answers change the beginning of the next one
-_SHORT = 500
 _STAYS = ("__v", "dead", "repairs")
 
 _Values = Mapping[str, Any]
@@ -6313,7 +6341,6 @@ def prune(
     messages: Mapping[str, Any],
     own: str,
     most: int,
-    sign: Sign | None = None,
 ) -> dict[str, Any]:
     over = {message_key(name): _is_over(row) for name, row in messages.items()}
     now, left = dict[str, Any](), dict[str, _Values]()
@@ -6324,7 +6351,7 @@ def prune(
             left[key] = value
         elif key not in over:
             now[key] = {name: value[name] for name in _STAYS if name in value}
-    now |= _prune_values(left, most, sign)
+    now |= _prune_values(left, most)
     return {key: value for key, value in now.items() if value != values[key]}
 
 
@@ -6336,61 +6363,23 @@ def _is_over(message: object) -> bool:
     return as_mapping(message).get("done") is not False
 
 
-def _empty_value(value: _Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name != "items"}
-
-
-def _prune_values(values: _Values, most: int, sign: Sign | None) -> dict[str, Any]:
+def _prune_values(values: _Values, most: int) -> dict[str, Any]:
     sizes = {key: stored_size(value) for key, value in values.items()}
-    over = sum(sizes.values()) - most
-    if over <= 0:
-        return {}
-    over += int(most * (1 - _KEPT_SHARE))
-    now = dict(values)
+    over, now = sum(sizes.values()) - most, dict[str, Any]()
+    if over > 0:
+        over += int(most * (1 - _KEPT_SHARE))
     filled = (key for key in values if as_mapping(values[key].get("items")))
-    oldest = sorted(filled, key=lambda key: _oldest_time(values[key]))
-    for shrink in (partial(_with_short_outputs, sign), _empty_value):
-        for key in oldest:
-            if over <= 0:
-                break
-            if (smaller := shrink(now[key])) != now[key]:
-                over -= sizes[key] - (size := stored_size(smaller))
-                now[key], sizes[key] = smaller, size
+    for key in sorted(filled, key=lambda key: _oldest_time(values[key])):
+        if over <= 0:
+            break
+        now[key] = {name: one for name, one in values[key].items() if name != "items"}
+        over -= sizes[key] - stored_size(now[key])
     return now
 
 
 def _oldest_time(value: object) -> int:
     times = (wire.get("created_at") for _, wire in _wires_in(value))
     return min((time for time in times if isinstance(time, int)), default=0)
-
-
-def _with_short_outputs(sign: Sign | None, value: _Values) -> dict[str, Any]:
-    rows = value["items"].items()
-    return {**value, "items": {u: _short_record(u, wire, sign) for u, wire in rows}}
-
-
-def _short_record(ulid: str, wire: Any, sign: Sign | None) -> Any:
-    payload = as_mapping(wire).get("payload")
-    short = _short_item(payload)
-    if isinstance(payload, list):
-        short = list(map(_short_item, payload))
-    if short == payload:
-        return wire
-    scope = (_VERSION, ulid)
-    kept_sign = sign if is_signed(wire, sign, *scope) else None
-    return sign_object({**wire, "payload": short}, kept_sign, *scope)
-
-
-def _short_item(item: Any) -> Any:
-    if not isinstance(item, dict) or not isinstance(item.get("outputs"), list):
-        return item
-    return {**item, "outputs": list(map(_short_logs, content_parts(item["outputs"])))}
-
-
-def _short_logs(part: Item) -> Item:
-    logs = as_text(part.get("logs"))
-    is_long = len(logs) > _SHORT
-    return {**part, "logs": f"{logs[:_SHORT]} [shortened]"} if is_long else part
 
 
 # owui_chat.input.history
@@ -10621,7 +10610,7 @@ class ChatStore:
         sign = self._keys.sign
         value = self._with_sent(write_records(self._own, sign, self._repairs))
         room = MAX_STORED_KB * 1024 - stored_size(value)
-        others = prune(self._untidy, self.messages, self._key, room, sign)
+        others = prune(self._untidy, self.messages, self._key, room)
         return {**others, self._key: value}
 
     def _with_sent(self, value: JsonObject) -> JsonObject:
@@ -11621,7 +11610,11 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         before,
         call_toolset(call, tools),
         reason="" if before else reason,
-        notices=(tools.notice, drawing_notice(chat.parts)),
+        notices=(
+            tools.notice,
+            drawing_notice(chat.parts),
+            LEFT_OUT if is_cut(chat.parts) else "",
+        ),
         sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
         records=chat.records,

@@ -8,11 +8,11 @@ tree. They are paired from the end, because the host may have left out the oldes
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import takewhile
+from itertools import accumulate, takewhile
 from typing import NamedTuple, Self
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, content_parts, message_text
+from openai_responses.items import Item, content_parts, message_text, text_message
 from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 
 
@@ -95,16 +95,53 @@ def parse_messages(
     """Return the instructions and the parts of a chat.
 
     The system messages at the head are the instructions; later ones stay at their
-    place. Pictures without a `detail` get this one. Raises InvalidRequest for what the
-    API cannot take.
+    place. Pictures without a `detail` get this one. A chat that is longer than a request
+    may be begins with `LEFT_OUT`, in the place of its oldest messages. Raises
+    InvalidRequest for what the API cannot take.
     """
     if not all(isinstance(message, dict) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     head = [*takewhile(lambda message: message.get("role") == "system", messages)]
     texts = filter(None, (_plain_text(message.get("content")) for message in head))
-    rest = messages[len(head) :]
+    rest = _newest(messages[len(head) :])
     parts = [part for message in rest for part in _chat_parts(message, detail)]
+    if len(head) + len(rest) < len(messages):
+        parts.insert(0, _LEFT_OUT_PART)
     return "\n\n".join(texts), parts
+
+
+_MOST_ENTRIES = 8192
+"""The API takes 16,384 items (docs/reference/responses-api.md), and each message or call
+may bring its reasoning."""
+_ENTRIES_AT_ONCE = 2048
+LEFT_OUT = "The oldest messages of this chat were left out: it is longer than a request may be."
+_LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
+
+
+def is_cut(parts: Sequence[ChatPart]) -> bool:
+    """Say whether a chat, maybe behind its instructions, begins with `LEFT_OUT`."""
+    return _LEFT_OUT_PART in parts[:2]
+
+
+def _newest(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
+    """Return the messages that one request can hold, from a question on.
+
+    Many go at once, so that the requests after it begin with the same bytes.
+    """
+    sizes = [*map(_entries, messages)]
+    over = sum(sizes) - _MOST_ENTRIES
+    if over <= 0:
+        return messages
+    over += -over % _ENTRIES_AT_ONCE
+    gone = [0, *accumulate(sizes)]
+    starts = [n for n, one in enumerate(messages) if one.get("role") == "user"] or [-1]
+    start = next((n for n in starts if gone[n] >= over), starts[-1])
+    return messages[start:]
+
+
+def _entries(message: JsonObject) -> int:
+    calls, details = message.get("tool_calls"), message.get(DETAILS_FIELD)
+    return 1 + len(as_list(calls)) + len(as_list(details))
 
 
 def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:

@@ -43,9 +43,11 @@ from owui_chat.input.prefix import (
     model_turns,
 )
 from owui_chat.messages import (
+    LEFT_OUT,
     ChatPart,
     UserMessage,
     attach_stored_messages,
+    is_cut,
     parse_messages,
     stored_messages,
     user_messages,
@@ -119,7 +121,11 @@ async def build_chat_request(call: PipeCall) -> PreparedRequest:
         before,
         call_toolset(call, tools),
         reason="" if before else reason,
-        notices=(tools.notice, drawing_notice(chat.parts)),
+        notices=(
+            tools.notice,
+            drawing_notice(chat.parts),
+            LEFT_OUT if is_cut(chat.parts) else "",
+        ),
         sign=keys.sign,
         cites=any(tool_kind(tool).is_cited for tool in tools.items),
         records=chat.records,

@@ -208,7 +208,7 @@ class ChatStore:
         sign = self._keys.sign
         value = self._with_sent(write_records(self._own, sign, self._repairs))
         room = MAX_STORED_KB * 1024 - stored_size(value)
-        others = prune(self._untidy, self.messages, self._key, room, sign)
+        others = prune(self._untidy, self.messages, self._key, room)
         return {**others, self._key: value}
 
     def _with_sent(self, value: JsonObject) -> JsonObject:

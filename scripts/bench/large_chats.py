@@ -412,7 +412,7 @@ def pruning(count: int) -> Work:
         for n in range(count)
     }
     messages = {f"a{n}": {"role": "assistant"} for n in range(count)}
-    return lambda: prune(values, messages, "own", 100 * count, SIGN)
+    return lambda: prune(values, messages, "own", 100 * count)
 
 
 def changed_instructions(count: int) -> Work:

@@ -258,26 +258,6 @@ async def test_server_without_a_key_stores_no_instructions(
     assert (again.records["1" * 26] == mixed("1")) is is_signed
 
 
-async def test_shortened_records_are_signed_again(host: StandInHost) -> None:
-    """But not those that were not ours."""
-    printed = [{"type": "logs", "logs": "line\n" * 700_000}]
-    code = {"type": "code_interpreter_call", "container_id": "1", "outputs": printed}
-    items = (call("1"), code)
-    ours = Record("1" * 26, "f.m", 0, items, "m-1", ORIGIN)
-    value = write_records({"1" * 26: ours}, SIGN)
-    forged = {**value["items"]["1" * 26], "signature": "0" * 32}
-    value["items"]["2" * 26] = forged
-    messages = {"m-1": {"done": True}, "m-2": {"done": False}}
-    chat = {FIRST: value, "history": {"messages": messages}}
-    host.chats.rows["chat-1"] = Row("user-1", chat)
-
-    await (await opened(LATER)).write(record("3", "m-2"))
-
-    found = (await opened(LATER)).records
-    assert found["1" * 26].payload[1]["outputs"][0]["logs"].endswith("[shortened]")
-    assert found["2" * 26].payload == ({"type": "function_call", "call_id": "call_1"},)
-
-
 # ---------------------------------------------------------------- refusals
 
 
@@ -496,7 +476,7 @@ async def test_large_chat_is_read_in_a_thread(size: int, is_apart: bool) -> None
 
 
 async def test_large_chat_is_cleaned_in_a_thread(host: StandInHost) -> None:
-    """Its first write signs and shortens what many messages hold."""
+    """Its first write signs and removes what many messages hold."""
     keys, threads = chat_keys(PLAIN, CALLER.user_id), set[threading.Thread]()
     sign = keys.sign
 

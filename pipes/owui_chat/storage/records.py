@@ -24,7 +24,6 @@ A key cannot be removed from a chat, so its value is emptied; its repairs stay.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
@@ -39,7 +38,7 @@ from openai_responses.items import (
     is_reasoning,
     item_type,
 )
-from openai_responses.json_input import as_list, as_mapping, as_text
+from openai_responses.json_input import as_list, as_mapping
 from openai_responses.requests.repairs import CHAT_ACTIONS, Repair
 from openai_responses.requests.replay import Origin, read_origin
 from owui_chat.storage.signature import Sign, is_signed, sign_object
@@ -227,7 +226,6 @@ def _wire(record: Record) -> dict[str, Any]:
 MAX_STORED_KB = 4096  # in one chat, which the host reads at every answer
 
 _KEPT_SHARE = 0.75  # so that few answers change the beginning of the next one
-_SHORT = 500
 _STAYS = ("__v", "dead", "repairs")
 
 _Values = Mapping[str, Any]
@@ -238,14 +236,12 @@ def prune(
     messages: Mapping[str, Any],
     own: str,
     most: int,
-    sign: Sign | None = None,
 ) -> dict[str, Any]:
     """Return the values to write in addition to that of the key `own`.
 
     `messages` are those of the chat; without any, all count as present. Answers that
     are still growing are not touched, because others write them. The remaining values
-    have at most `most` characters. With `sign`, a signed record that is shortened is
-    signed again.
+    have at most `most` characters.
     """
     over = {message_key(name): _is_over(row) for name, row in messages.items()}
     now, left = dict[str, Any](), dict[str, _Values]()
@@ -256,7 +252,7 @@ def prune(
             left[key] = value
         elif key not in over:
             now[key] = {name: value[name] for name in _STAYS if name in value}
-    now |= _prune_values(left, most, sign)
+    now |= _prune_values(left, most)
     return {key: value for key, value in now.items() if value != values[key]}
 
 
@@ -269,60 +265,21 @@ def _is_over(message: object) -> bool:
     return as_mapping(message).get("done") is not False
 
 
-def _empty_value(value: _Values) -> dict[str, Any]:
-    return {name: inner for name, inner in value.items() if name != "items"}
-
-
-def _prune_values(values: _Values, most: int, sign: Sign | None) -> dict[str, Any]:
-    """Return the values that get smaller: the oldest first, outputs before items."""
+def _prune_values(values: _Values, most: int) -> dict[str, Any]:
+    """Return the values that lose their items, the oldest first."""
     sizes = {key: stored_size(value) for key, value in values.items()}
-    over = sum(sizes.values()) - most
-    if over <= 0:
-        return {}
-    over += int(most * (1 - _KEPT_SHARE))
-    now = dict(values)
+    over, now = sum(sizes.values()) - most, dict[str, Any]()
+    if over > 0:
+        over += int(most * (1 - _KEPT_SHARE))
     filled = (key for key in values if as_mapping(values[key].get("items")))
-    oldest = sorted(filled, key=lambda key: _oldest_time(values[key]))
-    for shrink in (partial(_with_short_outputs, sign), _empty_value):
-        for key in oldest:
-            if over <= 0:
-                break
-            if (smaller := shrink(now[key])) != now[key]:
-                over -= sizes[key] - (size := stored_size(smaller))
-                now[key], sizes[key] = smaller, size
+    for key in sorted(filled, key=lambda key: _oldest_time(values[key])):
+        if over <= 0:
+            break
+        now[key] = {name: one for name, one in values[key].items() if name != "items"}
+        over -= sizes[key] - stored_size(now[key])
     return now
 
 
 def _oldest_time(value: object) -> int:
     times = (wire.get("created_at") for _, wire in _wires_in(value))
     return min((time for time in times if isinstance(time, int)), default=0)
-
-
-def _with_short_outputs(sign: Sign | None, value: _Values) -> dict[str, Any]:
-    rows = value["items"].items()
-    return {**value, "items": {u: _short_record(u, wire, sign) for u, wire in rows}}
-
-
-def _short_record(ulid: str, wire: Any, sign: Sign | None) -> Any:
-    payload = as_mapping(wire).get("payload")
-    short = _short_item(payload)
-    if isinstance(payload, list):
-        short = list(map(_short_item, payload))
-    if short == payload:
-        return wire
-    scope = (_VERSION, ulid)
-    kept_sign = sign if is_signed(wire, sign, *scope) else None
-    return sign_object({**wire, "payload": short}, kept_sign, *scope)
-
-
-def _short_item(item: Any) -> Any:
-    """Return an item with shorter logs of its code."""
-    if not isinstance(item, dict) or not isinstance(item.get("outputs"), list):
-        return item
-    return {**item, "outputs": list(map(_short_logs, content_parts(item["outputs"])))}
-
-
-def _short_logs(part: Item) -> Item:
-    logs = as_text(part.get("logs"))
-    is_long = len(logs) > _SHORT
-    return {**part, "logs": f"{logs[:_SHORT]} [shortened]"} if is_long else part

@@ -9,14 +9,19 @@ from simulator.checks.schemas import check_format, check_schemas
 from simulator.checks.tools import check_choice, check_name, check_tools, list_tools
 from simulator.configuration import is_update, list_items
 from simulator.models import ModelFacts
-from simulator.refusals import Refusal, refuse_length, refuse_range
+from simulator.refusals import Refusal, refuse_array_length, refuse_length, refuse_range
 from simulator.tokens import check_compaction
 
 Body = Mapping[str, Any]
 MAX_LENGTHS = {"prompt_cache_key": 64, "safety_identifier": 128, "user": 128}
 Ranges = Mapping[str, tuple[int, int | None]]
 REQUEST_RANGES: Ranges = {"temperature": (0, 2), "top_p": (0, 1)}
-MAX_TEXT_CHARACTERS = 10_485_760
+MAX_TEXT_CHARACTERS, MAX_ARGUMENTS_CHARACTERS = 10_485_760, 1_048_576
+MAX_INPUT_ITEMS = 16_384
+ITEM_TEXTS = {
+    **dict.fromkeys(("content", "output", "encrypted_content"), MAX_TEXT_CHARACTERS),
+    **dict.fromkeys(("arguments", "input"), MAX_ARGUMENTS_CHARACTERS),
+}
 JSON_WORD = re.compile("json", re.IGNORECASE)
 
 
@@ -32,6 +37,7 @@ def check_limits(body: Body, model: ModelFacts) -> None:
     _check_ranges(body, "decimal", REQUEST_RANGES)
     _check_ranges(body, "integer", _integer_ranges(model))
     _check_metadata(body.get("metadata") or {})
+    _check_input_length(body)
     _check_texts(body)
     _check_formats(body)
     check_tools(body)
@@ -91,20 +97,31 @@ def _check_texts(body: Body) -> None:
     if isinstance(given, str):
         _check_text("input", given)
     for index, item in enumerate(list_items(body)):
-        for name in ("content", "output", "arguments", "input", "encrypted_content"):
-            _check_text(f"input[{index}].{name}", item.get(name))
+        for name, limit in ITEM_TEXTS.items():
+            _check_text(f"input[{index}].{name}", item.get(name), limit)
 
 
-def _check_text(path: str, value: Any) -> None:
+def _check_text(path: str, value: Any, limit: int = MAX_TEXT_CHARACTERS) -> None:
     """Refuse a text, or that of a part, which is too long.
 
-    Source: bluebox 31, of `content`; of other texts assumed.
+    Source: bluebox 31, of `content`; openai/codex 13270, of `arguments`; of the `input`
+    of a custom call and other texts assumed.
     """
     if isinstance(value, list):
         for place, part in enumerate(value):
-            _check_text(f"{path}[{place}].text", part.get("text"))
-    if isinstance(value, str) and len(value) > MAX_TEXT_CHARACTERS:
-        raise refuse_length(path, MAX_TEXT_CHARACTERS, len(value))
+            _check_text(f"{path}[{place}].text", part.get("text"), limit)
+    if isinstance(value, str) and len(value) > limit:
+        raise refuse_length(path, limit, len(value))
+
+
+def _check_input_length(body: Body) -> None:
+    """Refuse an input of too many items.
+
+    Source: several clients of the Responses API whose users met it, in 2026. On its
+    endpoint for compaction the limit was 131,072 in September (openai/codex 46353).
+    """
+    if (length := len(list_items(body))) > MAX_INPUT_ITEMS:
+        raise refuse_array_length("input", MAX_INPUT_ITEMS, length)
 
 
 def _check_formats(body: Body) -> None:

@@ -10,11 +10,10 @@ from owui_chat.storage.records import (
     Record,
     message_key,
     prune,
-    read_records,
     stored_size,
     write_records,
 )
-from run_sample import ORIGIN, call, reasoning
+from run_sample import ORIGIN, reasoning
 from signing import SIGN
 
 Json = dict[str, Any]
@@ -76,29 +75,7 @@ def test_nothing_else_is_emptied(key: str, messages: Json) -> None:
     assert prune(values, messages, message_key("m-own"), ROOMY) == {}
 
 
-def test_oldest_outputs_are_shortened_first() -> None:
-    """Those of code; the calls and the reasoning around them stay as they are."""
-    values = {
-        B: kept("B", 2, code("2"), reasoning("2")),
-        A: kept("A", 1, reasoning("1"), call("1"), code("1"), code("4")),
-        C: kept("C", 3, code("3")),
-    }
-    most = sum(map(stored_size, values.values())) - 1
-
-    changed = prune(values, chat_of("A", "B", "C"), "", most, SIGN)
-
-    assert list(changed) == [A]
-    payload = read_records(changed, SIGN)["A" * 26].payload
-    assert payload[:2] == (reasoning("1"), call("1"))
-    logs = payload[2]["outputs"][0]["logs"]
-    assert len(logs) < 600
-    assert logs.startswith("line\nline")
-    assert logs.endswith(" [shortened]")
-    left = {**values, **changed}
-    assert sum(map(stored_size, left.values())) <= most * 0.75
-
-
-def test_oldest_items_go_when_outputs_are_not_enough() -> None:
+def test_oldest_items_go_first() -> None:
     """Whole, so that no reasoning is left of what it led to."""
     long = reasoning("1", encrypted_content="x" * 3000)
     values = {
@@ -107,11 +84,12 @@ def test_oldest_items_go_when_outputs_are_not_enough() -> None:
         C: kept("C", 3, {**long, "id": "rs_3"}),
     }
 
-    changed = prune(values, chat_of("A", "B", "C"), "", 6500)
+    most = sum(map(stored_size, values.values())) - 1
 
-    assert changed[A] == {"__v": 5, "repairs": [["plain", "X" * 32]]}
-    assert changed[B]["items"]
-    assert C not in changed
+    changed = prune(values, chat_of("A", "B", "C"), "", most)
+
+    assert changed == {A: {"__v": 5, "repairs": [["plain", "X" * 32]]}}
+    assert sum(map(stored_size, {**values, **changed}.values())) <= most * 0.75
 
 
 def test_growing_answers_are_left_alone() -> None:

@@ -307,6 +307,10 @@ PART = {"type": "input_text", "text": TOO_LONG}
             {"input": [{"role": "user", "content": [PART]}]},
             "input[0].content[0].text",
         ),
+        (
+            {"input": [{**CALL, "arguments": "x" * 1_048_577}]},
+            "input[0].arguments",
+        ),
     ],
 )
 async def test_texts_that_are_too_long(
@@ -316,6 +320,22 @@ async def test_texts_that_are_too_long(
     error = await refused(client, more)
 
     assert (error["code"], error["param"]) == ("string_above_max_length", path)
+
+
+@pytest.mark.parametrize(("count", "status"), [(16_384, 200), (16_385, 400)])
+async def test_an_input_has_so_many_items(client: Any, count: int, status: int) -> None:
+    """One more is refused, whatever the items are."""
+    heard = await client.post(
+        {
+            "model": "gpt-4.1",
+            "input": [{"role": "user", "content": "sim:short"}] * count,
+        }
+    )
+
+    assert heard.status == status
+    if status == 400:
+        assert heard.error["param"] == "input"
+        assert heard.error["code"] == "array_above_max_length"
 
 
 @pytest.mark.parametrize("given", [None, [], ""])

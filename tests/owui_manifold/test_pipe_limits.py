@@ -1,0 +1,119 @@
+"""Chats that are longer than the API takes."""
+
+from typing import Any
+
+import pytest
+
+from call_sample import MODEL, chat, valves_for
+from owui_chat.messages import LEFT_OUT
+from owui_chat.storage.markers import strip_markers
+from owui_chat.storage.records import message_key, read_records, write_records
+from owui_manifold.pipe import Pipe
+from owui_manifold.store import ChatKeys
+from pipe_calls import answering, chunks_of, errors, grown, statuses, stored
+from simulator import Simulator
+from stand_in_host import SERVER_SECRET, StandInHost
+
+pytestmark = [
+    pytest.mark.asyncio,
+    pytest.mark.filterwarnings("ignore:Sending a large body:ResourceWarning"),
+]
+
+Json = dict[str, Any]
+LARGE = "my_pipe.gpt-4.1"
+WORDS_ALONE = (
+    "The server refused this chat as it was: only its texts and tool results were sent."
+)
+
+
+async def asked(
+    pipe: Pipe, messages: list[Json], name: str = "m-1", model: str = LARGE
+) -> list[Json]:
+    """The chunks of an answer to these messages; it came, and is no failure."""
+    body = {**chat(model=model), "messages": messages}
+    chunks = await chunks_of(pipe, body, **answering(name))
+    assert errors(chunks) == []
+    assert strip_markers(grown(chunks)).startswith("This is turn")
+    return chunks
+
+
+def said(*texts: str) -> list[Json]:
+    """Messages of the user and of the assistant in turn."""
+    messages: list[Json] = chat(*texts)["messages"]
+    return messages
+
+
+def sent(sim: Simulator) -> list[tuple[int, int]]:
+    """The status of each request, and the number of its items."""
+    return [(one.status, len(one.body["input"])) for one in sim.requests]
+
+
+async def test_call_with_more_arguments_than_the_api_takes_back(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """The model wrote them itself; the chat goes on."""
+    pipe.valves = valves_for(sim)
+    function = {"name": "save", "arguments": '{"text": "%s"}' % ("x" * 1_048_576)}
+    turn = [
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": "call_1", "type": "function", "function": function}],
+        },
+        {"role": "tool", "tool_call_id": "call_1", "content": "Saved."},
+    ]
+
+    chunks = await asked(pipe, [*said("Save it."), *turn, *said("And now?")])
+
+    assert [status for status, _ in sent(sim)] == [400, 200]
+    assert statuses(chunks) == ["One earlier function was sent as plain text."]
+
+
+async def test_the_oldest_messages_of_a_long_chat_are_left_out(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """The instructions stay, the beginning stays for a while, and everybody is told."""
+    pipe.valves = valves_for(sim)
+    texts = [f"Text {number}." for number in range(20_001)]
+    system = {"role": "system", "content": "Be brief."}
+
+    first = await asked(pipe, [system, *said(*texts)])
+    more = said(*texts, stored(first), "And now?")
+    await asked(pipe, [system, *more], "m-2")
+
+    assert [status for status, _ in sent(sim)] == [200, 200]
+    before, after = (request.body["input"] for request in sim.requests)
+    told = [item["content"][0]["text"] for item in before[:3]]
+    assert told[:2] == ["Be brief.", LEFT_OUT]
+    assert int(told[2].removeprefix("Text ").strip(".")) % 2 == 0
+    assert 6000 < len(before) < 8200
+    assert after[: len(before)] == before
+    assert statuses(first) == [LEFT_OUT]
+
+
+async def test_more_kept_items_than_the_api_takes(
+    pipe: Pipe, sim: Simulator, host: StandInHost
+) -> None:
+    """Once they are refused they are left out for good."""
+    pipe.valves = valves_for(sim)
+    first = await asked(pipe, said("Hi"), "m-1", MODEL)
+    sign = ChatKeys(SERVER_SECRET, "user-1").sign
+    [(ulid, record)] = read_records(host.kept, sign).items()
+    searched = [
+        {
+            "type": "web_search_call",
+            "id": f"ws_{number}",
+            "status": "completed",
+            "action": {"type": "search", "query": "rain"},
+        }
+        for number in range(17_000)
+    ]
+    record = record._replace(payload=(*searched, *record.payload))
+    row = host.chats.rows["chat-1"].chat
+    row[message_key("m-1")] = write_records({ulid: record}, sign)
+    texts = ("Hi", stored(first), "And now?")
+
+    second = await asked(pipe, said(*texts), "m-2", MODEL)
+    third = await asked(pipe, said(*texts, stored(second), "Go on."), "m-3", MODEL)
+
+    assert sent(sim) == [(200, 1), (400, 17_004), (200, 3), (200, 6)]
+    assert (statuses(second), statuses(third)) == ([WORDS_ALONE], [])
